@@ -1,0 +1,54 @@
+# Language level, warnings, sanitizers and the switches of the build.
+
+option(TIDELANE_BUILD_TESTS "Build unit, conformance and stress tests" ON)
+option(TIDELANE_BUILD_BENCH "Build the programs under bench/" ON)
+option(TIDELANE_BUILD_BROKEN "Build the plugin with switchable faults for negative controls" ON)
+option(TIDELANE_WERROR "Warnings are errors (on in CI, off for users with newer compilers)" OFF)
+set(TIDELANE_SANITIZE "" CACHE STRING "address, undefined or thread")
+set_property(CACHE TIDELANE_SANITIZE PROPERTY STRINGS "" address undefined thread)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+find_program(TIDELANE_CCACHE ccache)
+mark_as_advanced(TIDELANE_CCACHE)
+if(TIDELANE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${TIDELANE_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${TIDELANE_CCACHE}")
+endif()
+
+# What every target of ours is compiled with.
+add_library(tidelane_options INTERFACE)
+target_include_directories(tidelane_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_compile_definitions(tidelane_options INTERFACE
+  _FILE_OFFSET_BITS=64 $<$<COMPILE_LANGUAGE:CXX>:TIDELANE_VERSION="${PROJECT_VERSION}">)
+target_link_libraries(tidelane_options INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+target_compile_options(tidelane_options INTERFACE
+  -Wall -Wextra -Wshadow -Wcast-align -Wformat=2 -Wvla
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  $<$<BOOL:${TIDELANE_WERROR}>:-Werror>)
+
+if(TIDELANE_SANITIZE)
+  set(_sanitize -fsanitize=${TIDELANE_SANITIZE} -fno-omit-frame-pointer)
+  if(TIDELANE_SANITIZE STREQUAL "undefined")
+    list(APPEND _sanitize -fno-sanitize-recover=all)
+  endif()
+  target_compile_options(tidelane_options INTERFACE ${_sanitize})
+  target_link_options(tidelane_options INTERFACE ${_sanitize})
+endif()

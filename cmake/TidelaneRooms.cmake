@@ -1,0 +1,78 @@
+# Turns the rooms of src/ into objects and plugins.
+
+find_package(nlohmann_json REQUIRED)
+
+# One object library per room, <name>.<room>, of its *.cc without tests and benches. Ranks 0 to 3 are
+# compiled without any HDF5 include path. Further arguments are compile definitions.
+function(tidelane_room_libraries name)
+  foreach(rank IN LISTS TIDELANE_CORE_RANKS TIDELANE_FACE_RANKS)
+    foreach(room IN LISTS TIDELANE_RANK_${rank})
+      file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*.cc")
+      list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+      if(NOT sources)
+        continue()
+      endif()
+      add_library(${name}.${room} OBJECT ${sources})
+      target_link_libraries(${name}.${room} PUBLIC tidelane_options nlohmann_json::nlohmann_json)
+      target_compile_definitions(${name}.${room} PUBLIC ${ARGN})
+      if(rank IN_LIST TIDELANE_FACE_RANKS)
+        target_link_libraries(${name}.${room} PUBLIC tidelane_hdf5_headers)
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# tidelane_link_rooms(<target> <name> <rank> [rooms...]): the rooms below <rank>, and the named ones. A test
+# that needs more than its rank allows does not link.
+function(tidelane_link_rooms target name rank)
+  set(rooms ${ARGN})
+  foreach(lower RANGE 5)
+    if(lower LESS rank)
+      list(APPEND rooms ${TIDELANE_RANK_${lower}})
+    endif()
+  endforeach()
+  target_link_libraries(${target} PRIVATE tidelane_options)
+  foreach(room IN LISTS rooms)
+    if(TARGET ${name}.${room})
+      target_link_libraries(${target} PRIVATE ${name}.${room})
+    endif()
+  endforeach()
+endfunction()
+
+# How a plugin is linked: nothing exported but its entry points, nothing taken from the host's C++ runtime,
+# never unloaded (threads and library callbacks outlive H5close), nothing left undefined.
+function(tidelane_link_as_plugin target)
+  target_link_options(${target} PRIVATE
+    -Wl,-z,nodelete -Wl,--exclude-libs,ALL
+    "-Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/plugin.map")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/plugin.map")
+  if(NOT TIDELANE_SANITIZE)  # a sanitizer's runtime comes from the program
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--no-undefined)
+  endif()
+endfunction()
+
+# tidelane_plugin(<target> ROOMS <name> DIRECTORY <dir>): libtidelane.so under <dir>, of all rooms of <name>.
+function(tidelane_plugin target)
+  cmake_parse_arguments(arg "" "ROOMS;DIRECTORY" "" ${ARGN})
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${target}.cc" CONTENT "// A library target needs a source of its own.\n")
+  add_library(${target} MODULE "${CMAKE_BINARY_DIR}/${target}.cc")
+  tidelane_link_rooms(${target} ${arg_ROOMS} 6)
+  set_target_properties(${target} PROPERTIES
+    LINKER_LANGUAGE CXX OUTPUT_NAME tidelane
+    LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${arg_DIRECTORY}")
+  tidelane_link_as_plugin(${target})
+endfunction()
+
+# libtidelane_async.so: the connector name `async`, which forwards to libtidelane.so beside it.
+function(tidelane_async_shim)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/vol/async_shim/*.cc")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+  if(NOT sources)
+    return()
+  endif()
+  add_library(tidelane_async MODULE ${sources})
+  target_link_libraries(tidelane_async PRIVATE tidelane_options tidelane_hdf5_headers)
+  set_target_properties(tidelane_async PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/tidelane")
+  tidelane_link_as_plugin(tidelane_async)
+endfunction()

@@ -1,0 +1,94 @@
+# Tests and benches. Every test has a time limit and a label: unit, conformance, stress, client.
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+find_package(benchmark QUIET)
+
+set(TIDELANE_PLUGIN_DIR "${CMAKE_BINARY_DIR}/lib/tidelane")
+set(TIDELANE_BROKEN_DIR "${CMAKE_BINARY_DIR}/lib/tidelane-broken")
+
+# What every test runs under. Reports stop the test: a sanitizer that only prints is not a check.
+set(TIDELANE_TEST_ENVIRONMENT
+  "ASAN_OPTIONS=abort_on_error=0:detect_stack_use_after_return=1:strict_string_checks=1"
+  "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+
+add_custom_target(tidelane_core_tests)   # unit tests of ranks 0 to 3: what the thread sanitizer runs
+add_custom_target(tidelane_unit_tests)   # all unit tests
+add_custom_target(tidelane_benches)      # built on demand
+
+# One binary per room from its *_test.cc, each case a ctest test labelled `unit` (and `core` below h5/).
+function(tidelane_unit_tests room rank)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*_test.cc")
+  if(NOT sources)
+    return()
+  endif()
+  set(target ${room}_test)
+  add_executable(${target} ${sources})
+  tidelane_link_rooms(${target} tidelane ${rank} ${room})
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main nlohmann_json::nlohmann_json)
+  set(labels unit)
+  if(rank IN_LIST TIDELANE_CORE_RANKS)
+    list(APPEND labels core)
+    add_dependencies(tidelane_core_tests ${target})
+  else()
+    target_link_libraries(${target} PRIVATE tidelane_hdf5)
+  endif()
+  add_dependencies(tidelane_unit_tests ${target})
+  gtest_discover_tests(${target}
+    TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${labels}" TIMEOUT 120 ENVIRONMENT "${TIDELANE_TEST_ENVIRONMENT}")
+endfunction()
+
+# Each *_bench.cc of a room becomes a program of that name, with google-benchmark where it is installed.
+function(tidelane_benches room rank)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*_bench.cc")
+  if(TIDELANE_SANITIZE)
+    return()
+  endif()
+  foreach(source IN LISTS sources)
+    get_filename_component(target "${source}" NAME_WE)
+    add_executable(${target} EXCLUDE_FROM_ALL ${source})
+    tidelane_link_rooms(${target} tidelane ${rank} ${room})
+    if(benchmark_FOUND)
+      target_link_libraries(${target} PRIVATE benchmark::benchmark benchmark::benchmark_main)
+    endif()
+    if(rank IN_LIST TIDELANE_FACE_RANKS)
+      target_link_libraries(${target} PRIVATE tidelane_hdf5)
+    endif()
+    add_dependencies(tidelane_benches ${target})
+  endforeach()
+endfunction()
+
+# tidelane_test(<name> COMMAND ... LABELS ... [TIMEOUT s] [ENVIRONMENT ...] [COST n]): for tests/*/CMakeLists.txt.
+# The command runs in an empty folder of its own with TIDELANE_PLUGIN_DIR, TIDELANE_BROKEN_DIR and TIDELANE_HDF5_ROOT set.
+function(tidelane_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT;COST" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  if(NOT arg_LABELS)
+    message(FATAL_ERROR "tidelane_test(${name}): give LABELS")
+  endif()
+  set(folder "${CMAKE_BINARY_DIR}/tests/${name}")
+  file(MAKE_DIRECTORY "${folder}")
+  add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${folder}")
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT "${TIDELANE_TEST_ENVIRONMENT};TIDELANE_PLUGIN_DIR=${TIDELANE_PLUGIN_DIR};TIDELANE_BROKEN_DIR=${TIDELANE_BROKEN_DIR};TIDELANE_HDF5_ROOT=${TIDELANE_HDF5_ROOT};${arg_ENVIRONMENT}")
+  if(arg_COST)
+    set_tests_properties(${name} PROPERTIES COST ${arg_COST})
+  endif()
+endfunction()
+
+# The plugin files keep their promises: what they export, what they need, what stays undefined.
+function(tidelane_plugin_tests)
+  if(TIDELANE_SANITIZE)
+    return()
+  endif()
+  foreach(target tidelane tidelane_async)
+    if(TARGET ${target})
+      tidelane_test(${target}.binary LABELS unit TIMEOUT 30
+        COMMAND "${CMAKE_SOURCE_DIR}/scripts/check/plugin.sh" "$<TARGET_FILE:${target}>")
+    endif()
+  endforeach()
+endfunction()

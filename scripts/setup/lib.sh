@@ -1,0 +1,36 @@
+# Shared by the set-up scripts (bash, sourced). Every step prints one line with its elapsed seconds, keeps its
+# output in build/log/ and shows the end of it only when it fails.
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build="$repo/build"
+logs="$build/log"
+jobs=${TIDELANE_JOBS:-$(nproc 2>/dev/null || echo 2)}
+
+say() { printf '%s\n' "$*"; }
+die() { printf 'tidelane: %s\n' "$*" >&2; exit 1; }
+
+# step <log name> <what it says> <command...>
+step() {
+  local log="$logs/$1.log" what=$2 start=$SECONDS pid rc=0
+  shift 2
+  mkdir -p "$logs"
+  if [ -t 1 ]; then printf '==> %s ... ' "$what"; fi
+  "$@" >"$log" 2>&1 </dev/null &
+  pid=$!
+  trap 'kill "$pid" 2>/dev/null' INT TERM
+  if [ -t 1 ]; then
+    while kill -0 "$pid" 2>/dev/null; do
+      sleep 1
+      printf '\r==> %s ... %d s' "$what" $((SECONDS - start))
+    done
+  fi
+  wait "$pid" || rc=$?
+  trap - INT TERM
+  if [ -t 1 ]; then printf '\r\033[K'; fi
+  if [ "$rc" -ne 0 ]; then
+    printf '==> %s: FAILED after %d s. The end of %s:\n' "$what" $((SECONDS - start)) "$log" >&2
+    tail -n 40 "$log" >&2
+    return "$rc"
+  fi
+  printf '==> %s: %d s\n' "$what" $((SECONDS - start))
+}

@@ -1,0 +1,69 @@
+# The front door. Each target sets up what it needs on a fresh Debian or Ubuntu machine: packages (as root; otherwise it
+# prints the one command to run), HDF5, Python packages. A second run finds everything done. `make help` lists them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+export TIDELANE_JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+export TIDELANE_WERROR ?= OFF
+# `make test` needs a thread-safe HDF5 with its API test program: it builds its own even where an HDF5 is installed.
+# TIDELANE_TEST_HDF5=found tests with the one that `make build` would take.
+export TIDELANE_TEST_HDF5 ?= own
+
+setup := scripts/setup
+ninja := ninja -j $(TIDELANE_JOBS) $(shell test -t 1 || echo --quiet)
+
+.PHONY: help build demo test test-long bench check format clean distclean setup-build setup-test setup-python
+
+help:  ## show this
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
+
+build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell
+	@$(setup)/configure.sh release
+	@$(ninja) -C build/release
+	@$(setup)/env.sh
+
+setup-build:
+	@$(setup)/packages.sh build test
+	@$(setup)/hdf5.sh found
+
+setup-test:
+	@$(setup)/packages.sh build test
+	@$(setup)/hdf5.sh $(TIDELANE_TEST_HDF5)
+	@$(setup)/env.sh
+
+setup-python:
+	@$(setup)/packages.sh python
+	@$(setup)/python.sh
+
+demo: build setup-python  ## native HDF5 and Tidelane side by side on slow storage: table, timeline, real programs
+	@$(setup)/packages.sh demo
+	@cmake build/release >build/log/configure-demo.log
+	@$(ninja) -C build/release
+	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo.py
+
+test: setup-test setup-python  ## every check and test of a change: under 30 minutes on two cores
+	@scripts/test.sh
+
+test-long: setup-test setup-python  ## repeats, long stress runs, sanitizers over the clients: hours
+	@scripts/test-long.sh
+
+bench: build  ## micro-benchmarks of the rooms
+	@$(setup)/packages.sh bench
+	@cmake build/release >build/log/configure-bench.log
+	@$(ninja) -C build/release tidelane_benches
+	@for b in build/release/bin/*_bench; do [ -x "$$b" ] || continue; echo "== $$(basename $$b)"; timeout 600 "$$b" || exit 1; done
+
+check: setup-test setup-python  ## ranks, self-contained headers, sizes, formatting
+	@$(setup)/configure.sh release
+	@scripts/check/all.sh
+
+format: setup-python  ## format the C++ sources in place
+	@scripts/check/format.sh --fix
+
+clean:  ## remove what was compiled; HDF5 and the Python environment stay
+	rm -rf build/release build/debug build/asan build/ubsan build/tsan
+
+distclean:  ## remove build/ altogether
+	rm -rf build

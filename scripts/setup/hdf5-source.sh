@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Fetches the sources of the newest HDF5 1.14 that Debian or Ubuntu publish: build/hdf5/source/hdf5_<version>.orig.tar.gz,
+# its name in build/hdf5/source/tarball.
+#
+# Uses a private apt state directory: its own list of sources, its own package lists and cache. The system's
+# sources and lists stay as they are. apt checks signatures with the distribution's own keyring, and every file against
+# the signed index. The archive's address is the one that the system itself is configured with.
+#
+# TIDELANE_HDF5_TARBALL=<file> uses a tarball that you have instead (machines without a network).
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+dir="$build/hdf5/source"
+mkdir -p "$dir"
+keep() { printf '%s\n' "$1" >"$dir/tarball"; exit 0; }
+
+if [ -n "${TIDELANE_HDF5_TARBALL:-}" ]; then
+  [ -r "$TIDELANE_HDF5_TARBALL" ] || die "TIDELANE_HDF5_TARBALL=$TIDELANE_HDF5_TARBALL cannot be read"
+  keep "$(realpath "$TIDELANE_HDF5_TARBALL")"
+fi
+have=$(cat "$dir/tarball" 2>/dev/null || true)
+if [ -n "$have" ] && [ -r "$have" ]; then exit 0; fi
+
+how="Set HDF5_ROOT to an HDF5 >= 1.14.1, or TIDELANE_HDF5_TARBALL to the source of one"
+command -v apt-get >/dev/null 2>&1 || die "no HDF5 >= 1.14.1 found, and no apt to fetch its source with. $how."
+
+. /etc/os-release
+case " ${ID:-} ${ID_LIKE:-} " in
+  # Only suites that may have a 1.14; those that do not exist (yet, or any more) are passed over.
+  *" ubuntu "*) suites="devel resolute questing plucky" section="main universe" keyring=ubuntu-archive-keyring.gpg ;;
+  *" debian "*) suites="sid forky trixie" section=main keyring=debian-archive-keyring.gpg ;;
+  *) die "no HDF5 >= 1.14.1 found, and this is neither Debian nor Ubuntu. $how." ;;
+esac
+keyring="/usr/share/keyrings/$keyring"
+[ -r "$keyring" ] || die "$keyring is missing. $how."
+
+# The archive that serves this release itself, not its security or third-party ones.
+archive() {
+  local codename=${UBUNTU_CODENAME:-${VERSION_CODENAME:-}} targets
+  targets=$(apt-get indextargets --format '$(RELEASE)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages')
+  { grep -E "^$codename\\|main\\|" <<<"$targets" || grep -E '\|main\|' <<<"$targets" | grep -v security; } |
+    head -n 1 | cut -d'|' -f3
+}
+base=$(archive) || true
+[ -n "$base" ] || die "apt has no package archive configured to take HDF5's source from. $how."
+
+mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial" "$dir/apt/trusted"
+: >"$dir/apt/status"
+private=(
+  -o "Dir::State=$dir/apt/state" -o "Dir::State::lists=$dir/apt/state/lists" -o "Dir::State::status=$dir/apt/status"
+  -o "Dir::Cache=$dir/apt/cache" -o "Dir::Etc::sourcelist=$dir/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
+  -o Dir::Etc::preferencesparts=/dev/null -o Dir::Etc::preferences=/dev/null
+  -o APT::Get::List-Cleanup=false -o Acquire::Retries=3 -o APT::Update::Post-Invoke-Success::= -o APT::Update::Post-Invoke::=
+)
+[ "$(id -u)" -ne 0 ] || private+=(-o APT::Sandbox::User=root)  # _apt may not enter a user's folder
+
+lists() {  # one suite after the other: one that is gone must not take the rest with it
+  local suite found=0
+  : >"$dir/apt/all.list"
+  for suite in $suites; do
+    printf 'deb-src [signed-by=%s] %s %s %s\n' "$keyring" "$base" "$suite" "$section" >"$dir/apt/sources.list"
+    if apt-get "${private[@]}" -o APT::Update::Error-Mode=any update; then
+      cat "$dir/apt/sources.list" >>"$dir/apt/all.list"
+      found=1
+    fi
+  done
+  mv "$dir/apt/all.list" "$dir/apt/sources.list"
+  [ "$found" = 1 ]
+}
+
+versions() {
+  apt-cache "${private[@]}" showsrc hdf5 | sed -nE 's/^Version: (1\.14\..*)/\1/p' | grep -vE '^1\.14\.0' | sort -ruV
+}
+
+download() {
+  local version
+  cd "$dir"
+  for version in $(versions); do
+    rm -rf fetch && mkdir fetch
+    if (cd fetch && apt-get "${private[@]}" source --download-only "hdf5=$version"); then
+      local tarball
+      tarball=$(ls fetch/hdf5_*.orig.tar.* | grep -v '\.asc$' | head -n 1)
+      mv -f "$tarball" .
+      rm -rf fetch
+      printf '%s\n' "$dir/$(basename "$tarball")" >tarball
+      return 0
+    fi
+    echo "hdf5 $version could not be fetched: trying the next older"
+  done
+  return 1
+}
+
+step hdf5-lists "looking for the source of HDF5 1.14 (private apt state, the system's is not touched)" lists ||
+  die "no source index could be fetched. $how."
+step hdf5-download "fetching it" download || die "no HDF5 1.14 source could be fetched. $how."

@@ -1,0 +1,102 @@
+/// \file
+/// Memory limits from sysconf, cgroups and resource limits; ranks from launcher variables.
+///
+/// Thread safety: as memory_limit.h.
+#include "base/memory_limit.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+
+// The number in a cgroup file; kNoLimit for "max" and for files that are not there.
+uint64_t LimitInFile(const std::string& path) {
+  std::ifstream file(path);
+  uint64_t limit = 0;
+  return file >> limit ? limit : kNoLimit;
+}
+
+// A limit set on any ancestor binds too. Inside a container the path may not exist below the mount:
+// then only the mount's own directory answers, which is the container's group.
+uint64_t LimitOfGroup(const std::string& mount, std::string group, const char* name) {
+  uint64_t limit = LimitInFile(mount + "/" + name);
+  while (group.size() > 1) {
+    limit = std::min(limit, LimitInFile(mount + group + "/" + name));
+    const size_t slash = group.rfind('/');
+    if (slash == std::string::npos) break;
+    group.resize(slash);
+  }
+  return limit;
+}
+
+uint64_t CgroupLimit(const std::string& root) {
+  const std::string mount = root + "/sys/fs/cgroup";
+  std::ifstream groups(root + "/proc/self/cgroup");
+  uint64_t limit = kNoLimit;
+  std::string line;  // "0::/group" (v2) or "5:cpu,memory:/group" (v1)
+  while (std::getline(groups, line)) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string group = line.substr(second + 1);
+    if (controllers == ",,") {
+      limit = std::min(limit, LimitOfGroup(mount, group, "memory.max"));
+    } else if (controllers.find(",memory,") != std::string::npos) {
+      limit = std::min(limit, LimitOfGroup(mount + "/memory", group, "memory.limit_in_bytes"));
+    }
+  }
+  return limit;
+}
+
+uint64_t ResourceLimit(decltype(RLIMIT_AS) resource) {
+  struct rlimit limit;
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNoLimit;
+  return limit.rlim_cur;
+}
+
+}  // namespace
+
+uint64_t UsableMemoryBytes(const std::string& root) {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_size = sysconf(_SC_PAGESIZE);
+  uint64_t usable = uint64_t{1} << 30;  // where the system does not say
+  if (pages > 0 && page_size > 0) {
+    usable = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size);
+  }
+  return std::min(
+      {usable, CgroupLimit(root), ResourceLimit(RLIMIT_AS), ResourceLimit(RLIMIT_DATA)});
+}
+
+unsigned RanksOnThisNode() {
+  // Exact ones first; Slurm's describe the allocation and may say "4(x2),3": the first number is
+  // taken.
+  static constexpr const char* kVariables[] = {
+      "OMPI_COMM_WORLD_LOCAL_SIZE",
+      "MPI_LOCALNRANKS",
+      "MV2_COMM_WORLD_LOCAL_SIZE",
+      "PMI_LOCAL_SIZE",
+      "PALS_LOCAL_SIZE",
+      "JSM_NAMESPACE_LOCAL_SIZE",
+      "SLURM_STEP_TASKS_PER_NODE",
+      "SLURM_NTASKS_PER_NODE",
+      "SLURM_TASKS_PER_NODE",
+  };
+  for (const char* variable : kVariables) {
+    const char* text = std::getenv(variable);
+    if (text == nullptr) continue;
+    const long ranks = std::strtol(text, nullptr, 10);
+    if (ranks > 0 && ranks < 1'000'000) return static_cast<unsigned>(ranks);
+  }
+  return 1;
+}
+
+}  // namespace tidelane

@@ -1,0 +1,207 @@
+/// \file
+/// Regions, the free list, and pre-faulting.
+///
+/// Faulting a region in takes milliseconds, so it happens without the mutex: whoever maps sets
+/// `mapping_`, and threads that need a slab meanwhile wait for it or for a released one, while
+/// releases go on.
+///
+/// Thread safety: as arena.h.
+#include "buffer/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <new>
+
+#include "base/counters.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace tidelane {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr uint64_t kFirstStep = uint64_t{4}
+                                << 20;  // a program that writes little should pay little
+constexpr uint64_t kLargestStep = uint64_t{64} << 20;
+
+uint32_t SlabSizeFor(uint64_t cap) {
+  const uint64_t wanted = std::clamp(cap / 32, uint64_t{64} << 10, uint64_t{1} << 20);
+  return static_cast<uint32_t>(std::bit_floor(wanted));
+}
+
+uint64_t WholeSlabs(uint64_t cap, uint32_t slab_size) {
+  return cap < slab_size ? uint64_t{4} * slab_size : cap / slab_size * slab_size;
+}
+
+// Kernels before 5.14 do not know MADV_POPULATE_WRITE: there each page is touched.
+bool FaultIn(std::byte* base, size_t size) {
+  while (madvise(base, size, MADV_POPULATE_WRITE) != 0) {
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno != EINVAL) return false;
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    for (size_t i = 0; i < size; i += page)
+      *static_cast<volatile std::byte*>(base + i) = std::byte{0};
+    return true;
+  }
+  return true;
+}
+
+// `size` bytes of faulted memory, huge pages where the system gives them; nullptr when it refuses.
+std::byte* MapFaulted(size_t size) {
+  const size_t slack = size >= kHugePage ? kHugePage : 0;
+  void* mapped =
+      mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* base = static_cast<std::byte*>(mapped);
+  if (slack != 0) {
+    const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(base) % kHugePage) % kHugePage;
+    if (head != 0) munmap(base, head);
+    base += head;
+    munmap(base + size, slack - head);
+    (void)madvise(base, size, MADV_HUGEPAGE);  // without huge pages it works too, only slower
+  }
+  if (FaultIn(base, size)) return base;
+  munmap(base, size);
+  return nullptr;
+}
+
+}  // namespace
+
+Arena::Arena(uint64_t cap) : cap_(WholeSlabs(cap, SlabSizeFor(cap))), slab_size_(SlabSizeFor(cap)) {
+  CountMax(Counter::kArenaCapBytes, cap_);
+}
+
+Arena::~Arena() {
+  MutexLock lock(mutex_);
+  while (regions_ != nullptr) {
+    Region* region = regions_;
+    regions_ = region->next;
+    munmap(region->base, region->size);
+    delete[] region->slabs;
+    delete region;
+  }
+}
+
+Arena::Region* Arena::MakeRegion(uint64_t size) const {
+  const size_t count = size / slab_size_;
+  Slab* slabs = new (std::nothrow) Slab[count];
+  Region* region = new (std::nothrow) Region;
+  std::byte* base = slabs == nullptr || region == nullptr ? nullptr : MapFaulted(size);
+  if (base == nullptr) {
+    delete[] slabs;
+    delete region;
+    return nullptr;
+  }
+  *region = {base, size, slabs, nullptr};
+  return region;
+}
+
+void Arena::AddRegion(Region* region) {
+  region->next = regions_;
+  regions_ = region;
+  mapped_ += region->size;
+  // Lowest addresses end up first in the list: neighbours in time become neighbours in memory.
+  for (size_t i = region->size / slab_size_; i-- > 0;) {
+    Slab& slab = region->slabs[i];
+    slab.data = region->base + i * slab_size_;
+    slab.size = slab_size_;
+    slab.arena = const_cast<Arena*>(this);
+    slab.next_free = free_;
+    free_ = &slab;
+  }
+}
+
+bool Arena::Grow() {
+  uint64_t step = std::clamp(mapped_, kFirstStep, kLargestStep);
+  step = std::min(step, cap_ - mapped_);
+  if (step < slab_size_) return false;
+  mapping_ = true;
+  mutex_.unlock();
+  Region* region = MakeRegion(step / slab_size_ * slab_size_);
+  while (region == nullptr && step / 2 >= slab_size_) {  // little is better than nothing
+    step /= 2;
+    region = MakeRegion(step / slab_size_ * slab_size_);
+  }
+  mutex_.lock();
+  mapping_ = false;
+  if (region != nullptr) AddRegion(region);
+  freed_.NotifyAll();
+  return region != nullptr;
+}
+
+Slab* Arena::Pop() {
+  Slab* slab = free_;
+  if (slab == nullptr) return nullptr;
+  free_ = slab->next_free;
+  slab->next_free = nullptr;
+  slab->references.store(1, std::memory_order_relaxed);
+  const uint64_t now_used = in_use_.load(std::memory_order_relaxed) + slab_size_;
+  in_use_.store(now_used, std::memory_order_relaxed);
+  CountMax(Counter::kArenaPeakBytes, now_used);
+  return slab;
+}
+
+Slab* Arena::PopOrGrow() {
+  while (free_ == nullptr) {
+    if (mapping_) {
+      freed_.Wait(mutex_);
+    } else if (!Grow() && free_ == nullptr) {
+      return nullptr;
+    }
+  }
+  return Pop();
+}
+
+Slab* Arena::TryAcquire() {
+  MutexLock lock(mutex_);
+  return PopOrGrow();
+}
+
+Slab* Arena::AcquireUntil(std::chrono::steady_clock::time_point deadline) {
+  MutexLock lock(mutex_);
+  for (;;) {
+    if (Slab* slab = PopOrGrow()) return slab;
+    if (!freed_.WaitUntil(mutex_, deadline)) return Pop();
+  }
+}
+
+void Arena::Unref(Slab* slab) {
+  // acq_rel: what the other holders did with the bytes is over before the slab is handed out again.
+  if (slab->references.fetch_sub(1, std::memory_order_acq_rel) == 1) slab->arena->Release(slab);
+}
+
+void Arena::Release(Slab* slab) {
+  MutexLock lock(mutex_);
+  slab->next_free = free_;
+  free_ = slab;
+  in_use_.store(in_use_.load(std::memory_order_relaxed) - slab_size_, std::memory_order_relaxed);
+  // With the lock held: the arena may be destroyed as soon as its last slab is back.
+  freed_.NotifyOne();
+}
+
+bool Arena::GrowAhead() {
+  MutexLock lock(mutex_);
+  if (mapping_ || in_use() * 2 <= mapped_) return false;
+  return Grow();
+}
+
+void Arena::LockForFork() {
+  mutex_.lock();
+  while (mapping_) freed_.Wait(mutex_);  // the child would not have the thread that maps
+  fork_parent_ = getpid();
+}
+
+void Arena::UnlockAfterFork() {
+  // The child's copy may count waiters that exist only in the parent, and a notification could wait
+  // for them.
+  if (getpid() != fork_parent_) new (&freed_) Condition;
+  mutex_.unlock();
+}
+
+}  // namespace tidelane

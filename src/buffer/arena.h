@@ -1,0 +1,100 @@
+/// \file
+/// The memory that captured bytes wait in: a capped pool of equal slabs, recycled, never malloc'ed
+/// per write.
+///
+/// Memory is taken in steps (regions of 2 MiB-aligned, huge-page-advised, pre-faulted address
+/// space), not at start; it is kept until process exit, because a fresh page costs more to fault in
+/// than to write through (hdf5-facts, Buffers). A slab is owned by whoever holds a reference: the
+/// file that is filling it and every extent that lies in it.
+///
+/// Invariant: bytes handed out never exceed the cap; a slab returns to the pool when its last
+/// reference goes.
+///
+/// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/annotations.h"
+
+namespace tidelane {
+
+class Arena;
+
+struct Slab {
+  std::byte* data = nullptr;
+  uint32_t size = 0;
+  std::atomic<uint32_t> references{0};
+  Arena* arena = nullptr;
+  Slab* next_free = nullptr;
+};
+
+class Arena {
+ public:
+  /// `cap` bytes at most. The slab size follows from it: a 32nd of the cap, rounded down to a power
+  /// of two, within [64 KiB, 1 MiB]: a small arena must not be pinned by a few half-empty slabs. A
+  /// cap below one slab becomes four.
+  explicit Arena(uint64_t cap);
+  ~Arena();  // unmaps; only tests destroy an arena
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  uint32_t slab_size() const { return slab_size_; }
+  uint64_t cap() const { return cap_; }
+  /// Bytes of slabs now handed out.
+  uint64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
+
+  /// A slab with one reference, or nullptr when the cap is reached (or the system refuses memory).
+  Slab* TryAcquire() TL_EXCLUDES(mutex_);
+  /// As TryAcquire, but waits for a slab until `deadline`.
+  Slab* AcquireUntil(std::chrono::steady_clock::time_point deadline) TL_EXCLUDES(mutex_);
+
+  static void Ref(Slab* slab) { slab->references.fetch_add(1, std::memory_order_relaxed); }
+  /// Drops one reference; the last one returns the slab and wakes a waiter.
+  static void Unref(Slab* slab);
+
+  /// Maps and pre-faults one more step if more than half of what is mapped is in use; called by
+  /// lanes when idle, so that the program's own writes find faulted pages. Returns false when there
+  /// was nothing to do.
+  bool GrowAhead() TL_EXCLUDES(mutex_);
+
+  /// fork: hold the lock across it, so that the child's arena is consistent.
+  /// UnlockAfterFork is called in parent and child alike.
+  void LockForFork() TL_ACQUIRE(mutex_);
+  void UnlockAfterFork() TL_RELEASE(mutex_);
+
+ private:
+  struct Region {
+    std::byte* base;
+    size_t size;
+    Slab* slabs;
+    Region* next;
+  };
+
+  /// Lets go of the mutex while it maps and faults in; only one thread does so at a time
+  /// (`mapping_`).
+  bool Grow() TL_REQUIRES(mutex_);
+  Region* MakeRegion(uint64_t size) const;
+  void AddRegion(Region* region) TL_REQUIRES(mutex_);
+  Slab* Pop() TL_REQUIRES(mutex_);
+  Slab* PopOrGrow() TL_REQUIRES(mutex_);
+  void Release(Slab* slab) TL_EXCLUDES(mutex_);
+
+  const uint64_t cap_;
+  const uint32_t slab_size_;
+  std::atomic<uint64_t> in_use_{0};
+  Mutex mutex_;
+  Condition freed_;
+  Slab* free_ TL_GUARDED_BY(mutex_) = nullptr;
+  uint64_t mapped_ TL_GUARDED_BY(mutex_) = 0;
+  bool mapping_ TL_GUARDED_BY(mutex_) = false;
+  Region* regions_ TL_GUARDED_BY(mutex_) = nullptr;
+  pid_t fork_parent_ TL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace tidelane

@@ -1,0 +1,55 @@
+/// \file
+/// Where bytes land. A device is one open file; it knows nothing of extents, lanes or HDF5.
+///
+/// Invariant: a call either did all of what it was asked or says why not; short transfers and EINTR
+/// are retried inside.
+///
+/// Thread safety: all functions may be called from any thread at once; calls on overlapping bytes
+/// are ordered by the caller.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tidelane {
+
+/// What makes two paths one file.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  auto operator<=>(const FileIdentity&) const = default;
+};
+
+/// Functions return 0 or an errno unless they say otherwise.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// Reads `n` bytes at `address`; bytes beyond the end of the file read as zero (as HDF5 expects
+  /// of a driver).
+  virtual int Read(uint64_t address, void* buffer, size_t n) = 0;
+  /// Writes all of `parts` at `address`. `count` may exceed IOV_MAX.
+  virtual int Write(uint64_t address, const struct iovec* parts, size_t count) = 0;
+  virtual int Truncate(uint64_t size) = 0;
+  virtual int Size(uint64_t& size) = 0;
+  /// True when [address, address + n) lies below the end and has no hole, as far as the file system
+  /// says.
+  virtual bool IsDense(uint64_t address, uint64_t n) = 0;
+  /// Advisory lock, never blocking: EAGAIN/EWOULDBLOCK when somebody else holds it.
+  virtual int Lock(bool exclusive) = 0;
+  virtual int Unlock() = 0;
+  virtual int Sync() = 0;
+  /// Closes; errors of close(2) count. No other call may follow.
+  virtual int Close() = 0;
+  /// The descriptor, for programs that ask HDF5 for it; points to -1 where there is none.
+  virtual int* descriptor() = 0;
+};
+
+/// A POSIX file that was opened as `fd`; the device owns the descriptor from now on.
+std::unique_ptr<Device> MakePosixDevice(int fd);
+
+}  // namespace tidelane

@@ -1,0 +1,147 @@
+/// \file
+/// A POSIX file as a device.
+///
+/// Invariant: only positioned calls transfer bytes, so the descriptor's own offset means nothing
+/// (SEEK_HOLE moves it).
+///
+/// Thread safety: as device.h; the kernel orders the calls.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "device/device.h"
+
+namespace tidelane {
+namespace {
+
+constexpr size_t kMaxParts = IOV_MAX;
+
+// Calls `call` until it is not interrupted; 0 or an errno.
+template <typename Call>
+int Retry(Call call) {
+  while (call() != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+// `n` bytes, or an errno. A file that takes nothing and says nothing would loop for ever: that is
+// EIO.
+int WriteAll(int fd, const std::byte* from, size_t n, uint64_t address) {
+  while (n > 0) {
+    const ssize_t done = pwrite(fd, from, n, static_cast<off_t>(address));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return done < 0 ? errno : EIO;
+    from += done;
+    n -= static_cast<size_t>(done);
+    address += static_cast<uint64_t>(done);
+  }
+  return 0;
+}
+
+class PosixDevice final : public Device {
+ public:
+  explicit PosixDevice(int fd) : fd_(fd) {}
+  ~PosixDevice() override {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  int Read(uint64_t address, void* buffer, size_t n) override {
+    auto* to = static_cast<std::byte*>(buffer);
+    while (n > 0) {
+      const ssize_t done = pread(fd_, to, n, static_cast<off_t>(address));
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return errno;
+      if (done == 0) break;  // the end of the file
+      to += done;
+      n -= static_cast<size_t>(done);
+      address += static_cast<uint64_t>(done);
+    }
+    if (n > 0) std::memset(to, 0, n);
+    return 0;
+  }
+
+  int Write(uint64_t address, const struct iovec* parts, size_t count) override {
+    while (count > 0) {
+      const size_t batch = std::min(count, kMaxParts);
+      const ssize_t done =
+          pwritev(fd_, parts, static_cast<int>(batch), static_cast<off_t>(address));
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return errno;
+      // Skip the parts that were written whole; what is left of a part cut short goes out by
+      // itself, so that the caller's array need not be copied.
+      auto left = static_cast<size_t>(done);
+      size_t whole = 0;
+      while (whole < batch && left >= parts[whole].iov_len) left -= parts[whole++].iov_len;
+      address += static_cast<uint64_t>(done);
+      parts += whole;
+      count -= whole;
+      if (whole == batch) continue;
+      const size_t rest = parts->iov_len - left;
+      if (int error = WriteAll(fd_, static_cast<std::byte*>(parts->iov_base) + left, rest, address))
+        return error;
+      address += rest;
+      ++parts;
+      --count;
+    }
+    return 0;
+  }
+
+  int Truncate(uint64_t size) override {
+    return Retry([&] { return ftruncate(fd_, static_cast<off_t>(size)); });
+  }
+
+  int Size(uint64_t& size) override {
+    struct stat found;
+    if (fstat(fd_, &found) != 0) return errno;
+    size = static_cast<uint64_t>(found.st_size);
+    return 0;
+  }
+
+  // The end of a file counts as a hole, so one question answers both. File systems that know
+  // nothing of holes report none; those that refuse to answer are taken to have one.
+  bool IsDense(uint64_t address, uint64_t n) override {
+    if (n == 0) return true;
+    if (address > static_cast<uint64_t>(INT64_MAX) - n) return false;
+    const off_t hole = lseek(fd_, static_cast<off_t>(address), SEEK_HOLE);
+    return hole >= 0 && static_cast<uint64_t>(hole) >= address + n;
+  }
+
+  int Lock(bool exclusive) override {
+    return Retry([&] { return flock(fd_, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB); });
+  }
+
+  int Unlock() override {
+    return Retry([&] { return flock(fd_, LOCK_UN); });
+  }
+
+  int Sync() override {
+    return Retry([&] { return fsync(fd_); });
+  }
+
+  // Never repeated: Linux has released the descriptor even when close fails, and the number may be
+  // somebody else's.
+  int Close() override {
+    const int fd = fd_;
+    fd_ = -1;
+    return close(fd) == 0 ? 0 : errno;
+  }
+
+  int* descriptor() override { return &fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> MakePosixDevice(int fd) { return std::make_unique<PosixDevice>(fd); }
+
+}  // namespace tidelane

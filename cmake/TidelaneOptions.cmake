@@ -34,8 +34,7 @@ endif()
 # What every target of ours is compiled with.
 add_library(tidelane_options INTERFACE)
 target_include_directories(tidelane_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
-target_compile_definitions(tidelane_options INTERFACE
-  _FILE_OFFSET_BITS=64 $<$<COMPILE_LANGUAGE:CXX>:TIDELANE_VERSION="${PROJECT_VERSION}">)
+target_compile_definitions(tidelane_options INTERFACE _FILE_OFFSET_BITS=64)
 target_link_libraries(tidelane_options INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
 target_compile_options(tidelane_options INTERFACE
   -Wall -Wextra -Wshadow -Wcast-align -Wformat=2 -Wvla

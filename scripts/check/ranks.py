@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Checks who includes whom under src/.
+
+A room (a folder of src/) includes itself and rooms of lower rank, never another room of its own rank. The ranks are the
+TIDELANE_RANK_<n> lists of CMakeLists.txt. HDF5's and MPI's headers are included by h5/ alone; every other room gets
+them through "h5/hdf5.h", and the rooms below h5/ not at all.
+"""
+
+import pathlib
+import re
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
+FOREIGN = re.compile(r"^(hdf5|hdf5_hl|H5\w*|mpi)\.h$")
+
+
+def read_ranks(cmake):
+    ranks = {}
+    for rank, rooms in re.findall(r"^set\(TIDELANE_RANK_(\d)\s+([^)]*)\)", cmake, re.M):
+        for room in rooms.split():
+            ranks[room] = int(rank)
+    return ranks
+
+
+def problem_of(room, bracket, target, ranks):
+    """Why a file of `room` may not include `target`, or None."""
+    if FOREIGN.match(target):
+        return None if room == "h5" else "only h5/ includes HDF5 or MPI headers; use \"h5/hdf5.h\""
+    if bracket == "<":
+        return None
+    other = target.split("/")[0]
+    if "/" not in target:
+        return "name the room: #include \"room/file.h\""
+    if other not in ranks:
+        return f"'{other}' is no room of CMakeLists.txt"
+    if other == room or ranks[other] < ranks[room]:
+        return None
+    return f"{room} has rank {ranks[room]}, {other} has rank {ranks[other]}"
+
+
+def check(repo):
+    ranks = read_ranks((repo / "CMakeLists.txt").read_text())
+    problems = []
+    for path in sorted((repo / "src").rglob("*")):
+        if path.suffix not in {".h", ".cc", ".c"}:
+            continue
+        name = path.relative_to(repo)
+        room = name.parts[1]
+        if len(name.parts) < 3 or room not in ranks:
+            problems.append(f"{name}: belongs to no room of CMakeLists.txt")
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match:
+                why = problem_of(room, match[1], match[2], ranks)
+                if why:
+                    problems.append(f"{name}:{number}: includes {match[2]}: {why}")
+    return problems
+
+
+def main():
+    problems = check(REPO)
+    print("\n".join(problems), file=sys.stderr) if problems else None
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

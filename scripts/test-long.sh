@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# What is too slow for every change (`make test-long`, hours): everything twenty times under a time limit, the long stress
+# runs, the clients under the address sanitizer, and the plugin on an HDF5 that is itself built with the thread sanitizer.
+# TIDELANE_REPEATS (20) sets the repeats.
+set -uo pipefail
+. "$(dirname "$0")/setup/lib.sh"
+. "$repo/scripts/stages.sh"
+cd "$repo"
+repeats=${TIDELANE_REPEATS:-20}
+
+stage "build (release)" compile release
+stage "tests, long ones included" tests release
+stage "tests x$repeats (release)" tests release -LE 'long|client' --repeat "until-fail:$repeats"
+stage "build (asan)" compile asan
+stage "all tests (asan)" tests asan
+stage "tests x3 (asan)" tests asan -LE 'long|client' --repeat until-fail:3
+stage "build (tsan)" compile tsan tidelane_core_tests
+stage "core tests x$repeats (tsan)" tests tsan -L core --repeat "until-fail:$repeats"
+finish

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What every change must pass (`make test`): checks, all tests of the release build, then unit, conformance and stress
+# tests under the address and undefined-behaviour sanitizers and everything below h5/ under the thread sanitizer.
+#
+# Goes on after a failed stage, so that one run shows all that is wrong; ends with a table of the stages.
+set -uo pipefail
+. "$(dirname "$0")/setup/lib.sh"
+. "$repo/scripts/stages.sh"
+cd "$repo"
+
+stage "checks" checks
+stage "build (release)" compile release
+stage "tests (release)" tests release -LE 'long'
+for preset in asan ubsan; do
+  stage "build ($preset)" compile "$preset"
+  stage "tests ($preset)" tests "$preset" -L 'unit|conformance|stress' -LE 'long'
+done
+stage "build (tsan)" compile tsan tidelane_core_tests
+stage "tests (tsan, below h5/)" tests tsan -L core -LE 'long'
+finish

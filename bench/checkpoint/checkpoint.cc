@@ -1,0 +1,236 @@
+// checkpoint: a simulation that writes its state to HDF5 after every step (the VPIC-IO pattern).
+//
+// It is the program a user already has: plain HDF5 calls, nothing of Tidelane. Each step writes
+// eight 1-D variables into the group Step#N, of one file or of a file per step, then computes.
+//
+//   implicit   blocking calls, as most programs are written
+//   explicit   H5*_async calls with an event set, waited for at the end of the next computation
+//
+// It prints as JSON where its time went. What it waits for is its total minus its computation; the
+// total ends after H5close(), so that nothing a close deferred can hide behind the program's end.
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include <hdf5.h>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/particles.h"
+#include "checkpoint/spans.h"
+
+namespace tidelane::checkpoint {
+namespace {
+
+struct Options {
+  std::string directory = ".";
+  std::string layout = "one";     // one | per-step
+  std::string mode = "implicit";  // implicit | explicit
+  int steps = 5;
+  size_t bytes_per_variable = 4 << 20;
+  int substeps = 0;  // 0: no computation
+  bool flush = false;
+};
+
+// Every HDF5 result passes here: a program that ignores errors proves nothing.
+template <class T>
+T ok(T result, const char* call) {
+  if (result < 0) throw std::runtime_error(std::string(call) + " failed");
+  return result;
+}
+
+class Writer {
+ public:
+  Writer(const Options& options, Spans& spans) : options_(options), spans_(spans) {
+    if (options.mode == "explicit") events_ = timed(Class::kCreate, "H5EScreate", H5EScreate);
+  }
+
+  void write_step(int step, const Particles& particles) {
+    step_ = step;
+    if (per_step()) {
+      create_file("step-" + std::to_string(step) + ".h5");
+    } else if (file_ == H5I_INVALID_HID) {
+      create_file("checkpoint.h5");
+    }
+    const std::string name = "Step#" + std::to_string(step);
+    const hid_t group = timed(Class::kCreate, "H5Gcreate", [&] {
+      return events_ ? H5Gcreate_async(file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT,
+                                       events_)
+                     : H5Gcreate(file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    });
+    for (const Variable& v : particles.variables()) write_variable(group, v, particles.count());
+    timed(Class::kClose, "H5Gclose",
+          [&] { return events_ ? H5Gclose_async(group, events_) : H5Gclose(group); });
+    if (options_.flush) {
+      timed(Class::kFlush, "H5Fflush", [&] {
+        return events_ ? H5Fflush_async(file_, H5F_SCOPE_LOCAL, events_)
+                       : H5Fflush(file_, H5F_SCOPE_LOCAL);
+      });
+    }
+    if (per_step()) close_file();
+  }
+
+  // The buffers given to the last step's writes may change after this.
+  void wait() {
+    if (!events_) return;
+    size_t in_progress = 0;
+    hbool_t failed = false;
+    timed(Class::kWait, "H5ESwait",
+          [&] { return H5ESwait(events_, H5ES_WAIT_FOREVER, &in_progress, &failed); });
+    if (failed || in_progress != 0) throw std::runtime_error("H5ESwait reports a failed operation");
+  }
+
+  void finish() {
+    if (!per_step()) close_file();
+    wait();
+    if (events_) timed(Class::kClose, "H5ESclose", [&] { return H5ESclose(events_); });
+    timed(Class::kShutdown, "H5close", H5close);
+  }
+
+ private:
+  bool per_step() const { return options_.layout == "per-step"; }
+
+  template <class F>
+  std::invoke_result_t<F&> timed(Class c, const char* call, F&& f) {
+    return ok(spans_.time(c, call, step_, f), call);
+  }
+
+  void create_file(const std::string& name) {
+    const std::string path = options_.directory + "/" + name;
+    file_ = timed(Class::kCreate, "H5Fcreate", [&] {
+      return events_
+                 ? H5Fcreate_async(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT, events_)
+                 : H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    });
+  }
+
+  void close_file() {
+    timed(Class::kFileClose, "H5Fclose",
+          [&] { return events_ ? H5Fclose_async(file_, events_) : H5Fclose(file_); });
+    file_ = H5I_INVALID_HID;
+  }
+
+  void write_variable(hid_t group, const Variable& v, size_t count) {
+    const hsize_t dims[1] = {count};
+    const hid_t space =
+        timed(Class::kCreate, "H5Screate", [&] { return H5Screate_simple(1, dims, nullptr); });
+    const hid_t type = v.is_integer ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT;
+    const hid_t set = timed(Class::kCreate, "H5Dcreate", [&] {
+      return events_ ? H5Dcreate_async(group, v.name, type, space, H5P_DEFAULT, H5P_DEFAULT,
+                                       H5P_DEFAULT, events_)
+                     : H5Dcreate(group, v.name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    });
+    timed(Class::kWrite, "H5Dwrite", [&] {
+      return events_ ? H5Dwrite_async(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, v.data, events_)
+                     : H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, v.data);
+    });
+    timed(Class::kClose, "H5Dclose",
+          [&] { return events_ ? H5Dclose_async(set, events_) : H5Dclose(set); });
+    timed(Class::kClose, "H5Sclose", [&] { return H5Sclose(space); });
+  }
+
+  const Options& options_;
+  Spans& spans_;
+  hid_t file_ = H5I_INVALID_HID;
+  hid_t events_ = H5ES_NONE;
+  int step_ = 0;
+};
+
+double cpu_us() {
+  rusage u;
+  ::getrusage(RUSAGE_SELF, &u);
+  const auto us = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
+  };
+  return us(u.ru_utime) + us(u.ru_stime);
+}
+
+nlohmann::json simulate(const Options& options) {
+  Particles particles(options.bytes_per_variable / sizeof(float));
+  Spans spans;
+  const double cpu_begin = cpu_us();
+  const double begin = now_us();
+  ok(spans.time(Class::kCreate, "H5open", 0, H5open), "H5open");
+  Writer writer(options, spans);
+  for (int step = 0; step < options.steps; ++step) {
+    writer.write_step(step, particles);
+    if (options.substeps > 0) {
+      spans.time(Class::kCompute, "push", step, [&] { particles.push(options.substeps); });
+      writer.wait();
+      particles.swap();
+    } else {
+      writer.wait();
+      particles.stamp(step + 1);
+    }
+  }
+  writer.finish();
+  const double end = now_us();
+
+  nlohmann::json out = {
+      {"layout", options.layout},
+      {"mode", options.mode},
+      {"steps", options.steps},
+      {"bytes", static_cast<double>(options.bytes_per_variable) * 8 * options.steps},
+      {"begin_us", begin},
+      {"end_us", end},
+      {"total_us", end - begin},
+      {"cpu_us", cpu_us() - cpu_begin},
+      {"spans", spans.json()}};
+  for (int c = 0; c < kClassCount; ++c) {
+    const Class which = static_cast<Class>(c);
+    out["classes"][name_of(which)] = spans.total_us(which);
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace tidelane::checkpoint
+
+int main(int argc, char** argv) {
+  using namespace tidelane::checkpoint;
+  CLI::App app{"A simulation that writes its state to HDF5 after every step (VPIC-IO pattern)."};
+  Options options;
+  double calibrate_seconds = 0;
+  std::string json_path;
+  app.add_option("--directory", options.directory, "where the files go")->capture_default_str();
+  app.add_option("--layout", options.layout, "one file, or a file per step")
+      ->check(CLI::IsMember({"one", "per-step"}))
+      ->capture_default_str();
+  app.add_option("--mode", options.mode, "blocking calls, or H5*_async with an event set")
+      ->check(CLI::IsMember({"implicit", "explicit"}))
+      ->capture_default_str();
+  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--bytes", options.bytes_per_variable, "per variable and step")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--substeps", options.substeps, "computation after each step; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("--flush", options.flush, "H5Fflush after each step");
+  app.add_option("--json", json_path, "write the result there instead of to standard output");
+  app.add_option("--calibrate", calibrate_seconds,
+                 "only print the sub-steps that compute for this many seconds");
+  CLI11_PARSE(app, argc, argv);
+
+  try {
+    if (calibrate_seconds > 0) {
+      const size_t count = options.bytes_per_variable / sizeof(float);
+      std::printf("%d\n", calibrate(count, calibrate_seconds));
+      return 0;
+    }
+    const nlohmann::json result = simulate(options);
+    if (json_path.empty()) {
+      std::printf("%s\n", result.dump(1).c_str());
+    } else if (!(std::ofstream(json_path) << result << "\n")) {
+      throw std::runtime_error("cannot write " + json_path);
+    }
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "checkpoint: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,45 @@
+#include "h5/error.h"
+
+#include <system_error>
+
+namespace tidelane::h5 {
+
+namespace {
+
+void PushStatus(Library& library, hid_t stack, const Status& status, std::source_location where) {
+  const Library::ErrorIds& ids = library.Errors();
+  library.Epush2(stack, where.file_name(), where.function_name(), where.line(), ids.error_class,
+                 ids.major, ids.minor, "%s, errno = %d, error message = '%s'",
+                 status.Message().c_str(), status.code(),
+                 std::generic_category().message(status.code()).c_str());
+}
+
+// Registering our messages is a public call that clears the stack: do it under a guard, before anything is pushed.
+void PrepareIds(Library& library) {
+  KeepErrorStack keep(library);
+  library.Errors();
+}
+
+}  // namespace
+
+void PushError(Library& library, const Status& status, std::source_location where) {
+  PrepareIds(library);
+  PushStatus(library, kDefault, status, where);
+}
+
+void PushError(Library& library, const char* message, std::source_location where) {
+  PrepareIds(library);
+  const Library::ErrorIds& ids = library.Errors();
+  library.Epush2(kDefault, where.file_name(), where.function_name(), where.line(), ids.error_class,
+                 ids.major, ids.minor, "%s", message);
+}
+
+hid_t MakeErrorStack(Library& library, const Status& status, std::source_location where) {
+  KeepErrorStack keep(library);
+  library.Errors();
+  const hid_t stack = library.Ecreate_stack();
+  if (stack >= 0) PushStatus(library, stack, status, where);
+  return stack;
+}
+
+}  // namespace tidelane::h5

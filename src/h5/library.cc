@@ -1,0 +1,112 @@
+#include "h5/library.h"
+
+#include <dlfcn.h>
+
+#include "base/annotations.h"
+#include "base/version.h"
+#include "h5/driver.h"
+
+namespace tidelane::h5 {
+
+namespace internal {
+constinit Library libraries[kSlots];
+}
+
+namespace {
+
+// A static mutex with a trivial destructor would be ideal; std::mutex has one on every platform we build for.
+constinit Mutex slots_mutex;
+
+// The handle of the image that contains `info`'s address, with a reference that we keep for ever.
+void* HandleOf(const Dl_info& info) {
+  if (void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) return handle;
+  return dlopen(nullptr, RTLD_LAZY);  // libhdf5 linked statically into the program
+}
+
+}  // namespace
+
+bool Library::Resolve(void* handle, std::string& why) {
+  struct Symbol {
+    const char* name;
+    void** where;
+  };
+  const Symbol symbols[] = {
+#define X(name) {"H5" #name, reinterpret_cast<void**>(&this->name)},
+      TL_H5_FUNCTIONS(X)
+#undef X
+  };
+  for (const Symbol& symbol : symbols) {
+    *symbol.where = dlsym(handle, symbol.name);
+    if (*symbol.where == nullptr) {
+      why = std::string("this HDF5 library has no ") + symbol.name + "; 1.14.1 or newer is needed";
+      return false;
+    }
+  }
+  int ignored = 0;  // the callback wants a non-null object and does not look at it
+  if (NativeId() < 0 ||
+      VLintrospect_get_conn_cls(&ignored, NativeId(), H5VL_GET_CONN_LVL_TERM, &native_) < 0) {
+    why = "HDF5's native connector is not available";
+    return false;
+  }
+  return true;
+}
+
+hid_t Library::NativeId() {
+  if (native_id_ < 0) native_id_ = VLpeek_connector_id_by_value(kNativeValue);
+  return native_id_;
+}
+
+hid_t Library::DriverId() {
+  if (driver_id_ < 0) driver_id_ = FDregister(DriverClass(slot_));
+  return driver_id_;
+}
+
+hid_t Library::Sec2Id(hid_t fapl) {
+  if (sec2_id_ < 0) {
+    const hid_t copy = Pcopy(fapl);
+    if (copy >= 0 && Pset_fapl_sec2(copy) >= 0) sec2_id_ = Pget_driver(copy);
+    if (copy >= 0) Pclose(copy);
+  }
+  return sec2_id_;
+}
+
+const Library::ErrorIds& Library::Errors() {
+  if (errors_.error_class < 0) {
+    errors_.error_class = Eregister_class("Tidelane", "tidelane", TIDELANE_VERSION);
+    errors_.major = Ecreate_msg(errors_.error_class, H5E_MAJOR, "Asynchronous I/O");
+    errors_.minor = Ecreate_msg(errors_.error_class, H5E_MINOR, "Storage failed");
+  }
+  return errors_;
+}
+
+void Library::ForgetIds() {
+  native_id_ = driver_id_ = sec2_id_ = kNoId;
+  errors_ = ErrorIds{};
+}
+
+int SlotOf(const void* code, std::string& why) {
+  Dl_info info{};
+  if (dladdr(code, &info) == 0 || info.dli_fname == nullptr) {
+    why = "the calling HDF5 library is unknown to the dynamic linker";
+    return -1;
+  }
+  MutexLock lock(slots_mutex);
+  for (int slot = 0; slot < kSlots; ++slot) {
+    Library& library = internal::libraries[slot];
+    if (library.base_ == info.dli_fbase) return slot;
+    if (library.base_ != nullptr) continue;
+    void* handle = HandleOf(info);
+    if (handle == nullptr || !library.Resolve(handle, why)) {
+      if (handle == nullptr) why = dlerror();
+      library.ForgetIds();
+      return -1;
+    }
+    library.slot_ = slot;
+    library.base_ = info.dli_fbase;
+    return slot;
+  }
+  why = "more than " + std::to_string(kSlots) + " HDF5 libraries in one process";
+  return -1;
+}
+
+}  // namespace tidelane::h5

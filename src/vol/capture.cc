@@ -1,0 +1,30 @@
+#include "vol/capture.h"
+
+#include "base/counters.h"
+#include "engine/engine.h"
+#include "h5/error.h"
+
+namespace tidelane::vol {
+
+AccessList::AccessList(Instance& instance, const char* name, hid_t fapl) : caller_(fapl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const hid_t driver = hdf5.Pget_driver(fapl);
+  const hid_t ours = hdf5.DriverId();
+  if (driver >= 0 && driver == ours) return;
+  if (driver >= 0 && ours >= 0 && driver == hdf5.Sec2Id(fapl)) {
+    copy_ = h5::OwnedId(hdf5, hdf5.Pcopy(fapl));
+    if (copy_.valid() && hdf5.Pset_driver(copy_.get(), ours, nullptr) >= 0) return;
+    copy_.Reset();
+  }
+  Count(Fallback::kDriver);
+  // Another driver reads and writes the file behind our back: it must find all of it. If bytes were lost, the program
+  // learns it from that file's own flush or close; this open sees what storage has, as after any failed write.
+  if (name != nullptr) static_cast<void>(Engine::Get().DrainPath(name));
+}
+
+void ReportSec2(Instance& instance, hid_t fapl) {
+  h5::Library& hdf5 = instance.hdf5();
+  if (hdf5.Pget_driver(fapl) == hdf5.DriverId()) hdf5.Pset_fapl_sec2(fapl);
+}
+
+}  // namespace tidelane::vol

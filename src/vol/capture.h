@@ -1,0 +1,29 @@
+/// \file
+/// Puts our driver on files that would use sec2, and hides it again in what the program gets to see.
+///
+/// Invariant: the program's own access list is never changed; the driver goes on a copy.
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include "h5/owned_id.h"
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+/// The access list to open a file with: the caller's own, or a copy of it that names our driver.
+class AccessList {
+ public:
+  /// For a file that another driver than sec2 will open, drains what we still hold of `name` and counts the fallback.
+  AccessList(Instance& instance, const char* name, hid_t fapl);
+
+  hid_t get() const { return copy_.valid() ? copy_.get() : caller_; }
+
+ private:
+  h5::OwnedId copy_;
+  const hid_t caller_;
+};
+
+/// An access list that HDF5 made from an open file: says sec2 again where it says ours.
+void ReportSec2(Instance& instance, hid_t fapl);
+
+}  // namespace tidelane::vol

@@ -1,0 +1,37 @@
+#include "vol/dataset.h"
+
+#include "base/counters.h"
+#include "vol/sieve_choice.h"
+#include "vol/tracked_call.h"
+
+namespace tidelane::vol {
+
+void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* location,
+                    const char* name, hid_t lcpl, hid_t type, hid_t space, hid_t dcpl, hid_t dapl,
+                    hid_t dxpl, void** request) {
+  h5::Library& hdf5 = instance.hdf5();
+  const auto native = hdf5.native().dataset_cls.create;
+  if (hdf5.Pget_external_count(dcpl) > 0) Count(Fallback::kExternalRaw);
+  TrackedCall call(instance, Effect::kWrite, request);
+  void* dataset =
+      native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
+  call.Finish(dataset != nullptr);
+  return dataset;
+}
+
+herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
+                    void** request) {
+  const auto native = instance.hdf5().native().dataset_cls.write;
+  dxpl = ChooseSieve(instance, count, datasets, memory_types, file_spaces, dxpl);
+  if (request == nullptr) {
+    return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, nullptr);
+  }
+  TrackedCall call(instance, Effect::kData, request);
+  const herr_t result =
+      native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, nullptr);
+  call.Finish(result >= 0);
+  return result;
+}
+
+}  // namespace tidelane::vol

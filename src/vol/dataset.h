@@ -1,0 +1,19 @@
+/// \file
+/// The dataset callbacks that are more than native: create, and write.
+///
+/// Thread safety: called by HDF5, under its lock.
+#pragma once
+
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+/// Counts datasets with external raw files: HDF5 writes those with plain system calls, past every driver.
+void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* location, const char* name,
+                    hid_t lcpl, hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** request);
+
+herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
+                    void** request);
+
+}  // namespace tidelane::vol

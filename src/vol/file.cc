@@ -1,0 +1,151 @@
+#include "vol/file.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "engine/engine.h"
+#include "h5/error.h"
+#include "vol/capture.h"
+#include "vol/lifetime.h"
+#include "vol/tracked_call.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+const H5VL_file_class_t& NativeFile(Instance& instance) { return instance.hdf5().native().file_cls; }
+
+// Create and open differ in one call. Errors of a failed one outlive the closing of our access list.
+template <typename NativeCall>
+void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, void** request,
+               NativeCall native) {
+  WatchClose(instance);
+  instance.default_dxpl = dxpl;
+  std::optional<h5::KeepErrorStack> keep;
+  const AccessList access(instance, name, fapl);
+  TrackedCall call(instance, Effect::kOpen, request);
+  void* file = native(access.get());
+  call.Finish(file != nullptr);
+  if (file == nullptr) keep.emplace(instance.hdf5());
+  return file;
+}
+
+herr_t Flush(Instance& instance, void* file, hid_t dxpl) {
+  H5VL_file_specific_args_t flush{};
+  flush.op_type = H5VL_FILE_FLUSH;
+  flush.args.flush.obj_type = H5I_FILE;
+  flush.args.flush.scope = H5F_SCOPE_LOCAL;
+  return NativeFile(instance).specific(file, &flush, dxpl, nullptr);
+}
+
+bool TakeHalfClosed(Instance& instance, void* file) {
+  std::vector<void*>* files = instance.half_closed;
+  return files != nullptr && std::erase(*files, file) != 0;
+}
+
+herr_t NativeClose(Instance& instance, void* file, hid_t dxpl) {
+  const herr_t result = NativeFile(instance).close(file, dxpl, nullptr);
+  if (result < 0) {
+    if (instance.half_closed == nullptr) instance.half_closed = new std::vector<void*>;
+    instance.half_closed->push_back(file);
+  }
+  return result;
+}
+
+// The driver must drain and switch to ordered writing before H5Fstart_swmr_write: flushes, the unlock and the
+// superblock happen inside it. It does so when it is asked for its handle under this scope.
+void PrepareSwmr(Instance& instance, void* file, hid_t dxpl) {
+  const CallScope scope(CallScope::kStartSwmr);
+  void* handle = nullptr;
+  H5VL_native_file_optional_args_t get{};
+  get.get_vfd_handle.fapl_id = h5::kDefault;
+  get.get_vfd_handle.file_handle = &handle;
+  H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_VFD_HANDLE, &get};
+  // A driver without a handle is not ours; whether it can do SWMR is for HDF5 to say.
+  static_cast<void>(NativeFile(instance).optional(file, &args, dxpl, nullptr));
+}
+
+}  // namespace
+
+void* FileCreate(Instance& instance, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
+                 hid_t dxpl, void** request) {
+  return OpenWith(instance, name, fapl, dxpl, request, [&](hid_t access) {
+    return NativeFile(instance).create(name, flags, fcpl, access, dxpl, nullptr);
+  });
+}
+
+void* FileOpen(Instance& instance, const char* name, unsigned flags, hid_t fapl, hid_t dxpl,
+               void** request) {
+  return OpenWith(instance, name, fapl, dxpl, request, [&](hid_t access) {
+    return NativeFile(instance).open(name, flags, access, dxpl, nullptr);
+  });
+}
+
+herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
+               void** request) {
+  const herr_t result = NativeFile(instance).get(file, args, dxpl, request);
+  if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
+    ReportSec2(instance, args->args.get_fapl.fapl_id);
+  }
+  return result;
+}
+
+herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* args, hid_t dxpl,
+                    void** request) {
+  const auto native = NativeFile(instance).specific;
+  H5VL_file_specific_args_t ours = *args;
+  std::optional<h5::KeepErrorStack> keep;
+  std::optional<AccessList> access;
+  switch (args->op_type) {
+    case H5VL_FILE_FLUSH: {
+      TrackedCall call(instance, Effect::kFlush, request);
+      const herr_t result = native(file, args, dxpl, nullptr);
+      call.Finish(result >= 0);
+      return result;
+    }
+    case H5VL_FILE_IS_ACCESSIBLE:
+      access.emplace(instance, args->args.is_accessible.filename, args->args.is_accessible.fapl_id);
+      ours.args.is_accessible.fapl_id = access->get();
+      break;
+    case H5VL_FILE_DELETE:
+      access.emplace(instance, args->args.del.filename, args->args.del.fapl_id);
+      ours.args.del.fapl_id = access->get();
+      break;
+    case H5VL_FILE_REOPEN:
+    case H5VL_FILE_IS_EQUAL:
+      break;
+  }
+  const herr_t result = native(file, &ours, dxpl, request);
+  if (result < 0) keep.emplace(instance.hdf5());
+  access.reset();
+  return result;
+}
+
+herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, hid_t dxpl,
+                    void** request) {
+  const auto native = NativeFile(instance).optional;
+  if (args->op_type == H5VL_NATIVE_FILE_GET_VFD_HANDLE) {
+    const CallScope scope(CallScope::kHandOutDescriptor);
+    return native(file, args, dxpl, request);
+  }
+  if (args->op_type == H5VL_NATIVE_FILE_START_SWMR_WRITE) PrepareSwmr(instance, file, dxpl);
+  if (request == nullptr) return native(file, args, dxpl, nullptr);
+  TrackedCall call(instance, Effect::kWrite, request);
+  const herr_t result = native(file, args, dxpl, nullptr);
+  call.Finish(result >= 0);
+  return result;
+}
+
+herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
+  if (request == nullptr && !Engine::Get().config().close_deferred) {
+    if (!TakeHalfClosed(instance, file) && Flush(instance, file, dxpl) < 0) return -1;
+    return NativeClose(instance, file, dxpl);
+  }
+  TakeHalfClosed(instance, file);
+  TrackedCall call(instance, Effect::kClose, request);
+  const herr_t result = NativeClose(instance, file, dxpl);
+  call.Finish(result >= 0);
+  return result;
+}
+
+}  // namespace tidelane::vol

@@ -1,0 +1,41 @@
+/// \file
+/// What the VOL face remembers about one libhdf5.
+///
+/// Invariant: nothing here owns HDF5 objects beyond the library's closing: Reset forgets all ids.
+/// Thread safety: used inside callbacks only, so protected by that libhdf5's lock.
+#pragma once
+
+#include <vector>
+
+#include "h5/library.h"
+#include "vol/request.h"
+
+namespace tidelane::vol {
+
+struct Instance {
+  explicit constexpr Instance(int slot_number) : slot(slot_number) {}
+
+  h5::Library& hdf5() const { return h5::LibraryAt(slot); }
+
+  const int slot;
+  int connectors = 0;          ///< initialized and not yet terminated: `tidelane`, `async`
+  bool watches_close = false;  ///< our H5atclose function is registered
+  bool closing = false;        ///< the library is shutting down
+  RequestQueue requests;
+  hid_t default_dxpl = h5::kNoId;  ///< what H5P_DEFAULT means for transfers, seen when files are opened
+  hid_t sieve_dxpl = h5::kNoId;    ///< a copy of it that leaves tiny runs to the sieve (vol/sieve_choice.h)
+  /// Files whose native close failed: HDF5 has released most of them, and only close may be called. Never destroyed.
+  std::vector<void*>* half_closed = nullptr;
+};
+
+namespace internal {
+extern Instance instances[h5::kSlots];
+}
+
+template <int Slot>
+Instance& InstanceOf() {
+  static_assert(Slot >= 0 && Slot < h5::kSlots);
+  return internal::instances[Slot];
+}
+
+}  // namespace tidelane::vol

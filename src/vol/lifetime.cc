@@ -1,0 +1,70 @@
+#include "vol/lifetime.h"
+
+#include <cstdio>
+
+#include "engine/engine.h"
+#include "h5/error.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
+void Tell(const Status& status) {
+  if (!status.ok()) std::fprintf(stderr, "tidelane: %s\n", status.Message().c_str());
+}
+
+// H5ESwait stops at the first failure; each call takes one failed operation out of the way.
+herr_t WaitForEventSet(hid_t event_set, void* context) {
+  h5::Library& hdf5 = static_cast<Instance*>(context)->hdf5();
+  hbool_t failed = false;
+  do {
+    size_t in_progress = 0;
+    failed = false;
+    if (hdf5.ESwait(event_set, H5ES_WAIT_FOREVER, &in_progress, &failed) < 0) break;
+  } while (failed);
+  return 0;  // go on with the next one
+}
+
+void Forget(Instance& instance) {
+  instance.hdf5().ForgetIds();
+  instance.default_dxpl = instance.sieve_dxpl = h5::kNoId;
+  instance.closing = false;
+}
+
+void AtClose(void* context) {
+  Instance& instance = *static_cast<Instance*>(context);
+  instance.watches_close = false;
+  instance.closing = true;
+  instance.hdf5().Iiterate(H5I_EVENTSET, WaitForEventSet, &instance);
+  instance.requests.WaitAll();
+  static_cast<void>(Engine::Get().DrainAll());  // failures are told by the files' closes, and by Shutdown
+  if (instance.connectors == 0) Forget(instance);
+}
+
+}  // namespace
+
+void WatchClose(Instance& instance) {
+  if (instance.watches_close) return;
+  instance.watches_close = instance.hdf5().atclose(AtClose, &instance) >= 0;
+}
+
+herr_t Initialize(Instance& instance, hid_t) {
+  const Status& status = Engine::Get().config_status();
+  if (!status.ok()) {
+    h5::PushError(instance.hdf5(), status);
+    return -1;
+  }
+  ++instance.connectors;
+  return 0;
+}
+
+herr_t Terminate(Instance& instance) {
+  if (--instance.connectors > 0) return 0;
+  instance.requests.WaitAll();
+  Tell(Engine::Get().Shutdown());
+  if (instance.closing) Forget(instance);
+  return 0;  // a failure here would make HDF5 keep the connector and try again for ever
+}
+
+}  // namespace tidelane::vol

@@ -1,0 +1,20 @@
+/// \file
+/// What HDF5 finds in libtidelane.so, and what libtidelane_async.so finds there.
+///
+/// The return address of H5PLget_plugin_info says which libhdf5 is asking.
+/// Thread safety: may be called from any thread.
+#include "h5/hdf5.h"
+#include "vol/connector.h"
+
+#define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))
+
+TIDELANE_EXPORT H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_VOL; }
+
+TIDELANE_EXPORT const void* H5PLget_plugin_info(void) {
+  return tidelane::vol::PluginInfo(__builtin_return_address(0), "tidelane");
+}
+
+/// For our shim: the class called `connector` for the libhdf5 that contains the address `caller`.
+TIDELANE_EXPORT const void* tidelane_plugin_info(const void* caller, const char* connector) {
+  return tidelane::vol::PluginInfo(caller, connector);
+}

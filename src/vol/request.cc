@@ -1,0 +1,121 @@
+#include "vol/request.h"
+
+#include "base/trace.h"
+#include "h5/error.h"
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+Request::Request(std::shared_ptr<Completion> completion)
+    : completion_(std::move(completion)), issued_ns_(NowNs()) {}
+
+H5VL_request_status_t Request::status() const {
+  if (!settled_) return H5VL_REQUEST_STATUS_IN_PROGRESS;
+  return error_.ok() ? H5VL_REQUEST_STATUS_SUCCEED : H5VL_REQUEST_STATUS_FAIL;
+}
+
+void Request::Notify(H5VL_request_notify_t callback, void* context) {
+  if (settled_) {
+    callback(context, status());
+    return;
+  }
+  notify_ = callback;
+  notify_context_ = context;
+}
+
+void Request::Unref() {
+  if (--references_ == 0) delete this;
+}
+
+Request* RequestQueue::Issue(std::shared_ptr<Completion> completion) {
+  auto* request = new Request(std::move(completion));
+  if (oldest_ == nullptr && request->completion_ == nullptr) {
+    request->settled_ = true;
+    return request;
+  }
+  // Complete or not, it waits for its elders.
+  ++request->references_;
+  (oldest_ == nullptr ? oldest_ : newest_->next_) = request;
+  newest_ = request;
+  return request;
+}
+
+// The queue and the request are consistent before anything is called back: the callback may come here again.
+void RequestQueue::SettleOldest(Completion::State state) {
+  Request* request = oldest_;
+  oldest_ = request->next_;
+  if (oldest_ == nullptr) newest_ = nullptr;
+  request->next_ = nullptr;
+  if (state == Completion::State::kFailed) request->error_ = request->completion_->error();
+  request->completion_.reset();
+  request->duration_ns_ = NowNs() - request->issued_ns_;
+  request->settled_ = true;
+  if (request->notify_ != nullptr) request->notify_(request->notify_context_, request->status());
+  request->Unref();
+}
+
+void RequestQueue::Wait(Request& request, uint64_t timeout_ns) {
+  // Its own work must start even while an elder, perhaps of another file, is what we wait for.
+  if (!request.settled_ && request.completion_ != nullptr) request.completion_->Poll();
+  const uint64_t begin = NowNs();
+  while (!request.settled_) {
+    uint64_t left = timeout_ns;
+    if (timeout_ns != UINT64_MAX) {
+      const uint64_t waited = NowNs() - begin;
+      left = waited < timeout_ns ? timeout_ns - waited : 0;
+    }
+    Completion* completion = oldest_->completion_.get();
+    const Completion::State state =
+        completion == nullptr ? Completion::State::kDone : completion->Wait(left);
+    if (state == Completion::State::kPending) return;
+    SettleOldest(state);
+  }
+}
+
+void RequestQueue::WaitAll() {
+  while (oldest_ != nullptr) Wait(*newest_, UINT64_MAX);
+}
+
+herr_t RequestWait(Instance& instance, void* request, uint64_t timeout_ns,
+                   H5VL_request_status_t* status) {
+  auto* self = static_cast<Request*>(request);
+  instance.requests.Wait(*self, timeout_ns);
+  *status = self->status();
+  return 0;
+}
+
+herr_t RequestNotify(Instance&, void* request, H5VL_request_notify_t callback, void* context) {
+  static_cast<Request*>(request)->Notify(callback, context);
+  return 0;
+}
+
+// What was captured will be written: by the time anyone cancels, HDF5 has allocated and indexed it. A request that has
+// finished says how; others cannot be cancelled.
+herr_t RequestCancel(Instance& instance, void* request, H5VL_request_status_t* status) {
+  auto* self = static_cast<Request*>(request);
+  instance.requests.Wait(*self, 0);
+  *status = self->settled() ? self->status() : H5VL_REQUEST_STATUS_CANT_CANCEL;
+  return 0;
+}
+
+herr_t RequestSpecific(Instance& instance, void* request, H5VL_request_specific_args_t* args) {
+  const auto* self = static_cast<const Request*>(request);
+  switch (args->op_type) {
+    case H5VL_REQUEST_GET_ERR_STACK:
+      args->args.get_err_stack.err_stack_id = h5::MakeErrorStack(instance.hdf5(), self->error());
+      return args->args.get_err_stack.err_stack_id < 0 ? -1 : 0;
+    case H5VL_REQUEST_GET_EXEC_TIME:
+      *args->args.get_exec_time.exec_ts = self->issued_us();
+      *args->args.get_exec_time.exec_time = self->duration_ns();
+      return 0;
+  }
+  h5::PushError(instance.hdf5(), "this operation on a request is not known to Tidelane");
+  return -1;
+}
+
+herr_t RequestFree(Instance&, void* request) {
+  static_cast<Request*>(request)->Unref();
+  return 0;
+}
+
+}  // namespace tidelane::vol

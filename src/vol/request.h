@@ -1,0 +1,85 @@
+/// \file
+/// Request tokens: what H5ES* waits for.
+///
+/// A request settles when its call's bytes are stored or have failed (engine/completion.h). Requests of one libhdf5
+/// settle in the order in which they were issued, whatever order storage answers in: HDF5's event set loses operations
+/// when the last of its list is removed first (its list's tail is not updated).
+///
+/// Invariants:
+///  1. A request in the queue is unsettled, and everything issued after it is unsettled, too.
+///  2. Two references at most: HDF5's (until free) and the queue's (until settled). HDF5 never frees the token of an
+///     operation that it could not insert into a failed event set: that one stays, a few bytes.
+/// Thread safety: used under HDF5's lock. Lanes never touch a request, only its Completion.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+#include "engine/completion.h"
+#include "h5/library.h"
+
+namespace tidelane::vol {
+
+class RequestQueue;
+
+class Request {
+ public:
+  /// `completion` is null when nothing was left to wait for.
+  explicit Request(std::shared_ptr<Completion> completion);
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  bool settled() const { return settled_; }
+  const Status& error() const { return error_; }
+  H5VL_request_status_t status() const;
+  uint64_t issued_us() const { return issued_ns_ / 1000; }
+  uint64_t duration_ns() const { return duration_ns_; }
+
+  /// Calls `callback` when the request settles, at once if it has. HDF5 calls back into the library from it.
+  void Notify(H5VL_request_notify_t callback, void* context);
+  void Unref();
+
+ private:
+  friend class RequestQueue;
+  ~Request() = default;
+
+  std::shared_ptr<Completion> completion_;
+  Status error_;
+  const uint64_t issued_ns_;
+  uint64_t duration_ns_ = 0;
+  H5VL_request_notify_t notify_ = nullptr;
+  void* notify_context_ = nullptr;
+  Request* next_ = nullptr;
+  int references_ = 1;
+  bool settled_ = false;
+};
+
+class RequestQueue {
+ public:
+  constexpr RequestQueue() = default;
+
+  /// A token for HDF5.
+  Request* Issue(std::shared_ptr<Completion> completion);
+  /// Waits at most `timeout_ns` (0: starts the work, looks, returns; UINT64_MAX: for ever) for `request`.
+  void Wait(Request& request, uint64_t timeout_ns);
+  /// Waits for everything that was issued.
+  void WaitAll();
+
+ private:
+  void SettleOldest(Completion::State state);
+
+  Request* oldest_ = nullptr;
+  Request* newest_ = nullptr;
+};
+
+struct Instance;
+
+// The class's callbacks.
+herr_t RequestWait(Instance& instance, void* request, uint64_t timeout_ns, H5VL_request_status_t* status);
+herr_t RequestNotify(Instance& instance, void* request, H5VL_request_notify_t callback, void* context);
+herr_t RequestCancel(Instance& instance, void* request, H5VL_request_status_t* status);
+herr_t RequestSpecific(Instance& instance, void* request, H5VL_request_specific_args_t* args);
+herr_t RequestFree(Instance& instance, void* request);
+
+}  // namespace tidelane::vol

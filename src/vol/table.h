@@ -1,0 +1,113 @@
+/// \file
+/// The machinery behind the table of callbacks (connector.cc): each row is one line.
+///
+/// A row names a slot of H5VL_class_t by two member pointers and says how it runs:
+///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing is in between.
+///   Tracked - the native callback inside a TrackedCall: permissions, and a request when one is asked for.
+///   Own     - a function of ours; it gets the Instance (which libhdf5) before the callback's own arguments.
+/// Signatures are deduced from the slot; a row with a wrong one does not compile.
+///
+/// Thread safety: tables are filled under SlotOf's caller's lock and constant afterwards.
+#pragma once
+
+#include <tuple>
+
+#include "h5/hdf5.h"
+#include "vol/instance.h"
+#include "vol/tracked_call.h"
+
+namespace tidelane::vol {
+
+template <int Slot>
+struct Table {
+  H5VL_class_t& connector;
+};
+
+// What a callback leaves pending follows from its arguments where one callback does many things.
+template <typename T>
+Effect EffectOf(const T&) {
+  return Effect::kWrite;
+}
+inline Effect EffectOf(H5VL_attr_specific_args_t* args) {
+  return args->op_type == H5VL_ATTR_EXISTS || args->op_type == H5VL_ATTR_ITER ? Effect::kNothing
+                                                                              : Effect::kWrite;
+}
+inline Effect EffectOf(H5VL_dataset_specific_args_t* args) {
+  return args->op_type == H5VL_DATASET_FLUSH ? Effect::kFlush : Effect::kWrite;
+}
+inline Effect EffectOf(H5VL_datatype_specific_args_t* args) {
+  return args->op_type == H5VL_DATATYPE_FLUSH ? Effect::kFlush : Effect::kWrite;
+}
+inline Effect EffectOf(H5VL_group_specific_args_t* args) {
+  return args->op_type == H5VL_GROUP_FLUSH ? Effect::kFlush : Effect::kWrite;
+}
+inline Effect EffectOf(H5VL_object_specific_args_t* args) {
+  switch (args->op_type) {
+    case H5VL_OBJECT_FLUSH:
+      return Effect::kFlush;
+    case H5VL_OBJECT_EXISTS:
+    case H5VL_OBJECT_LOOKUP:
+    case H5VL_OBJECT_VISIT:
+      return Effect::kNothing;
+    case H5VL_OBJECT_CHANGE_REF_COUNT:
+    case H5VL_OBJECT_REFRESH:
+      break;
+  }
+  return Effect::kWrite;
+}
+inline Effect EffectOf(H5VL_link_specific_args_t* args) {
+  return args->op_type == H5VL_LINK_DELETE ? Effect::kWrite : Effect::kNothing;
+}
+
+inline bool Succeeded(herr_t result) { return result >= 0; }
+inline bool Succeeded(const void* result) { return result != nullptr; }
+
+template <int Slot, auto Group, auto Member, typename Signature>
+struct TrackedCallback;
+template <int Slot, auto Group, auto Member, typename Result, typename... Args>
+struct TrackedCallback<Slot, Group, Member, Result (*)(Args...)> {
+  static Result Call(Args... args) {
+    Instance& instance = InstanceOf<Slot>();
+    void** request = std::get<sizeof...(Args) - 1>(std::tie(args...));
+    // The argument that says most decides; without one, a callback in a Tracked row may write.
+    Effect effect = Effect::kWrite;
+    ((effect = EffectOf(args) == Effect::kWrite ? effect : EffectOf(args)), ...);
+    const auto native = instance.hdf5().native().*Group.*Member;
+    if (RunsPlain(effect, request)) return native(args...);
+    TrackedCall call(instance, effect, request);
+    const Result result = native(args...);
+    call.Finish(Succeeded(result));
+    return result;
+  }
+};
+
+template <int Slot, auto Function, typename Signature>
+struct OwnCallback;
+template <int Slot, auto Function, typename Result, typename... Args>
+struct OwnCallback<Slot, Function, Result (*)(Args...)> {
+  static Result Call(Args... args) { return Function(InstanceOf<Slot>(), args...); }
+};
+
+template <auto Group, auto Member, int Slot>
+auto& SlotIn(Table<Slot> table) {
+  return table.connector.*Group.*Member;
+}
+
+template <auto Group, auto Member, int Slot>
+void Native(Table<Slot> table) {
+  SlotIn<Group, Member>(table) = InstanceOf<Slot>().hdf5().native().*Group.*Member;
+}
+
+template <auto Group, auto Member, int Slot>
+void Tracked(Table<Slot> table) {
+  auto& callback = SlotIn<Group, Member>(table);
+  callback = TrackedCallback<Slot, Group, Member, std::remove_reference_t<decltype(callback)>>::Call;
+}
+
+template <auto Group, auto Member, auto Function, int Slot>
+void Own(Table<Slot> table) {
+  auto& callback = SlotIn<Group, Member>(table);
+  callback = OwnCallback<Slot, Function, std::remove_reference_t<decltype(callback)>>::Call;
+}
+
+}  // namespace tidelane::vol

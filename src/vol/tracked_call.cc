@@ -1,0 +1,45 @@
+#include "vol/tracked_call.h"
+
+#include "engine/engine.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+unsigned PermissionsOf(Effect effect, bool has_request) {
+  switch (effect) {
+    case Effect::kFlush:
+      return has_request || Engine::Get().config().flush_deferred ? CallScope::kFlushMayReturnEarly
+                                                                  : CallScope::kNone;
+    case Effect::kOpen:
+      return CallScope::kFlushMayReturnEarly;
+    case Effect::kClose:
+      return CallScope::kCloseMayBeDeferred | CallScope::kFlushMayReturnEarly;
+    case Effect::kNothing:
+    case Effect::kWrite:
+    case Effect::kData:
+      break;
+  }
+  return CallScope::kNone;
+}
+
+}  // namespace
+
+bool RunsPlain(Effect effect, void** request) {
+  if (effect == Effect::kNothing) return true;
+  return request == nullptr && PermissionsOf(effect, false) == CallScope::kNone;
+}
+
+TrackedCall::TrackedCall(Instance& instance, Effect effect, void** request)
+    : instance_(instance), effect_(effect), request_(request),
+      scope_(PermissionsOf(effect, request != nullptr), request != nullptr) {}
+
+void TrackedCall::Finish(bool succeeded) {
+  if (request_ == nullptr || !succeeded) return;
+  std::shared_ptr<Completion> completion = scope_.TakeCompletion();
+  const bool always =
+      effect_ == Effect::kData || effect_ == Effect::kFlush || effect_ == Effect::kClose;
+  if (completion != nullptr || always) *request_ = instance_.requests.Issue(std::move(completion));
+}
+
+}  // namespace tidelane::vol

@@ -1,0 +1,70 @@
+/// \file
+/// Blocks of a file's logical content (storage with pending bytes on top), for small reads: metadata read-ahead on slow
+/// storage, and neighbouring small raw reads everywhere.
+///
+/// A block is filled by one logical read and patched by every later write, so it always equals what a read would give:
+/// there is nothing to invalidate except a truncation. This holds because the owner sees every byte written to the file
+/// while the cache is in use: it must hold the file's lock, and must Clear() when it no longer does.
+///
+/// When it reads ahead: raw reads of at most kSmall bytes near the last one; metadata reads when the policy is on, or, on
+/// auto, when storage has been seen to be slower than memory (an average above kSlowReadNs).
+///
+/// Invariant: valid bytes of a block equal the file's logical content. At most kBlocks blocks.
+/// Thread safety: none; guarded by the file's read mutex.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/config.h"
+
+namespace tidelane {
+
+class BlockCache {
+ public:
+  static constexpr uint64_t kBlock = 64 * 1024;
+  static constexpr size_t kBlocks = 32;
+  static constexpr uint64_t kSmall = 4096;
+  static constexpr uint64_t kSlowReadNs = 30'000;
+
+  explicit BlockCache(Toggle policy) : policy_(policy) {}
+
+  /// Whether a read of `size` bytes at `address` should go through a block (of a file that ends at `eof`).
+  bool Wants(uint64_t address, uint64_t size, bool raw, uint64_t eof);
+  /// Copies [address, address + size) when it is all here.
+  bool Read(uint64_t address, uint64_t size, void* buffer);
+  /// Where the block around `address` begins; fill it (up to `eof`) and hand it to Insert.
+  static uint64_t BlockStart(uint64_t address) { return address / kBlock * kBlock; }
+  /// Memory of kBlock bytes to fill for the block at `start`, replacing the one least recently used.
+  std::byte* Claim(uint64_t start);
+  /// The claimed block now holds `valid` bytes; 0 gives it up.
+  void Commit(uint64_t start, uint64_t valid);
+
+  /// A write of these bytes happened.
+  void Update(uint64_t address, uint64_t size, const void* bytes);
+  /// The file was cut at `address`.
+  void CutFrom(uint64_t address);
+  void Clear() { blocks_.clear(); }
+
+  /// One read that went to storage took so long.
+  void Observe(uint64_t size, uint64_t ns);
+
+ private:
+  struct Block {
+    uint64_t start;
+    uint64_t valid;
+    uint64_t used;
+    std::unique_ptr<std::byte[]> bytes;
+  };
+  Block* Find(uint64_t start);
+
+  const Toggle policy_;
+  std::vector<Block> blocks_;
+  uint64_t clock_ = 0;
+  uint64_t last_raw_ = UINT64_MAX;
+  uint64_t average_ns_ = 0;
+};
+
+}  // namespace tidelane

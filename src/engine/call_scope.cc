@@ -1,0 +1,42 @@
+#include "engine/call_scope.h"
+
+#include "engine/file.h"
+
+namespace tidelane {
+namespace {
+// A plain pointer: thread_local objects with destructors do not survive a plugin's way out.
+thread_local CallScope* innermost = nullptr;
+}  // namespace
+
+CallScope::CallScope(unsigned permissions, bool track)
+    : permissions_(permissions), track_(track), outer_(innermost) {
+  innermost = this;
+}
+
+CallScope::~CallScope() { innermost = outer_; }
+
+CallScope* CallScope::current() { return innermost; }
+
+void CallScope::Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older) {
+  for (Completion::Part& part : parts_) {
+    if (part.file != file) continue;
+    if (part.epoch < epoch) part.epoch = epoch;
+    part.and_older |= and_older;
+    return;
+  }
+  parts_.push_back({file, epoch, and_older});
+}
+
+uint64_t CallScope::EpochOf(const File* file) const {
+  for (const Completion::Part& part : parts_) {
+    if (part.file.get() == file) return part.epoch;
+  }
+  return 0;
+}
+
+std::shared_ptr<Completion> CallScope::TakeCompletion() {
+  if (parts_.empty()) return nullptr;
+  return std::make_shared<Completion>(std::move(parts_));
+}
+
+}  // namespace tidelane

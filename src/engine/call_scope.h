@@ -1,0 +1,59 @@
+/// \file
+/// What the top of the library tells the bottom: permissions and the request of the call in progress.
+///
+/// The VOL face puts a CallScope on the stack around a native call; the driver, called from inside it on the same
+/// thread, finds it by `CallScope::current()`. Nothing here is needed for correctness: without a scope the driver obeys
+/// flush, unlock and close like any honest driver.
+///
+/// Invariant: scopes nest like the calls; an inner scope hides the outer one.
+/// Thread safety: a scope belongs to the thread that made it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/completion.h"
+
+namespace tidelane {
+
+class CallScope {
+ public:
+  enum Permission : unsigned {
+    kNone = 0,
+    kFlushMayReturnEarly = 1,  ///< flush need not wait (file create and open, H5Fflush_async, flush=deferred)
+    kCloseMayBeDeferred = 2,   ///< close may return while the file drains; it keeps its lock until it is whole
+    kHandOutDescriptor = 4,    ///< the driver's descriptor goes to the program: drain, write through from now on
+    kStartSwmr = 8,            ///< the file becomes a SWMR file: drain, write through from now on
+  };
+
+  /// `track`: remember which bytes this call captured, for a request.
+  explicit CallScope(unsigned permissions, bool track = false);
+  ~CallScope();
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+
+  static CallScope* current();
+  static bool Allows(Permission permission) {
+    const CallScope* scope = current();
+    return scope != nullptr && (scope->permissions_ & permission) != 0;
+  }
+
+  // Driver side -------------------------------------------------------------------------------------------------
+  bool tracks() const { return track_; }
+  /// This call captured bytes of `file` in `epoch` (idempotent), or asked for a barrier on it.
+  void Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older);
+  /// The epoch this call opened on `file`, 0 if none yet.
+  uint64_t EpochOf(const File* file) const;
+
+  // VOL side ----------------------------------------------------------------------------------------------------
+  /// What to wait for; nullptr when nothing is pending (the call is already complete).
+  std::shared_ptr<Completion> TakeCompletion();
+
+ private:
+  const unsigned permissions_;
+  const bool track_;
+  CallScope* const outer_;
+  std::vector<Completion::Part> parts_;
+};
+
+}  // namespace tidelane

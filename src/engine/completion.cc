@@ -1,0 +1,41 @@
+#include "engine/completion.h"
+
+#include <chrono>
+
+#include "engine/file.h"
+
+namespace tidelane {
+
+Completion::State Completion::Poll() { return Wait(0); }
+
+Completion::State Completion::Wait(uint64_t timeout_ns) {
+  using Clock = std::chrono::steady_clock;
+  const bool for_ever = timeout_ns > static_cast<uint64_t>(INT64_MAX) / 2;
+  const auto deadline =
+      for_ever ? Clock::time_point::max() : Clock::now() + std::chrono::nanoseconds(timeout_ns);
+  MutexLock lock(mutex_);
+  // All parts start before any is waited for.
+  Status error;
+  for (size_t i = 0; i < parts_.size();) {
+    const Part& part = parts_[i];
+    Epochs::State state = part.file->Poll(part.epoch, part.and_older, error);
+    if (state == Epochs::State::kPending && timeout_ns != 0) {
+      state = part.file->WaitFor(part.epoch, part.and_older, deadline, error);
+    }
+    if (state == Epochs::State::kPending) {
+      ++i;
+      continue;
+    }
+    if (state == Epochs::State::kFailed && error_.ok()) error_ = error;
+    parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (!parts_.empty()) return State::kPending;
+  return error_.ok() ? State::kDone : State::kFailed;
+}
+
+Status Completion::error() const {
+  MutexLock lock(mutex_);
+  return error_;
+}
+
+}  // namespace tidelane

@@ -1,0 +1,49 @@
+/// \file
+/// What a request waits for: the bytes that one call captured, in whatever files it touched.
+///
+/// Every tracked call (a VOL call with a request) opens an *epoch* on each file it writes; the file counts the extents
+/// of each epoch that are not yet stored. A completion is done when each of its epochs is stored (or failed), not when
+/// the whole file is: a failure belongs to the requests whose extents failed.
+///
+/// Invariant: once Poll or Wait returned kDone or kFailed, it stays so.
+/// Thread safety: one completion may be polled and waited for from several threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/annotations.h"
+#include "base/status.h"
+
+namespace tidelane {
+
+class File;
+
+class Completion {
+ public:
+  enum class State { kPending, kDone, kFailed };
+
+  /// One part: an epoch of a file; `and_older` makes it a barrier that waits for everything written before as well.
+  struct Part {
+    std::shared_ptr<File> file;
+    uint64_t epoch;
+    bool and_older;
+  };
+
+  explicit Completion(std::vector<Part> parts) : parts_(std::move(parts)) {}
+
+  /// Starts the work now (no lingering for neighbours) and says how it stands.
+  State Poll() TL_EXCLUDES(mutex_);
+  /// Waits at most `timeout_ns`; UINT64_MAX: for ever. 0 is Poll.
+  State Wait(uint64_t timeout_ns) TL_EXCLUDES(mutex_);
+  /// Why it failed; ok unless kFailed was returned.
+  Status error() const TL_EXCLUDES(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<Part> parts_ TL_GUARDED_BY(mutex_);  // finished parts are dropped: a file must not live on in requests
+  Status error_ TL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tidelane

@@ -1,0 +1,252 @@
+#include "engine/engine.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/counters.h"
+#include "base/report.h"
+#include "base/trace.h"
+#include "engine/call_scope.h"
+#include "extent/broken.h"
+
+namespace tidelane {
+namespace {
+
+bool Identify(const struct stat& status, FileIdentity& identity) {
+  identity.device = status.st_dev;
+  identity.inode = status.st_ino;
+  return S_ISREG(status.st_mode);
+}
+
+Config ConfigFromEnvironment(Status& status) {
+  Config config;
+  status = LoadConfig(config);
+  return status.ok() ? config : Config();
+}
+
+}  // namespace
+
+Engine& Engine::Get() {
+  static Engine* const engine = new Engine();  // never destroyed: lanes may run until the process ends
+  return *engine;
+}
+
+Engine::Engine()
+    : config_(),
+      config_status_([this] {
+        Status status;
+        config_ = ConfigFromEnvironment(status);
+        return status;
+      }()),
+      arena_(config_.arena_bytes != 0 ? config_.arena_bytes : DefaultArenaBytes()),
+      lanes_(config_.lanes) {
+#ifdef TIDELANE_BREAK
+  broken_rule = config_.test_break;
+#endif
+  lanes_.SetIdleWork([this] { return arena_.GrowAhead(); });
+  if (!config_.trace.empty()) EnableTrace();
+  CountMax(Counter::kArenaCapBytes, arena_.cap());
+  pthread_atfork(&Engine::PrepareFork, &Engine::ParentAfterFork, &Engine::ChildAfterFork);
+}
+
+std::vector<std::shared_ptr<File>> Engine::Known() {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<File>> files = open_;
+  files.insert(files.end(), draining_.begin(), draining_.end());
+  return files;
+}
+
+std::shared_ptr<File> Engine::FindDraining(const char* path) {
+  {
+    MutexLock lock(mutex_);
+    if (draining_.empty()) return nullptr;
+  }
+  struct stat status;
+  FileIdentity identity;
+  if (path == nullptr || stat(path, &status) != 0 || !Identify(status, identity)) return nullptr;
+  MutexLock lock(mutex_);
+  const auto it = std::find_if(draining_.begin(), draining_.end(),
+                               [&](const auto& file) { return file->identity() == identity; });
+  return it == draining_.end() ? nullptr : *it;
+}
+
+Status Engine::Retire(const std::shared_ptr<File>& file) {
+  {
+    MutexLock lock(mutex_);
+    const auto it = std::find(draining_.begin(), draining_.end(), file);
+    if (it == draining_.end()) return {};  // adopted, or somebody else was faster
+    draining_.erase(it);
+  }
+  Status status = file->CloseDevice();
+  if (!status.ok()) {
+    Count(Counter::kErrors);
+    std::fprintf(stderr, "tidelane: %s\n", status.Message().c_str());
+  }
+  return status;
+}
+
+void Engine::Finish(const std::shared_ptr<File>& file) { (void)Retire(file); }
+
+Status Engine::MakeWayFor(const char* path) {
+  const std::shared_ptr<File> file = FindDraining(path);
+  if (file == nullptr) return {};
+  Status status = file->WaitClosed();
+  // Its contents are about to go anyway: what could not be stored of them need not stand in the way.
+  if (!status.ok()) (void)Retire(file);
+  return {};
+}
+
+Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+  const int fd = ::open(path, options.flags | O_CLOEXEC, options.mode);
+  if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
+  struct stat status;
+  FileIdentity identity;
+  if (fstat(fd, &status) != 0) {
+    const int error = errno;
+    ::close(fd);
+    return Status::Failed(error, "inspect").At(path, 0, 0);
+  }
+  const bool regular = Identify(status, identity);
+  File::Environment environment{config_, arena_, lanes_, [this] { RelieveArena(); }};
+  const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
+  file = std::make_shared<File>(std::move(environment), MakePosixDevice(fd), identity, path, writable);
+  Count(Counter::kFilesOpened);
+  if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
+  if (!config_.asynchronous) return file->WriteThrough(Fallback::kModeSync);
+  if (writable) {
+    struct stat by_name;
+    const bool stable = stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino && by_name.st_dev == status.st_dev;
+    if (!regular || !stable) return file->WriteThrough(Fallback::kUnstableInode);
+  }
+  return {};
+}
+
+Status Engine::Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+  if ((options.flags & O_TRUNC) != 0) {
+    if (Status status = MakeWayFor(path); !status.ok()) return status;
+  } else if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr) {
+    MutexLock lock(mutex_);
+    const auto it = std::find(draining_.begin(), draining_.end(), draining);
+    if (it != draining_.end() && !Broken("adopt") && draining->Adopt()) {
+      draining_.erase(it);
+      open_.push_back(draining);
+      file = std::move(draining);
+      Count(Counter::kFilesAdopted);
+    }
+  }
+  if (file != nullptr) return options.swmr ? file->WriteThrough(Fallback::kSwmrWrite) : Status();
+  // It may just have finished: its lock must be gone before ours is tried.
+  if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr) (void)draining->WaitClosed();
+  if (Status status = OpenNew(path, options, file); !status.ok()) {
+    file = nullptr;
+    return status;
+  }
+  MutexLock lock(mutex_);
+  open_.push_back(file);
+  return {};
+}
+
+Status Engine::Close(std::shared_ptr<File> file) {
+  const bool deferred = CallScope::Allows(CallScope::kCloseMayBeDeferred) && !file->drained();
+  Status status;
+  if (!deferred) status = file->Drain(File::Wait::kClose);
+  {
+    MutexLock lock(mutex_);
+    open_.erase(std::find(open_.begin(), open_.end(), file));
+    if (deferred) draining_.push_back(file);
+  }
+  if (deferred) {
+    Count(Counter::kClosesDeferred);
+    file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); });
+    return {};
+  }
+  Status closed = file->CloseDevice();
+  return status.ok() ? closed : status;
+}
+
+void Engine::RelieveArena() {
+  for (const auto& file : Known()) file->RelieveArena();
+}
+
+Status Engine::DrainAll() {
+  std::vector<std::shared_ptr<File>> closing;
+  {
+    MutexLock lock(mutex_);
+    closing = draining_;
+  }
+  Status first;
+  for (const auto& file : closing) {
+    if (Status status = file->WaitClosed(); first.ok()) first = status;
+  }
+  for (const auto& file : Known()) {
+    if (Status status = file->Drain(File::Wait::kOther); first.ok()) first = status;
+  }
+  return first;
+}
+
+Status Engine::DrainPath(const char* path) {
+  struct stat status;
+  FileIdentity identity;
+  if (path == nullptr || stat(path, &status) != 0 || !Identify(status, identity)) return {};
+  if (const std::shared_ptr<File> file = FindDraining(path); file != nullptr) return file->WaitClosed();
+  for (const auto& file : Known()) {
+    if (file->identity() != identity) continue;
+    if (Status drained = file->Drain(File::Wait::kOther); !drained.ok()) return drained;
+  }
+  return {};
+}
+
+Status Engine::Shutdown() {
+  Status status = DrainAll();
+  if (!status.ok()) std::fprintf(stderr, "tidelane: at exit: %s\n", status.Message().c_str());
+  if (Status written = WriteSummary(config_.summary); !written.ok()) {
+    std::fprintf(stderr, "tidelane: TIDELANE_SUMMARY: %s\n", written.Message().c_str());
+  }
+  if (config_.trace.empty()) return status;
+  if (Status written = WriteTrace(config_.trace); !written.ok()) {
+    std::fprintf(stderr, "tidelane: TIDELANE_TRACE: %s\n", written.Message().c_str());
+  }
+  return status;
+}
+
+// fork copies memory and descriptors but no threads. Both sides must find whole files and free locks:
+//   1. drain everything, so that no byte is pending in two processes;
+//   2. take every lock in order, so that none is held by a thread that the child will not have;
+//   3. release them on both sides; the child forgets its lanes, and the next write starts new ones.
+void Engine::PrepareFork() TL_NO_ANALYSIS {
+  Engine& engine = Get();
+  (void)engine.DrainAll();
+  engine.mutex_.lock();
+  engine.held_for_fork_ = engine.open_;
+  engine.held_for_fork_.insert(engine.held_for_fork_.end(), engine.draining_.begin(), engine.draining_.end());
+  for (const auto& file : engine.held_for_fork_) file->LockForFork();
+  engine.lanes_.LockForFork();
+  engine.arena_.LockForFork();
+}
+
+void Engine::ParentAfterFork() TL_NO_ANALYSIS {
+  Engine& engine = Get();
+  engine.arena_.UnlockAfterFork();
+  engine.lanes_.UnlockAfterFork();
+  for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
+  engine.held_for_fork_.clear();
+  engine.mutex_.unlock();
+}
+
+void Engine::ChildAfterFork() TL_NO_ANALYSIS {
+  Engine& engine = Get();
+  engine.arena_.UnlockAfterFork();
+  engine.lanes_.ForgetThreadsAfterFork();
+  engine.lanes_.UnlockAfterFork();
+  for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(true);
+  engine.held_for_fork_.clear();
+  engine.mutex_.unlock();
+}
+
+}  // namespace tidelane

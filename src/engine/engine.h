@@ -1,0 +1,82 @@
+/// \file
+/// The process-wide registry of files and completion: who is open, who drains, and what everybody may wait for.
+///
+/// Opens and closes of our driver come here, as do barriers (fork, exit, opens by other drivers). A file is known by
+/// (device, inode), so a reopen by another name finds a file that is still draining.
+///
+/// Invariants:
+///  1. A file whose close was deferred is in the registry, holding its descriptor and lock, until every byte is stored.
+///  2. Opening such a file adopts it (descriptor, lock, pending map); creating over it (O_TRUNC) waits for it.
+///  3. The engine is never destroyed: lanes may run until the process ends.
+/// Thread safety: all functions may be called from any thread. Lock order: registry, then file, then lanes, then arena.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "base/status.h"
+#include "buffer/arena.h"
+#include "device/device.h"
+#include "engine/file.h"
+#include "lane/lanes.h"
+
+namespace tidelane {
+
+struct OpenOptions {
+  int flags = 0;              ///< open(2)'s
+  mode_t mode = 0666;
+  bool swmr = false;          ///< opened for SWMR writing or reading: write through, no read-ahead
+};
+
+class Engine {
+ public:
+  /// The engine, made on first use from the environment. Check `config_status()` before relying on settings.
+  static Engine& Get();
+
+  const Config& config() const { return config_; }
+  /// What LoadConfig said; the faces refuse to initialize with it when it failed.
+  const Status& config_status() const { return config_status_; }
+
+  Status Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
+  /// Called by the driver's close. Waits for the bytes unless the current CallScope allows otherwise.
+  Status Close(std::shared_ptr<File> file);
+
+  /// Waits until every captured byte of every file is stored; the first error, if any.
+  Status DrainAll();
+  /// The same for the file that `path` names, if it is known here. For opens by other drivers and deletes.
+  Status DrainPath(const char* path);
+
+  /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again).
+  Status Shutdown();
+
+  Arena& arena() { return arena_; }
+  Lanes& lanes() { return lanes_; }
+
+ private:
+  Engine();
+  Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
+  std::shared_ptr<File> FindDraining(const char* path) TL_EXCLUDES(mutex_);
+  Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);
+  Status Retire(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
+  void Finish(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
+  void RelieveArena() TL_EXCLUDES(mutex_);
+  std::vector<std::shared_ptr<File>> Known() TL_EXCLUDES(mutex_);
+  static void PrepareFork();
+  static void ParentAfterFork();
+  static void ChildAfterFork();
+
+  Config config_;
+  const Status config_status_;
+  Arena arena_;
+  Lanes lanes_;
+  Mutex mutex_;
+  std::vector<std::shared_ptr<File>> open_ TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
+  std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<File>> held_for_fork_ TL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tidelane

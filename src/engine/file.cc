@@ -1,0 +1,338 @@
+// The program's side of a file: capture, truncation, locks.
+#include "engine/file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/trace.h"
+#include "buffer/copy.h"
+#include "engine/call_scope.h"
+#include "engine/superblock.h"
+#include "extent/broken.h"
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kSmallCopy = 64 * 1024;        // copied under the lock: cheaper than taking it twice
+constexpr uint64_t kRunBytes = 1u << 20;          // a request worth making
+constexpr uint64_t kScatteredBytes = 8u << 20;    // small extents wait for more neighbours than large ones
+constexpr uint64_t kScatteredMean = 16 * 1024;
+constexpr size_t kManyExtents = 8192;             // bounds the map, and what one sweep has to merge
+constexpr size_t kTooManyExtents = 1u << 17;
+constexpr auto kArenaWait = std::chrono::milliseconds(5);
+
+}  // namespace
+
+File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity, std::string path,
+           bool writable)
+    : config_(environment.config),
+      arena_(environment.arena),
+      lanes_(environment.lanes),
+      relieve_arena_(std::move(environment.relieve_arena)),
+      device_(std::move(device)),
+      identity_(identity),
+      path_(std::move(path)),
+      writable_(writable),
+      cache_(config_.read_ahead),
+      writer_(arena_) {
+  uint64_t size = 0;
+  if (device_->Size(size) == 0) {
+    disk_size_ = size;
+    eof_.store(size, std::memory_order_relaxed);
+  }
+}
+
+File::~File() = default;
+
+Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
+  if (size == 0) return {};
+  {
+    MutexLock lock(read_mutex_);
+    cache_.Update(address, size, bytes);
+  }
+  if (write_through_.load(std::memory_order_relaxed)) return WriteDirect(address, size, bytes);
+  Span span(SpanKind::kWrite, size);
+  if (address <= base_address_ && base_address_ < address + size) FindSuperblock(address, size, bytes);
+  const auto* at = static_cast<const std::byte*>(bytes);
+  // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
+  const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
+  for (const uint64_t cut : cuts) {
+    if (cut <= address || cut > address + size) continue;
+    const uint64_t piece = cut - address;
+    if (address == superblock_begin_ && superblock_end_ != 0) AwaitFirstSuperblock();
+    if (Status status = Capture(address, piece, at); !status.ok()) return status;
+    address += piece, at += piece, size -= piece;
+    if (size == 0) break;
+  }
+  return {};
+}
+
+void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
+  const uint64_t skip = base_address_ - address;
+  const uint64_t length = SuperblockSize(static_cast<const std::byte*>(bytes) + skip, size - skip);
+  if (length == 0 || (superblock_begin_ == base_address_ && superblock_end_ == base_address_ + length)) return;
+  superblock_begin_ = base_address_;
+  superblock_end_ = base_address_ + length;
+  MutexLock lock(mutex_);
+  pending_.SetHeld(superblock_begin_, superblock_end_);
+  // A file that had a superblock must be marked on storage before its contents change, or a killed writer would leave a
+  // file that looks clean. A new file has none until its first drain, and needs no mark.
+  if (!captured_any_ && disk_size_ > base_address_) order_ = PendingMap::Order::kHeldFirst;
+}
+
+void File::AwaitFirstSuperblock() {
+  MutexLock lock(mutex_);
+  while (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending() && !StuckLocked()) {
+    urgent_ = true;
+    KickLocked();
+    WaitLocked();
+  }
+}
+
+uint64_t File::CurrentEpochLocked() {
+  CallScope* scope = CallScope::current();
+  if (scope != nullptr && scope->tracks()) {
+    uint64_t epoch = scope->EpochOf(this);
+    if (epoch == 0) {
+      epoch = ++epoch_;
+      scope->Touch(shared_from_this(), epoch, false);
+    }
+    epoch_closed_ = true;
+    return epoch;
+  }
+  if (epoch_closed_) {
+    ++epoch_;
+    epoch_closed_ = false;
+  }
+  return epoch_;
+}
+
+uint64_t File::OpenBarrierLocked() {
+  epoch_closed_ = true;
+  return epoch_;
+}
+
+void File::InsertLocked(const SlabWriter::Space& space, uint64_t address) {
+  pending_.Insert({address, space.size, space.data, space.slab, CurrentEpochLocked(), false});
+  captured_any_ = true;
+  const uint64_t end = address + space.size;
+  if (end > eof_.load(std::memory_order_relaxed)) eof_.store(end, std::memory_order_relaxed);
+  PlanLocked();
+}
+
+Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
+  Count(Counter::kWritesDeferred);
+  const uint64_t total = size;
+  const uint64_t begin_ns = total > kSmallCopy ? NowNs() : 0;
+  const auto* from = static_cast<const std::byte*>(bytes);
+  while (size != 0) {
+    SlabWriter::Space space;
+    {
+      MutexLock lock(mutex_);
+      if (pending_.queued_extents() < kTooManyExtents) space = writer_.Take(size);
+      if (space.data != nullptr && space.size <= kSmallCopy) {
+        std::memcpy(space.data, from, space.size);
+        InsertLocked(space, address);
+      }
+    }
+    if (space.data == nullptr) {
+      if (MakeRoom()) continue;
+      Count(Fallback::kArenaFull);
+      return WriteDirect(address, size, from);
+    }
+    if (space.size > kSmallCopy) {
+      CopyBytes(space.data, from, space.size, total);
+      MutexLock lock(mutex_);
+      InsertLocked(space, address);
+    }
+    Count(Counter::kBytesDeferred, space.size);
+    address += space.size, from += space.size, size -= space.size;
+  }
+  if (begin_ns != 0) Count(Counter::kCopyNs, NowNs() - begin_ns);
+  return {};
+}
+
+bool File::MakeRoom() {
+  Span span(SpanKind::kArenaWait);
+  const uint64_t begin_ns = NowNs();
+  bool room = false;
+  // Twice idle: between one look and the next a lane may be between two tasks.
+  for (unsigned idle = 0; idle < 2 && !room;) {
+    relieve_arena_();
+    RelieveArena();
+    if (!lanes_.threaded()) {
+      while (lanes_.RunQueued()) {
+      }
+    }
+    bool extents_bound = false;
+    {
+      MutexLock lock(mutex_);
+      extents_bound = pending_.queued_extents() >= kTooManyExtents;
+      if (extents_bound && !StuckLocked()) WaitUntilLocked(std::chrono::steady_clock::now() + kArenaWait);
+      room = extents_bound && pending_.queued_extents() < kTooManyExtents;
+    }
+    if (room) break;
+    Slab* slab = extents_bound ? nullptr : arena_.AcquireUntil(std::chrono::steady_clock::now() + kArenaWait);
+    if (slab != nullptr) {
+      MutexLock lock(mutex_);
+      room = writer_.Use(slab);
+    } else {
+      idle = lanes_.idle() ? idle + 1 : 0;
+    }
+  }
+  Count(Counter::kWaitArenaNs, NowNs() - begin_ns);
+  return room;
+}
+
+void File::RelieveArena() {
+  MutexLock lock(mutex_);
+  writer_.Recycle(true);
+  if (pending_.ordinary() == 0) return;
+  urgent_ = true;
+  KickLocked();
+}
+
+Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes) {
+  Span span(SpanKind::kWriteThrough, size);
+  AwaitFirstSuperblock();
+  Run direct;
+  direct.begin = address;
+  direct.end = address + size;
+  {
+    MutexLock lock(mutex_);
+    while (pending_.InFlight(direct.begin, direct.end) || resizing_) WaitLocked();
+    pending_.CutRange(direct.begin, direct.end);
+    pending_.BeginDirect(direct);
+    captured_any_ = true;
+  }
+  const iovec part{const_cast<void*>(bytes), size};
+  const int error = device_->Write(address, &part, 1);
+  Count(Counter::kWritesSync);
+  MutexLock lock(mutex_);
+  pending_.Complete(direct);
+  SettleLocked();
+  changed_.NotifyAll();
+  if (error != 0) {
+    Count(Counter::kErrors);
+    return Status::Failed(error, "write").At(path_, address, size);
+  }
+  Count(Counter::kBytesSync, size);
+  NoteSize(direct.end);
+  if (direct.end > eof_.load(std::memory_order_relaxed)) eof_.store(direct.end, std::memory_order_relaxed);
+  return {};
+}
+
+void File::KickLocked() {
+  if (scheduled_) return;
+  scheduled_ = true;
+  lanes_.Schedule(shared_from_this());
+}
+
+bool File::WorthwhileLocked() const {
+  if (urgent_ || drain_wanted_ || sweep_extents_ != 0) return true;
+  if (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending()) return true;
+  const uint64_t bytes = pending_.queued_bytes();
+  const size_t extents = pending_.queued_extents();
+  if (extents >= kManyExtents) return true;
+  // Scattered small extents are worth more when their neighbours have arrived too.
+  const bool scattered = extents > 1 && bytes / extents < kScatteredMean;
+  return bytes >= (scattered ? std::min(kScatteredBytes, arena_.cap() / 8) : kRunBytes);
+}
+
+void File::PlanLocked() {
+  if (WorthwhileLocked()) {
+    KickLocked();
+  } else if (!lingering_ && pending_.ordinary() != 0) {
+    lingering_ = true;
+    const auto linger = std::chrono::microseconds(config_.linger_us);
+    linger_due_ = std::chrono::steady_clock::now() + linger;
+    lanes_.ScheduleAfter(shared_from_this(), linger);
+  }
+}
+
+Status File::Truncate(uint64_t size) {
+  const uint64_t old = eof_.load(std::memory_order_relaxed);
+  if (Broken("truncate")) {  // negative control: cut storage now, whatever is on its way
+    eof_.store(size, std::memory_order_relaxed);
+    (void)device_->Truncate(size);
+    return {};
+  }
+  if (size >= old) {
+    eof_.store(size, std::memory_order_relaxed);
+    return {};
+  }
+  {
+    MutexLock lock(read_mutex_);
+    cache_.CutFrom(size);
+  }
+  {
+    MutexLock lock(mutex_);
+    pending_.CutFrom(size);
+    while (resizing_ || pending_.InFlight(size, UINT64_MAX)) WaitLocked();
+    eof_.store(size, std::memory_order_relaxed);
+    changed_.NotifyAll();
+    if (disk_size_ <= size) return {};
+    resizing_ = true;
+  }
+  const int error = device_->Truncate(size);
+  MutexLock lock(mutex_);
+  resizing_ = false;
+  if (error == 0) disk_size_ = size;
+  SettleLocked();
+  PlanLocked();
+  changed_.NotifyAll();
+  if (error != 0) return Status::Failed(error, "truncate").At(path_, size, old - size);
+  return {};
+}
+
+Status File::Lock(bool exclusive) {
+  {
+    MutexLock lock(mutex_);
+    if (exclusive_.load(std::memory_order_relaxed)) {  // an adopted file still has its writer's lock
+      downgrade_when_drained_ = !exclusive && !DrainedLocked();
+      if (exclusive || downgrade_when_drained_) return {};
+    }
+  }
+  if (const int error = device_->Lock(exclusive); error != 0) {
+    return Status::Failed(error, exclusive ? "lock for writing" : "lock for reading").At(path_, 0, 0);
+  }
+  exclusive_.store(exclusive, std::memory_order_relaxed);
+  locked_.store(true, std::memory_order_relaxed);
+  return {};
+}
+
+Status File::Unlock() {
+  // A file whose close is deferred keeps its lock until it is whole; closing the descriptor releases it.
+  if (CallScope::Allows(CallScope::kCloseMayBeDeferred)) return {};
+  Status status = Drain(Wait::kClose);
+  locked_.store(false, std::memory_order_relaxed);
+  exclusive_.store(false, std::memory_order_relaxed);
+  {
+    MutexLock lock(read_mutex_);
+    cache_.Clear();
+  }
+  const int error = device_->Unlock();
+  if (status.ok() && error != 0) status = Status::Failed(error, "unlock").At(path_, 0, 0);
+  return status;
+}
+
+Status File::WriteThrough(Fallback reason) {
+  if (!write_through_.exchange(true)) Count(reason);
+  return Drain(Wait::kOther);
+}
+
+Status File::Descriptor(int*& descriptor) {
+  descriptor = device_->descriptor();
+  const bool out = CallScope::Allows(CallScope::kHandOutDescriptor);
+  const bool swmr = CallScope::Allows(CallScope::kStartSwmr);
+  if (!out && !swmr) return {};
+  handed_out_.store(true, std::memory_order_relaxed);
+  {
+    MutexLock lock(read_mutex_);
+    cache_.Clear();
+  }
+  return WriteThrough(out ? Fallback::kHandleOut : Fallback::kSwmrWrite);
+}
+
+}  // namespace tidelane

@@ -1,0 +1,190 @@
+/// \file
+/// One open file's pipeline: capture, pending map, lanes' work, reads, truncation, drain.
+///
+/// The program's side (Write, Read, Truncate, Flush, …) is called by the driver in HDF5's order; the lanes' side is
+/// RunOne. What storage sees may come in another order, except:
+///   1. The first superblock write of a session is stored before anything else (it marks the file as open for writing).
+///   2. Later superblock writes are stored after everything else, at a drain: extents, then truncation, then superblock.
+///   3. Two writes of the same byte are stored in program order.
+///   4. Cutting the file short happens at once; making it longer happens at the end of a drain.
+///
+/// Invariant: `eof()` and Read give what a synchronous driver would give, at every moment.
+/// Thread safety: the program's side needs one caller at a time (HDF5's lock gives that); everything else may be called
+/// from any thread. Lock order: read_mutex_, then mutex_, then lanes, then arena.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/annotations.h"
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/status.h"
+#include "cache/block_cache.h"
+#include "device/device.h"
+#include "engine/slab_writer.h"
+#include "extent/pending_map.h"
+#include "lane/lanes.h"
+
+namespace tidelane {
+
+class File final : public LaneTask, public std::enable_shared_from_this<File> {
+ public:
+  /// What a file needs of its surroundings; both outlive it.
+  struct Environment {
+    const Config& config;
+    Arena& arena;
+    Lanes& lanes;
+    /// Asked when the arena is full: give back what idle files hold.
+    std::function<void()> relieve_arena = [] {};
+  };
+
+  File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity, std::string path, bool writable);
+  ~File() override;
+
+  const FileIdentity& identity() const { return identity_; }
+  const std::string& path() const { return path_; }
+
+  // The program's side ------------------------------------------------------------------------------------------
+
+  /// Where HDF5's superblock is (the user block's size); changes are rare and come before the first superblock write.
+  void SetBaseAddress(uint64_t address) { base_address_ = address; }
+
+  /// Captures the bytes and returns; or writes through when it must. Bytes may be reused at once.
+  Status Write(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  /// `raw`: dataset elements rather than metadata.
+  Status Read(uint64_t address, uint64_t size, void* buffer, bool raw) TL_EXCLUDES(mutex_);
+  /// The size this file has, or will have when drained.
+  uint64_t eof() const { return eof_.load(std::memory_order_relaxed); }
+  Status Truncate(uint64_t size) TL_EXCLUDES(mutex_);
+
+  /// Waits until everything captured is stored (as native's write calls promise; no fsync), after asking for a retry
+  /// of what failed. When the current CallScope lets flush return early: starts the drain and returns.
+  Status Flush() TL_EXCLUDES(mutex_);
+
+  Status Lock(bool exclusive) TL_EXCLUDES(mutex_);
+  Status Unlock() TL_EXCLUDES(mutex_);
+
+  /// From now on every write goes through, in order. `reason` is counted once.
+  Status WriteThrough(Fallback reason) TL_EXCLUDES(mutex_);
+
+  /// The descriptor as HDF5's get_handle returns it. Drains and writes through from now on if the scope says that it
+  /// goes to the program.
+  Status Descriptor(int*& descriptor) TL_EXCLUDES(mutex_);
+
+  // For the engine ----------------------------------------------------------------------------------------------
+
+  enum class Wait { kFlush, kClose, kOpen, kOther };
+
+  /// Waits until everything is stored; retries what failed first.
+  Status Drain(Wait why) TL_EXCLUDES(mutex_);
+  /// The file was closed; it drains on its own and then calls `finished` once, unless Adopt comes first.
+  void DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished) TL_EXCLUDES(mutex_);
+  /// The file was opened again while draining. False when it has just finished.
+  bool Adopt() TL_EXCLUDES(mutex_);
+  /// After DrainInBackground: drains, then waits until the device is closed as well.
+  Status WaitClosed() TL_EXCLUDES(mutex_);
+  /// Whether nothing is pending, a truncation included.
+  bool drained() const TL_EXCLUDES(mutex_);
+  /// The arena is full: store what is queued, let go of an idle slab.
+  void RelieveArena() TL_EXCLUDES(mutex_);
+  /// Closes the device after checking that nobody cut the file short meanwhile. Nothing may be pending.
+  Status CloseDevice() TL_EXCLUDES(mutex_);
+
+  /// fork: hold the lock across it.
+  void LockForFork() TL_NO_ANALYSIS { mutex_.lock(); }
+  void UnlockAfterFork(bool child) TL_NO_ANALYSIS;
+
+  // For completions ---------------------------------------------------------------------------------------------
+
+  /// How an epoch (or all up to it) stands; starts its work.
+  Epochs::State Poll(uint64_t epoch, bool and_older, Status& error) TL_EXCLUDES(mutex_);
+  /// Waits for it until `deadline`.
+  Epochs::State WaitFor(uint64_t epoch, bool and_older, std::chrono::steady_clock::time_point deadline, Status& error)
+      TL_EXCLUDES(mutex_);
+
+  // The lanes' side ---------------------------------------------------------------------------------------------
+
+  void RunOne() override TL_EXCLUDES(mutex_);
+
+ private:
+  Status WriteDirect(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  Status Capture(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  Status CaptureAround(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  bool MakeRoom() TL_EXCLUDES(mutex_);
+  void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  void AwaitFirstSuperblock() TL_EXCLUDES(mutex_);
+  void InsertLocked(const SlabWriter::Space& space, uint64_t address) TL_REQUIRES(mutex_);
+  uint64_t CurrentEpochLocked() TL_REQUIRES(mutex_);
+  uint64_t OpenBarrierLocked() TL_REQUIRES(mutex_);
+  void KickLocked() TL_REQUIRES(mutex_);
+  void PlanLocked() TL_REQUIRES(mutex_);
+  bool WorthwhileLocked() const TL_REQUIRES(mutex_);
+  bool DrainedLocked() const TL_REQUIRES(mutex_);
+  bool StuckLocked() const TL_REQUIRES(mutex_);
+  void StartDrainLocked() TL_REQUIRES(mutex_);
+  void WaitLocked() TL_REQUIRES(mutex_);
+  bool WaitUntilLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
+  Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const TL_REQUIRES(mutex_);
+  bool NeedsTruncateLocked() const TL_REQUIRES(mutex_);
+  void TruncateUp() TL_EXCLUDES(mutex_);
+  bool TakeRunLocked(Run& run) TL_REQUIRES(mutex_);
+  int WriteRun(const Run& run) TL_EXCLUDES(mutex_);
+  int WriteRunWithGaps(const Run& run) TL_EXCLUDES(mutex_);
+  int WriteParts(const Run& run, size_t first, size_t last) TL_EXCLUDES(mutex_);
+  void AfterRun(const Run& run, int error) TL_EXCLUDES(mutex_);
+  void SettleLocked() TL_REQUIRES(mutex_);
+  void Finish() TL_EXCLUDES(mutex_);
+  Status LogicalRead(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
+  Status ReadStorage(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
+  bool ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status)
+      TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
+  void NoteSize(uint64_t end) TL_REQUIRES(mutex_) { disk_size_ = disk_size_ > end ? disk_size_ : end; }
+
+  const Config& config_;
+  Arena& arena_;
+  Lanes& lanes_;
+  const std::function<void()> relieve_arena_;
+  const std::unique_ptr<Device> device_;
+  const FileIdentity identity_;
+  const std::string path_;
+  const bool writable_;
+  uint64_t last_read_ns_ = 0;  // how long storage took for the last read; the program's side only
+  uint64_t base_address_ = 0;
+  std::atomic<uint64_t> eof_{0};
+  uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only
+  uint64_t superblock_end_ = 0;
+  std::atomic<bool> write_through_{false};
+  std::atomic<bool> locked_{false};      // we hold a lock: nobody else writes the file
+  std::atomic<bool> exclusive_{false};   // and nobody else reads it
+  std::atomic<bool> handed_out_{false};  // the program has the descriptor
+
+  Mutex read_mutex_;
+  BlockCache cache_ TL_GUARDED_BY(read_mutex_);
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  PendingMap pending_ TL_GUARDED_BY(mutex_);
+  SlabWriter writer_ TL_GUARDED_BY(mutex_);
+  Status error_ TL_GUARDED_BY(mutex_);            // the newest failure, until a retry
+  uint64_t disk_size_ TL_GUARDED_BY(mutex_) = 0;
+  uint64_t epoch_ TL_GUARDED_BY(mutex_) = 1;
+  bool epoch_closed_ TL_GUARDED_BY(mutex_) = false;   // the current epoch belongs to a call that is over
+  bool captured_any_ TL_GUARDED_BY(mutex_) = false;
+  PendingMap::Order order_ TL_GUARDED_BY(mutex_) = PendingMap::Order::kHeldLast;
+  bool drain_wanted_ TL_GUARDED_BY(mutex_) = false;
+  bool resizing_ TL_GUARDED_BY(mutex_) = false;       // ftruncate is on its way: no run may start
+  bool last_step_failed_ TL_GUARDED_BY(mutex_) = false;  // extending or closing the file: error_ says how
+  bool urgent_ TL_GUARDED_BY(mutex_) = false;         // store what is queued now: somebody waits for it or its memory
+  bool scheduled_ TL_GUARDED_BY(mutex_) = false;
+  bool lingering_ TL_GUARDED_BY(mutex_) = false;
+  std::chrono::steady_clock::time_point linger_due_ TL_GUARDED_BY(mutex_);
+  size_t sweep_extents_ TL_GUARDED_BY(mutex_) = 0;    // how many queued extents have lingered long enough
+  bool downgrade_when_drained_ TL_GUARDED_BY(mutex_) = false;
+  bool closing_ TL_GUARDED_BY(mutex_) = false;        // closed by the program, device not yet closed
+  std::function<void(const std::shared_ptr<File>&)> finished_ TL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tidelane

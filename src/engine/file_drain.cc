@@ -1,0 +1,363 @@
+// The lanes' side of a file: runs, the drain's last steps, and everybody who waits for them.
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/trace.h"
+#include "engine/call_scope.h"
+#include "engine/file.h"
+
+namespace tidelane {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kLongestRun = 1u << 20;  // longer writes hold the inode's lock against the program's own
+
+Counter WaitCounter(File::Wait why) {
+  switch (why) {
+    case File::Wait::kFlush: return Counter::kWaitFlushNs;
+    case File::Wait::kClose: return Counter::kWaitCloseNs;
+    case File::Wait::kOpen: return Counter::kWaitOpenNs;
+    case File::Wait::kOther: break;
+  }
+  return Counter::kWaitRequestNs;
+}
+
+SpanKind WaitSpan(File::Wait why) {
+  switch (why) {
+    case File::Wait::kFlush: return SpanKind::kFlushWait;
+    case File::Wait::kClose: return SpanKind::kCloseWait;
+    case File::Wait::kOpen: return SpanKind::kOpenWait;
+    case File::Wait::kOther: break;
+  }
+  return SpanKind::kRequestWait;
+}
+
+}  // namespace
+
+bool File::NeedsTruncateLocked() const { return disk_size_ < eof_.load(std::memory_order_relaxed); }
+
+bool File::DrainedLocked() const { return pending_.empty() && !resizing_ && !NeedsTruncateLocked(); }
+
+bool File::StuckLocked() const {
+  return !resizing_ && (pending_.stuck(order_) || (last_step_failed_ && pending_.only_held()));
+}
+
+bool File::drained() const {
+  MutexLock lock(mutex_);
+  return DrainedLocked();
+}
+
+void File::WaitLocked() {
+  if (lanes_.threaded()) {
+    changed_.Wait(mutex_);
+    return;
+  }
+  mutex_.unlock();  // nobody else works: the waiter does
+  (void)lanes_.RunQueued();
+  mutex_.lock();
+}
+
+bool File::WaitUntilLocked(Clock::time_point deadline) {
+  if (lanes_.threaded()) {
+    if (deadline == Clock::time_point::max()) {
+      changed_.Wait(mutex_);
+      return true;
+    }
+    return changed_.WaitUntil(mutex_, deadline);
+  }
+  WaitLocked();
+  return Clock::now() < deadline;
+}
+
+void File::StartDrainLocked() {
+  if (DrainedLocked()) return;
+  drain_wanted_ = true;
+  KickLocked();
+}
+
+Status File::Drain(Wait why) {
+  MutexLock lock(mutex_);
+  if (DrainedLocked()) return {};
+  pending_.RetryFailed();
+  last_step_failed_ = false;
+  error_ = Status();
+  Span span(WaitSpan(why));
+  const uint64_t begin_ns = NowNs();
+  StartDrainLocked();
+  while (!DrainedLocked() && !StuckLocked()) WaitLocked();
+  Count(WaitCounter(why), NowNs() - begin_ns);
+  return DrainedLocked() ? Status() : error_;
+}
+
+Status File::Flush() {
+  if (!CallScope::Allows(CallScope::kFlushMayReturnEarly)) return Drain(Wait::kFlush);
+  CallScope* scope = CallScope::current();
+  if (!scope->tracks()) return {};
+  MutexLock lock(mutex_);
+  if (DrainedLocked()) return {};
+  pending_.RetryFailed();
+  last_step_failed_ = false;
+  StartDrainLocked();
+  scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+  return {};
+}
+
+void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished) {
+  MutexLock lock(mutex_);
+  closing_ = true;
+  if (CallScope* scope = CallScope::current(); scope != nullptr && scope->tracks()) {
+    scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+  }
+  finished_ = std::move(finished);
+  drain_wanted_ = true;
+  KickLocked();  // even if nothing is pending: closing may be slow, too, and then it is the lane's business
+}
+
+bool File::Adopt() {
+  MutexLock lock(mutex_);
+  if (!closing_ || !finished_) return false;
+  closing_ = false;
+  finished_ = nullptr;
+  changed_.NotifyAll();
+  return true;
+}
+
+Status File::CloseDevice() {
+  uint64_t expected = 0;
+  {
+    MutexLock lock(mutex_);
+    writer_.Recycle(true);
+    expected = writable_ ? disk_size_ : 0;
+  }
+  uint64_t size = 0;
+  Status status;
+  // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
+  if (expected != 0 && device_->Size(size) == 0 && size < expected) {
+    status = Status::Failed(EIO, "keep (another process cut the file short)").At(path_, size, expected - size);
+  }
+  const int error = device_->Close();
+  if (status.ok() && error != 0) status = Status::Failed(error, "close").At(path_, 0, 0);
+  MutexLock lock(mutex_);
+  closing_ = false;
+  if (!status.ok()) {
+    last_step_failed_ = true;
+    error_ = status;
+  }
+  changed_.NotifyAll();
+  return status;
+}
+
+Status File::WaitClosed() {
+  if (Status status = Drain(Wait::kOpen); !status.ok()) return status;
+  MutexLock lock(mutex_);
+  while (closing_) WaitLocked();
+  return last_step_failed_ ? error_ : Status();
+}
+
+void File::UnlockAfterFork(bool child) {
+  if (child) {
+    scheduled_ = false;
+    lingering_ = false;
+    new (&changed_) Condition();
+  }
+  mutex_.unlock();
+}
+
+Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) const {
+  if (!and_older) return pending_.epochs().StateOf(epoch, error);
+  const Epochs::State state = pending_.epochs().StateUpTo(epoch, error);
+  if (state != Epochs::State::kDone) return state;
+  if (last_step_failed_) {
+    error = error_;
+    return Epochs::State::kFailed;
+  }
+  // A request for a close is done when others can open the file: when its lock is gone, too.
+  return NeedsTruncateLocked() || resizing_ || closing_ ? Epochs::State::kPending : Epochs::State::kDone;
+}
+
+Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
+  MutexLock lock(mutex_);
+  const Epochs::State state = StateLocked(epoch, and_older, error);
+  if (state != Epochs::State::kPending) return state;
+  urgent_ = true;
+  if (and_older) drain_wanted_ = true;
+  KickLocked();
+  return state;
+}
+
+Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline, Status& error) {
+  Epochs::State state = Poll(epoch, and_older, error);
+  if (state != Epochs::State::kPending) return state;
+  Span span(SpanKind::kRequestWait);
+  const uint64_t begin_ns = NowNs();
+  MutexLock lock(mutex_);
+  for (bool in_time = true; in_time;) {
+    state = StateLocked(epoch, and_older, error);
+    if (state != Epochs::State::kPending) break;
+    in_time = WaitUntilLocked(deadline);
+  }
+  Count(Counter::kWaitRequestNs, NowNs() - begin_ns);
+  return StateLocked(epoch, and_older, error);
+}
+
+bool File::TakeRunLocked(Run& run) {
+  if (resizing_) return false;
+  RunLimits limits;
+  limits.bytes = kLongestRun;
+  // Reading a gap and writing it back is safe only while nobody else can write there.
+  const bool alone = exclusive_.load(std::memory_order_relaxed) && !handed_out_.load(std::memory_order_relaxed);
+  limits.gap = alone ? config_.gap_bytes : 0;
+  limits.gap_below = disk_size_;
+  const bool rest_is_done = drain_wanted_ && pending_.only_held() && !NeedsTruncateLocked();
+  return pending_.TakeRun(limits, order_, rest_is_done, run);
+}
+
+void File::RunOne() {
+  Run run;
+  bool took = false;
+  bool truncate = false;
+  {
+    MutexLock lock(mutex_);
+    scheduled_ = false;
+    if (lingering_ && (!lanes_.threaded() || Clock::now() >= linger_due_)) {
+      lingering_ = false;
+      sweep_extents_ = pending_.ordinary();
+    }
+    if (WorthwhileLocked()) {
+      truncate = drain_wanted_ && !resizing_ && !last_step_failed_ && pending_.only_held() && NeedsTruncateLocked();
+      resizing_ = resizing_ || truncate;
+      took = !truncate && TakeRunLocked(run);
+    }
+    if (took) {
+      sweep_extents_ -= std::min(sweep_extents_, run.extents.size());
+      // Another lane may join, if there is something for it.
+      if (pending_.ordinary() != 0) PlanLocked();
+    } else if (!truncate) {
+      SettleLocked();
+    }
+  }
+  if (took) AfterRun(run, WriteRun(run));
+  if (truncate) TruncateUp();
+  Finish();
+}
+
+void File::TruncateUp() {
+  const uint64_t size = eof();
+  const int error = device_->Truncate(size);
+  MutexLock lock(mutex_);
+  resizing_ = false;
+  if (error == 0) {
+    NoteSize(size);
+  } else {
+    Count(Counter::kErrors);
+    last_step_failed_ = true;
+    error_ = Status::Failed(error, "extend").At(path_, disk_size_, size - disk_size_);
+  }
+  SettleLocked();
+  if (!StuckLocked() && !DrainedLocked()) KickLocked();
+  changed_.NotifyAll();
+}
+
+int File::WriteParts(const Run& run, size_t first, size_t last) {
+  std::vector<iovec> parts;
+  parts.reserve(last - first);
+  for (size_t i = first; i < last; ++i) {
+    const Extent& extent = run.extents[i];
+    parts.push_back({const_cast<std::byte*>(extent.data), extent.size});
+  }
+  Count(Counter::kRequestsWritten);
+  return device_->Write(run.extents[first].address, parts.data(), parts.size());
+}
+
+int File::WriteRunWithGaps(const Run& run) {
+  // Local memory, not the arena: a lane that waited for the arena could wait for itself.
+  const auto whole = std::make_unique_for_overwrite<std::byte[]>(run.size());
+  {
+    Span span(SpanKind::kGapRead, run.size());
+    Count(Counter::kGapFillReads);
+    Count(Counter::kGapFillBytes, run.gap_bytes);
+    if (const int error = device_->Read(run.begin, whole.get(), run.size()); error != 0) return error;
+  }
+  for (const Extent& extent : run.extents) {
+    std::memcpy(whole.get() + (extent.address - run.begin), extent.data, extent.size);
+  }
+  Count(Counter::kRequestsWritten);
+  const iovec part{whole.get(), run.size()};
+  return device_->Write(run.begin, &part, 1);
+}
+
+int File::WriteRun(const Run& run) {
+  lanes_.YieldToReads();
+  Span span(SpanKind::kPwrite, run.size());
+  const uint64_t begin_ns = NowNs();
+  int error = 0;
+  if (run.gap_bytes == 0) {
+    error = WriteParts(run, 0, run.extents.size());
+  } else if (device_->IsDense(run.begin, run.size())) {
+    error = WriteRunWithGaps(run);
+  } else {
+    // A hole must stay a hole: write the neighbours apart.
+    for (size_t first = 0, i = 1; i <= run.extents.size() && error == 0; ++i) {
+      if (i < run.extents.size() && run.extents[i].address == run.extents[i - 1].end()) continue;
+      error = WriteParts(run, first, i);
+      first = i;
+    }
+  }
+  if (error == 0) Count(Counter::kBytesWritten, run.size());
+  Count(Counter::kLaneBusyNs, NowNs() - begin_ns);
+  return error;
+}
+
+void File::AfterRun(const Run& run, int error) {
+  MutexLock lock(mutex_);
+  if (error == 0) {
+    const bool was_first = order_ == PendingMap::Order::kHeldFirst && run.begin == pending_.held_begin();
+    pending_.Complete(run);
+    NoteSize(run.end);
+    if (was_first) order_ = PendingMap::Order::kHeldLast;
+  } else {
+    Count(Counter::kErrors);
+    error_ = Status::Failed(error, "write").At(path_, run.begin, run.size());
+    pending_.Fail(run, error_);
+  }
+  SettleLocked();
+  // What waited for this run (the same bytes, the drain's next step) can go on now.
+  if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {
+    KickLocked();
+  } else {
+    PlanLocked();
+  }
+  changed_.NotifyAll();
+}
+
+void File::SettleLocked() {
+  if (pending_.ordinary() == 0) {
+    sweep_extents_ = 0;
+    urgent_ = false;
+  }
+  if (pending_.empty()) writer_.Recycle(false);
+  if (!DrainedLocked()) return;
+  drain_wanted_ = false;
+  if (downgrade_when_drained_) {
+    downgrade_when_drained_ = false;
+    exclusive_.store(false, std::memory_order_relaxed);
+    (void)device_->Lock(false);  // from exclusive to shared on one's own descriptor: nobody can be in the way
+  }
+}
+
+void File::Finish() {
+  std::function<void(const std::shared_ptr<File>&)> finished;
+  {
+    MutexLock lock(mutex_);
+    if (!finished_ || !DrainedLocked()) return;
+    finished = std::move(finished_);
+    finished_ = nullptr;
+  }
+  finished(shared_from_this());
+}
+
+}  // namespace tidelane

@@ -1,0 +1,90 @@
+// Reads: pending bytes on top of storage, small reads through blocks of the same.
+#include <algorithm>
+#include <cstring>
+
+#include "base/trace.h"
+#include "engine/file.h"
+
+namespace tidelane {
+
+Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
+  if (size == 0) return {};
+  Status status;
+  {
+    MutexLock lock(read_mutex_);
+    if (ReadThroughCache(address, size, buffer, raw, status)) return status;
+  }
+  last_read_ns_ = 0;
+  status = LogicalRead(address, size, buffer);
+  if (const uint64_t ns = last_read_ns_; ns != 0) {
+    MutexLock lock(read_mutex_);
+    cache_.Observe(size, ns);
+  }
+  return status;
+}
+
+bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status) {
+  if (cache_.Read(address, size, buffer)) {
+    Count(Counter::kReadAheadHits);
+    return true;
+  }
+  const uint64_t end = eof();
+  if (!cache_.Wants(address, size, raw, end)) return false;
+  // Nobody but us may change the file under a cached block: a lock tells, and what the program does with its own
+  // descriptor (or a SWMR writer in another process) nobody tells.
+  if (!locked_.load(std::memory_order_relaxed) || write_through_.load(std::memory_order_relaxed)) return false;
+  const uint64_t start = BlockCache::BlockStart(address);
+  const uint64_t valid = std::min(BlockCache::kBlock, end - start);
+  status = LogicalRead(start, valid, cache_.Claim(start));
+  cache_.Commit(start, status.ok() ? valid : 0);
+  if (!status.ok()) return false;  // the plain read decides what the program is told
+  return cache_.Read(address, size, buffer);
+}
+
+Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
+  std::vector<Piece> pieces;
+  {
+    MutexLock lock(mutex_);
+    if (pending_.empty()) {
+      pieces.clear();
+    } else {
+      pending_.Overlay(address, size, pieces);
+    }
+  }
+  if (pieces.empty()) return ReadStorage(address, size, buffer);
+
+  // Bytes that were pending a moment ago may land while we read, which changes nothing: we have them. Bytes that were
+  // not pending cannot become so: the program is here.
+  const auto from_storage = [](const Piece& piece) { return piece.data == nullptr; };
+  const auto storage_pieces = std::count_if(pieces.begin(), pieces.end(), from_storage);
+  const bool whole = storage_pieces > 2;  // one request for all, then pending bytes on top, beats many small requests
+  Status status;
+  if (whole) status = ReadStorage(address, size, buffer);
+  auto* out = static_cast<std::byte*>(buffer);
+  for (const Piece& piece : pieces) {
+    std::byte* to = out + (piece.address - address);
+    if (piece.data != nullptr) {
+      std::memcpy(to, piece.data, piece.size);
+      Arena::Unref(piece.slab);
+    } else if (!whole && status.ok()) {
+      status = ReadStorage(piece.address, piece.size, to);
+    }
+  }
+  return status;
+}
+
+Status File::ReadStorage(uint64_t address, uint64_t size, void* buffer) {
+  Lanes::ForegroundRead foreground(lanes_);
+  Span span(SpanKind::kRead, size);
+  const uint64_t begin_ns = NowNs();
+  const int error = device_->Read(address, buffer, size);
+  const uint64_t ns = NowNs() - begin_ns;
+  Count(Counter::kStorageReads);
+  Count(Counter::kStorageReadBytes, size);
+  Count(Counter::kWaitReadNs, ns);
+  last_read_ns_ = ns;
+  if (error != 0) return Status::Failed(error, "read").At(path_, address, size);
+  return {};
+}
+
+}  // namespace tidelane

@@ -1,0 +1,28 @@
+/// \file
+/// Recognises HDF5's superblock in a stream of bytes: the one structure whose write has an order of its own.
+///
+/// Source: HDF5 File Format Specification, "Disk Format: Level 0A - Format Signature and Superblock".
+/// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace tidelane {
+
+/// Bytes of the superblock at the front of `bytes` (of which `size` are readable), 0 if there is none.
+inline uint64_t SuperblockSize(const void* bytes, uint64_t size) {
+  static constexpr unsigned char kSignature[] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+  const auto* at = static_cast<const unsigned char*>(bytes);
+  if (size < 16 || std::memcmp(at, kSignature, sizeof(kSignature)) != 0) return 0;
+  const unsigned version = at[8];
+  if (version >= 2) {
+    const uint64_t offset_size = at[9];
+    return 12 + 4 * offset_size + 4;
+  }
+  const uint64_t offset_size = at[13];
+  const uint64_t fixed = version == 1 ? 28 : 24;
+  return fixed + 4 * offset_size + 2 * offset_size + 24;  // addresses, then the root's symbol table entry
+}
+
+}  // namespace tidelane

@@ -1,0 +1,248 @@
+#include "extent/pending_map.h"
+
+#include <algorithm>
+
+#include "extent/broken.h"
+
+namespace tidelane {
+
+PendingMap::~PendingMap() {
+  for (auto& [address, extent] : queued_) Arena::Unref(extent.slab);
+}
+
+PendingMap::Map::iterator PendingMap::Erase(Map::iterator it) {
+  queued_bytes_ -= it->second.size;
+  if (it->second.failed) --failed_;
+  Arena::Unref(it->second.slab);
+  epochs_.Remove(it->second.epoch);
+  return queued_.erase(it);
+}
+
+void PendingMap::Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch) {
+  auto it = queued_.upper_bound(begin);
+  if (it != queued_.begin() && std::prev(it)->second.end() > begin) --it;
+  while (it != queued_.end() && it->second.address < end) {
+    Extent& old = it->second;
+    if (newer_epoch != 0) epochs_.Supersede(old.epoch, newer_epoch);
+    const uint64_t old_end = old.end();
+    if (old_end > end) {  // the part behind the cut stays, under its new address
+      Extent tail = old;
+      tail.address = end;
+      tail.size = old_end - end;
+      tail.data = old.data + (end - old.address);
+      Arena::Ref(tail.slab);
+      epochs_.Add(tail.epoch);
+      queued_bytes_ += tail.size;
+      if (tail.failed) ++failed_;
+      queued_.emplace_hint(std::next(it), end, tail);
+    }
+    if (old.address < begin) {  // so does the part before it
+      queued_bytes_ -= old_end - begin;
+      old.size = begin - old.address;
+      ++it;
+    } else {
+      it = Erase(it);
+    }
+  }
+}
+
+void PendingMap::Insert(const Extent& extent) {
+  epochs_.Add(extent.epoch);
+  if (!queued_.empty()) Cut(extent.address, extent.end(), extent.epoch);
+  queued_bytes_ += extent.size;
+  auto next = queued_.lower_bound(extent.address);
+  if (next != queued_.begin()) {
+    Extent& before = std::prev(next)->second;
+    // A stream of neighbouring writes fills its slab without gaps: one extent grows, and no node is made per write.
+    if (before.end() == extent.address && before.data + before.size == extent.data && before.slab == extent.slab &&
+        before.epoch == extent.epoch && !before.failed && Held(before) == Held(extent)) {
+      before.size += extent.size;
+      Arena::Unref(extent.slab);
+      epochs_.Remove(extent.epoch);
+      return;
+    }
+  }
+  queued_.emplace_hint(next, extent.address, extent);
+}
+
+void PendingMap::OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>& pieces) const {
+  // Runs in flight are few (one a lane) and disjoint; collect what they have, then fill the rest from storage.
+  std::vector<Piece> found;
+  for (const Run* run : in_flight_) {
+    if (!run->Overlaps(begin, end)) continue;
+    for (const Extent& extent : run->extents) {
+      const uint64_t from = std::max(begin, extent.address);
+      const uint64_t to = std::min(end, extent.end());
+      if (from >= to) continue;
+      Arena::Ref(extent.slab);
+      found.push_back({from, to - from, extent.data + (from - extent.address), extent.slab});
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const Piece& a, const Piece& b) { return a.address < b.address; });
+  uint64_t at = begin;
+  for (const Piece& piece : found) {
+    if (piece.address > at) pieces.push_back({at, piece.address - at, nullptr, nullptr});
+    pieces.push_back(piece);
+    at = std::max(at, piece.address + piece.size);
+  }
+  if (at < end) pieces.push_back({at, end - at, nullptr, nullptr});
+}
+
+void PendingMap::Overlay(uint64_t address, uint64_t size, std::vector<Piece>& pieces) const {
+  const uint64_t end = address + size;
+  if (Broken("overlay")) {
+    pieces.push_back({address, size, nullptr, nullptr});
+    return;
+  }
+  uint64_t at = address;
+  auto it = queued_.upper_bound(address);
+  if (it != queued_.begin() && std::prev(it)->second.end() > address) --it;
+  for (; it != queued_.end() && it->second.address < end; ++it) {
+    const Extent& extent = it->second;
+    const uint64_t from = std::max(at, extent.address);
+    const uint64_t to = std::min(end, extent.end());
+    if (from > at) OverlayFlight(at, from, pieces);
+    Arena::Ref(extent.slab);
+    pieces.push_back({from, to - from, extent.data + (from - extent.address), extent.slab});
+    at = to;
+  }
+  if (at < end) OverlayFlight(at, end, pieces);
+}
+
+bool PendingMap::InFlight(uint64_t begin, uint64_t end) const {
+  return std::any_of(in_flight_.begin(), in_flight_.end(),
+                     [&](const Run* run) { return run->Overlaps(begin, end); });
+}
+
+bool PendingMap::HeldPending() const {
+  auto it = queued_.upper_bound(held_begin_);
+  if (it != queued_.begin() && std::prev(it)->second.end() > held_begin_) --it;
+  return (it != queued_.end() && it->second.address < held_end_) || InFlight(held_begin_, held_end_);
+}
+
+size_t PendingMap::HeldQueued() const {
+  // Extents are split at the range's ends (the file does that), so none begins before it.
+  size_t count = 0;
+  for (auto it = queued_.lower_bound(held_begin_); it != queued_.end() && it->first < held_end_; ++it) {
+    if (!it->second.failed) ++count;
+  }
+  return count;
+}
+
+bool PendingMap::stuck(Order order) const {
+  if (!in_flight_.empty() || failed_ == 0) return false;
+  return ordinary() == 0 || (order == Order::kHeldFirst && HeldPending());
+}
+
+bool PendingMap::Takeable(const Extent& extent, Order order, bool rest_is_done) const {
+  if (extent.failed) return false;
+  if (Held(extent) && order == Order::kHeldLast && !rest_is_done) return false;
+  return Broken("order") || !InFlight(extent.address, extent.end());
+}
+
+void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done, Run& run) {
+  const bool first_is_held = Held(it->second);
+  size_t groups = 1;
+  size_t extents_of_first_group = 0;
+  uint64_t end_of_first_group = 0;
+  for (; it != queued_.end(); ++it) {
+    const Extent& extent = it->second;
+    if (!run.extents.empty()) {
+      const uint64_t gap = extent.address - run.end;
+      if (extent.end() - run.begin > limits.bytes || Held(extent) != first_is_held) break;
+      if (!Takeable(extent, order, rest_is_done)) break;
+      if (gap != 0) {
+        if (gap > limits.gap || extent.end() > limits.gap_below || InFlight(run.end, extent.address)) break;
+        if (++groups == 2) extents_of_first_group = run.extents.size(), end_of_first_group = run.end;
+        run.gap_bytes += gap;
+      }
+    }
+    run.extents.push_back(extent);
+    run.end = extent.end();
+  }
+  // A gap is worth filling when it saves requests: one read and one write against three writes or more.
+  if (groups == 2) {
+    run.extents.resize(extents_of_first_group);
+    run.end = end_of_first_group;
+    run.gap_bytes = 0;
+  }
+}
+
+bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done, Run& run) {
+  if (order == Order::kHeldFirst && held_end_ != 0 && HeldPending()) {
+    // Nothing else may be stored before the held range is: take that, or wait until it has landed.
+    const auto held = queued_.lower_bound(held_begin_);
+    if (held == queued_.end() || !Held(held->second) || !Takeable(held->second, order, true)) return false;
+    cursor_ = held_begin_;
+  }
+  if (queued_.size() == failed_) return false;
+  auto it = queued_.lower_bound(cursor_);
+  for (size_t looked = 0; looked < queued_.size(); ++looked, ++it) {
+    if (it == queued_.end()) it = queued_.begin();
+    if (Takeable(it->second, order, rest_is_done)) break;
+  }
+  if (it == queued_.end()) it = queued_.begin();
+  if (!Takeable(it->second, order, rest_is_done)) return false;
+
+  run.begin = it->second.address;
+  run.end = run.begin;
+  run.gap_bytes = 0;
+  run.extents.clear();
+  Grow(it, limits, order, rest_is_done, run);
+  for (const Extent& extent : run.extents) {
+    queued_bytes_ -= extent.size;
+    queued_.erase(extent.address);
+  }
+  cursor_ = run.end;
+  in_flight_.push_back(&run);
+  return true;
+}
+
+void PendingMap::Complete(const Run& run) {
+  in_flight_.erase(std::find(in_flight_.begin(), in_flight_.end(), &run));
+  for (const Extent& extent : run.extents) {
+    Arena::Unref(extent.slab);
+    epochs_.Remove(extent.epoch);
+  }
+}
+
+void PendingMap::Fail(const Run& run, const Status& status) {
+  in_flight_.erase(std::find(in_flight_.begin(), in_flight_.end(), &run));
+  for (const Extent& whole : run.extents) {
+    epochs_.Fail(whole.epoch, status);
+    // What is queued now was written later: only the bytes between return.
+    uint64_t at = whole.address;
+    auto it = queued_.upper_bound(at);
+    if (it != queued_.begin() && std::prev(it)->second.end() > at) --it;
+    std::vector<std::pair<uint64_t, uint64_t>> missing;
+    for (; it != queued_.end() && it->second.address < whole.end(); ++it) {
+      epochs_.Supersede(whole.epoch, it->second.epoch);
+      if (it->second.address > at) missing.emplace_back(at, it->second.address);
+      at = it->second.end();
+    }
+    if (at < whole.end()) missing.emplace_back(at, whole.end());
+    for (const auto& [from, to] : missing) {
+      Extent rest = whole;
+      rest.address = from;
+      rest.size = to - from;
+      rest.data = whole.data + (from - whole.address);
+      rest.failed = true;
+      Arena::Ref(rest.slab);
+      epochs_.Add(rest.epoch);
+      queued_bytes_ += rest.size;
+      ++failed_;
+      queued_.emplace(from, rest);
+    }
+    Arena::Unref(whole.slab);
+    epochs_.Remove(whole.epoch);
+  }
+}
+
+void PendingMap::RetryFailed() {
+  if (failed_ == 0) return;
+  for (auto& [address, extent] : queued_) extent.failed = false;
+  failed_ = 0;
+  epochs_.ForgetFailures();
+}
+
+}  // namespace tidelane

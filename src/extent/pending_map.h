@@ -1,0 +1,105 @@
+/// \file
+/// What a file's storage does not have yet: extents by address, newest bytes on top, and what is on its way.
+///
+/// Two layers. *Queued* extents never overlap one another: a new write cuts what it replaces, so every byte is stored
+/// once, in its newest version. *In-flight* runs are being written by lanes. A read looks in the queue first, then in
+/// flight, then on storage. A queued extent that overlaps a run in flight waits for it (same-byte order), and so does a
+/// gap that a run would fill.
+///
+/// Some bytes have an order of their own: the *held* range (the superblock) is stored either before everything else or
+/// after everything else; see Order.
+///
+/// Invariants: queued extents are disjoint; runs in flight are disjoint; every extent counts in its epoch.
+/// Thread safety: none; guarded by the file's mutex.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "extent/epochs.h"
+#include "extent/extent.h"
+
+namespace tidelane {
+
+/// How runs are formed.
+struct RunLimits {
+  uint64_t bytes = 1u << 20;   ///< longest run
+  uint64_t gap = 0;            ///< largest gap to fill, 0: none
+  uint64_t gap_below = 0;      ///< no gap is filled at or above this address (what storage has not got yet)
+};
+
+class PendingMap {
+ public:
+  /// What TakeRun may take of the held range.
+  enum class Order { kHeldFirst, kHeldLast };
+
+  ~PendingMap();
+
+  /// Adds [address, address + size) with one slab reference, which the map now owns. Replaces what was queued there.
+  void Insert(const Extent& extent);
+  /// Forgets queued bytes at and above `address`.
+  void CutFrom(uint64_t address) { Cut(address, UINT64_MAX, 0); }
+  /// Forgets queued bytes in [begin, end), because the caller writes them itself.
+  void CutRange(uint64_t begin, uint64_t end) { Cut(begin, end, 0); }
+
+  /// Splits [address, address + size) into pieces in address order; the caller drops the slab references.
+  void Overlay(uint64_t address, uint64_t size, std::vector<Piece>& pieces) const;
+
+  /// Takes the next run in address order, from where the last one ended. False when nothing can be taken now.
+  bool TakeRun(const RunLimits& limits, Order order, bool rest_is_done, Run& run);
+  /// The run is stored: drops its extents.
+  void Complete(const Run& run);
+  /// It is not: its extents return to the queue, marked, unless newer bytes have replaced them.
+  void Fail(const Run& run, const Status& status);
+  /// Marked extents may be taken again.
+  void RetryFailed();
+
+  /// Registers a write that the caller does itself, so that no gap is filled over it; end with Complete(run).
+  void BeginDirect(const Run& run) { in_flight_.push_back(&run); }
+  /// Whether a run in flight overlaps [begin, end).
+  bool InFlight(uint64_t begin, uint64_t end) const;
+
+  void SetHeld(uint64_t begin, uint64_t end) { held_begin_ = begin, held_end_ = end; }
+  uint64_t held_begin() const { return held_begin_; }
+  uint64_t held_end() const { return held_end_; }
+
+  uint64_t queued_bytes() const { return queued_bytes_; }
+  size_t queued_extents() const { return queued_.size(); }
+  size_t failed_extents() const { return failed_; }
+  bool in_flight() const { return !in_flight_.empty(); }
+  /// Queued extents that a lane may take before the drain's last step: neither marked nor in the held range.
+  size_t ordinary() const { return queued_.size() - failed_ - HeldQueued(); }
+  /// Only the held range is left, and nothing failed: the drain's last step may begin.
+  bool only_held() const { return in_flight_.empty() && failed_ == 0 && ordinary() == 0; }
+  /// Nothing more can be stored without a retry.
+  bool stuck(Order order) const;
+  /// Whether bytes of the held range are not stored yet.
+  bool HeldPending() const;
+  bool empty() const { return queued_.empty() && in_flight_.empty(); }
+
+  Epochs& epochs() { return epochs_; }
+  const Epochs& epochs() const { return epochs_; }
+
+ private:
+  using Map = std::map<uint64_t, Extent>;
+
+  void Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch);
+  Map::iterator Erase(Map::iterator it);
+  bool Held(const Extent& extent) const { return extent.address < held_end_ && held_begin_ < extent.end(); }
+  bool Takeable(const Extent& extent, Order order, bool rest_is_done) const;
+  size_t HeldQueued() const;
+  void Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done, Run& run);
+  void OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>& pieces) const;
+
+  Map queued_;
+  std::vector<const Run*> in_flight_;
+  Epochs epochs_;
+  uint64_t queued_bytes_ = 0;
+  size_t failed_ = 0;
+  uint64_t cursor_ = 0;
+  uint64_t held_begin_ = 0;
+  uint64_t held_end_ = 0;
+};
+
+}  // namespace tidelane

@@ -1,0 +1,177 @@
+#include "lane/lanes.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/counters.h"
+#include "base/trace.h"
+
+namespace tidelane {
+namespace {
+
+// Longest time a background write is held back for a program that keeps reading; it must get on in the end.
+constexpr auto kLongestYield = std::chrono::milliseconds(20);
+
+// Launchers bind a rank to one core; lanes bound there would steal the program's time. Widen to what the system allows.
+void LeaveSingleCore() {
+  cpu_set_t allowed;
+  if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) != 1) return;
+  cpu_set_t every;
+  CPU_ZERO(&every);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &every);
+  (void)pthread_setaffinity_np(pthread_self(), sizeof(every), &every);
+  if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) == 1) {
+    Count(Fallback::kOneCore);
+  }
+}
+
+const char* LaneName(unsigned number) {
+  static constexpr const char* kNames[] = {"lane 0", "lane 1", "lane 2", "lane 3", "lane 4", "lane 5", "lane 6", "lane 7"};
+  return number < std::size(kNames) ? kNames[number] : "lane";
+}
+
+}  // namespace
+
+Lanes::~Lanes() {
+  std::vector<std::thread> threads;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    threads.swap(threads_);
+    work_.NotifyAll();
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void Lanes::StartThreads() {
+  if (!threads_.empty() || stopping_) return;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // threads inherit the mask: the program's signals stay with the program
+  for (unsigned i = 0; i < count_; ++i) threads_.emplace_back([this, i] { ThreadMain(i); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Lanes::Schedule(std::shared_ptr<LaneTask> task) {
+  MutexLock lock(mutex_);
+  ready_.push_back(std::move(task));
+  StartThreads();
+  work_.NotifyOne();
+}
+
+void Lanes::ScheduleAfter(std::shared_ptr<LaneTask> task, Clock::duration delay) {
+  MutexLock lock(mutex_);
+  lingering_.push_back({Clock::now() + delay, std::move(task)});
+  StartThreads();
+  work_.NotifyOne();
+}
+
+void Lanes::CollectDue(Clock::time_point now) {
+  for (size_t i = 0; i < lingering_.size();) {
+    if (lingering_[i].due > now) {
+      ++i;
+      continue;
+    }
+    ready_.push_back(std::move(lingering_[i].task));
+    lingering_[i] = std::move(lingering_.back());
+    lingering_.pop_back();
+  }
+}
+
+std::shared_ptr<LaneTask> Lanes::Next() {
+  MutexLock lock(mutex_);
+  for (;;) {
+    if (stopping_) return nullptr;
+    if (!lingering_.empty()) CollectDue(Clock::now());
+    if (!ready_.empty()) {
+      std::shared_ptr<LaneTask> task = std::move(ready_.front());
+      ready_.pop_front();
+      ++running_;
+      if (!ready_.empty()) work_.NotifyOne();
+      return task;
+    }
+    if (idle_work_) {
+      mutex_.unlock();
+      const bool more = idle_work_();
+      mutex_.lock();
+      if (more || !ready_.empty()) continue;
+    }
+    if (lingering_.empty()) {
+      work_.Wait(mutex_);
+      continue;
+    }
+    const auto soonest = std::min_element(lingering_.begin(), lingering_.end(),
+                                          [](const Lingering& a, const Lingering& b) { return a.due < b.due; });
+    work_.WaitUntil(mutex_, soonest->due);
+  }
+}
+
+void Lanes::ThreadMain(unsigned number) {
+  LeaveSingleCore();
+  NameTraceThread(LaneName(number));
+  while (const std::shared_ptr<LaneTask> task = Next()) {
+    task->RunOne();
+    MutexLock lock(mutex_);
+    --running_;
+  }
+}
+
+bool Lanes::RunQueued() {
+  std::shared_ptr<LaneTask> task;
+  {
+    MutexLock lock(mutex_);
+    CollectDue(Clock::time_point::max());
+    if (ready_.empty()) return false;
+    task = std::move(ready_.front());
+    ready_.pop_front();
+    ++running_;
+  }
+  task->RunOne();
+  MutexLock lock(mutex_);
+  --running_;
+  return true;
+}
+
+bool Lanes::idle() {
+  MutexLock lock(mutex_);
+  return ready_.empty() && lingering_.empty() && running_ == 0;
+}
+
+Lanes::ForegroundRead::ForegroundRead(Lanes& lanes) : lanes_(lanes) {
+  lanes_.foreground_reads_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+Lanes::ForegroundRead::~ForegroundRead() {
+  if (lanes_.foreground_reads_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (lanes_.yielding_.load(std::memory_order_acquire) == 0) return;
+  MutexLock lock(lanes_.mutex_);
+  lanes_.reads_done_.NotifyAll();
+}
+
+void Lanes::YieldToReads() {
+  if (foreground_reads_.load(std::memory_order_acquire) == 0) return;
+  const auto deadline = Clock::now() + kLongestYield;
+  MutexLock lock(mutex_);
+  yielding_.fetch_add(1, std::memory_order_acq_rel);
+  while (foreground_reads_.load(std::memory_order_acquire) != 0 && reads_done_.WaitUntil(mutex_, deadline)) {
+  }
+  yielding_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void Lanes::ForgetThreadsAfterFork() {
+  // The handles refer to threads that do not exist here: destroying them would terminate, joining would hang.
+  new (&threads_) std::vector<std::thread>();
+  // The condition variables may count waiters that do not exist here either.
+  new (&work_) Condition();
+  new (&reads_done_) Condition();
+  running_ = 0;
+  foreground_reads_.store(0, std::memory_order_relaxed);
+  yielding_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace tidelane

@@ -1,0 +1,105 @@
+/// \file
+/// Worker lanes: a few threads that do files' background I/O. They know nothing of HDF5 and never need its lock, so any
+/// thread may wait for them while holding it: no deadlock by construction.
+///
+/// A task is queued when it has something to do now (Schedule) or soon (ScheduleAfter: small writes linger for
+/// neighbours). A lane calls RunOne, which does one bounded piece of work and schedules its task again if there is more,
+/// so several lanes share one busy task and several busy tasks share the lanes in turn.
+///
+/// Threads start with the first task, block all signals, and widen a one-core affinity mask that a launcher imposed.
+///
+/// Invariant: the queue holds a task at most once per Schedule; it is as long as there are files with something to do.
+/// Thread safety: all functions may be called from any thread. Lanes are never joined; see Stop for tests.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/annotations.h"
+
+namespace tidelane {
+
+class LaneTask {
+ public:
+  virtual ~LaneTask() = default;
+  /// One bounded piece of work.
+  virtual void RunOne() = 0;
+};
+
+class Lanes {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `count` threads, started lazily. With 0 nothing runs by itself: a test or simulator calls RunQueued.
+  explicit Lanes(unsigned count) : count_(count) {}
+  ~Lanes();  // only tests destroy lanes; stops the threads
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+
+  void Schedule(std::shared_ptr<LaneTask> task) TL_EXCLUDES(mutex_);
+  void ScheduleAfter(std::shared_ptr<LaneTask> task, Clock::duration delay) TL_EXCLUDES(mutex_);
+
+  /// Runs one queued task on the calling thread; false when the queue is empty. Lingering tasks count as due.
+  bool RunQueued() TL_EXCLUDES(mutex_);
+
+  /// What idle lanes do before they sleep (grow the arena); true: call again. Set before the first task.
+  void SetIdleWork(std::function<bool()> work) { idle_work_ = std::move(work); }
+
+  /// Whether lanes work by themselves.
+  bool threaded() const { return count_ != 0; }
+
+  /// Nothing queued, lingering or running.
+  bool idle() TL_EXCLUDES(mutex_);
+
+  /// The program itself reads storage while such an object lives: lanes hold their next write back for a moment.
+  class ForegroundRead {
+   public:
+    explicit ForegroundRead(Lanes& lanes);
+    ~ForegroundRead();
+    ForegroundRead(const ForegroundRead&) = delete;
+    ForegroundRead& operator=(const ForegroundRead&) = delete;
+
+   private:
+    Lanes& lanes_;
+  };
+  /// Called by tasks before a background write: waits for foreground reads, but never for long.
+  void YieldToReads() TL_EXCLUDES(mutex_);
+
+  void LockForFork() TL_NO_ANALYSIS { mutex_.lock(); }
+  void UnlockAfterFork() TL_NO_ANALYSIS { mutex_.unlock(); }
+  /// In the child: the threads are gone; the next task starts new ones. Call with the lock held by LockForFork.
+  void ForgetThreadsAfterFork() TL_NO_ANALYSIS;
+
+ private:
+  struct Lingering {
+    Clock::time_point due;
+    std::shared_ptr<LaneTask> task;
+  };
+
+  void StartThreads() TL_REQUIRES(mutex_);
+  void ThreadMain(unsigned number) TL_EXCLUDES(mutex_);
+  std::shared_ptr<LaneTask> Next() TL_EXCLUDES(mutex_);
+  void CollectDue(Clock::time_point now) TL_REQUIRES(mutex_);
+
+  const unsigned count_;
+  std::function<bool()> idle_work_;
+  std::atomic<unsigned> foreground_reads_{0};
+  std::atomic<unsigned> yielding_{0};
+  Mutex mutex_;
+  Condition work_;
+  Condition reads_done_;
+  std::deque<std::shared_ptr<LaneTask>> ready_ TL_GUARDED_BY(mutex_);
+  std::vector<Lingering> lingering_ TL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ TL_GUARDED_BY(mutex_);
+  unsigned running_ TL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ TL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace tidelane

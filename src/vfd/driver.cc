@@ -1,0 +1,269 @@
+// The serial driver: what HDF5's file layer sees of a File. It behaves as sec2 does, only later.
+//
+// Each callback is a few lines: arguments in, engine call, failure onto HDF5's error stack. Nothing is decided here.
+//
+// Invariant: complete without any VOL call. What it may do early, the CallScope on this thread says.
+// Thread safety: callbacks run under HDF5's lock, one at a time per libhdf5.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "engine/engine.h"
+#include "h5/driver.h"
+#include "h5/error.h"
+#include "h5/library.h"
+
+namespace tidelane::vfd {
+namespace {
+
+constexpr H5FD_class_value_t kDriverValue = 5120;
+constexpr haddr_t kMaxAddress = static_cast<haddr_t>(INT64_MAX);
+constexpr unsigned kSwmrFlags = 0x20 | 0x40;  // H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ
+
+struct Handle {
+  H5FD_t pub;  // first: HDF5 casts
+  h5::Library* library;
+  std::shared_ptr<File> file;
+  haddr_t eoa;
+  bool ignore_disabled_locks;
+  bool family_to_single;
+};
+
+Handle& Of(H5FD_t* file) { return *reinterpret_cast<Handle*>(file); }
+const Handle& Of(const H5FD_t* file) { return *reinterpret_cast<const Handle*>(file); }
+
+herr_t Report(const Handle& handle, const Status& status) {
+  if (status.ok()) return 0;
+  h5::PushError(*handle.library, status);
+  return -1;
+}
+
+// As sec2: the environment's word counts before the list's.
+bool IgnoreDisabledLocks(h5::Library& library, hid_t fapl) {
+  if (const char* text = std::getenv("HDF5_USE_FILE_LOCKING"); text != nullptr && *text != '\0') {
+    if (std::strcmp(text, "BEST_EFFORT") == 0) return true;
+    if (std::strcmp(text, "TRUE") == 0 || std::strcmp(text, "1") == 0) return false;
+  }
+  hbool_t ignore = false;
+  const char* const property = "ignore_disabled_file_locks";
+  return library.Pexist(fapl, property) > 0 && library.Pget(fapl, property, &ignore) >= 0 && ignore;
+}
+
+// h5repart's wish to read a member of a family as a file of its own.
+bool FamilyToSingle(h5::Library& library, hid_t fapl) {
+  hbool_t single = false;
+  return library.Pexist(fapl, "family_to_single") > 0 && library.Pget(fapl, "family_to_single", &single) >= 0 && single;
+}
+
+OpenOptions OptionsFor(unsigned flags) {
+  OpenOptions options;
+  options.flags = (flags & H5F_ACC_RDWR) != 0 ? O_RDWR : O_RDONLY;
+  if ((flags & H5F_ACC_TRUNC) != 0) options.flags |= O_TRUNC;
+  if ((flags & H5F_ACC_CREAT) != 0) options.flags |= O_CREAT;
+  if ((flags & H5F_ACC_EXCL) != 0) options.flags |= O_EXCL;
+  options.swmr = (flags & kSwmrFlags) != 0;
+  return options;
+}
+
+H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fapl, haddr_t max_address) {
+  if (name == nullptr || *name == '\0' || max_address == 0 || max_address == HADDR_UNDEF ||
+      max_address > kMaxAddress) {
+    h5::PushError(library, Status::Failed(EINVAL, "open").At(name == nullptr ? "" : name, 0, 0));
+    return nullptr;
+  }
+  auto handle = std::make_unique<Handle>();
+  handle->library = &library;
+  handle->ignore_disabled_locks = IgnoreDisabledLocks(library, fapl);
+  handle->family_to_single = FamilyToSingle(library, fapl);
+  const Status status = Engine::Get().Open(name, OptionsFor(flags), handle->file);
+  if (!status.ok()) {
+    h5::PushError(library, status);
+    return nullptr;
+  }
+  return &handle.release()->pub;
+}
+
+template <int Slot>
+H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) noexcept {
+  return OpenIn(h5::LibraryOf<Slot>(), name, flags, fapl, max_address);
+}
+
+herr_t Close(H5FD_t* file) noexcept {
+  const std::unique_ptr<Handle> handle(&Of(file));
+  return Report(*handle, Engine::Get().Close(std::move(handle->file)));
+}
+
+int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
+  const auto order = Of(left).file->identity() <=> Of(right).file->identity();
+  return order < 0 ? -1 : order > 0 ? 1 : 0;
+}
+
+herr_t Query(const H5FD_t* file, unsigned long* flags) noexcept {
+  if (flags == nullptr) return 0;
+  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
+           H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+  if (file != nullptr && Of(file).family_to_single) *flags |= H5FD_FEAT_IGNORE_DRVRINFO;
+  return 0;
+}
+
+haddr_t GetEoa(const H5FD_t* file, H5FD_mem_t) noexcept { return Of(file).eoa; }
+
+herr_t SetEoa(H5FD_t* file, H5FD_mem_t, haddr_t address) noexcept {
+  Of(file).eoa = address;
+  return 0;
+}
+
+haddr_t GetEof(const H5FD_t* file, H5FD_mem_t) noexcept { return Of(file).file->eof(); }
+
+herr_t GetHandle(H5FD_t* file, hid_t, void** out) noexcept {
+  if (out == nullptr) return Report(Of(file), Status::Failed(EINVAL, "get the descriptor of"));
+  int* descriptor = nullptr;
+  const Status status = Of(file).file->Descriptor(descriptor);
+  *out = descriptor;
+  return Report(Of(file), status);
+}
+
+bool Overflows(haddr_t address, size_t size) {
+  return address == HADDR_UNDEF || address > kMaxAddress || size > kMaxAddress - address;
+}
+
+Status ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, void* buffer) {
+  if (Overflows(address, size)) return Status::Failed(EOVERFLOW, "read").At(handle.file->path(), address, size);
+  return handle.file->Read(address, size, buffer, type == H5FD_MEM_DRAW);
+}
+
+Status WritePiece(Handle& handle, haddr_t address, size_t size, const void* buffer) {
+  if (Overflows(address, size)) return Status::Failed(EOVERFLOW, "write").At(handle.file->path(), address, size);
+  handle.file->SetBaseAddress(handle.pub.base_addr);
+  return handle.file->Write(address, size, buffer);
+}
+
+herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size, void* buffer) noexcept {
+  return Report(Of(file), ReadPiece(Of(file), type, address, size, buffer));
+}
+
+herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, const void* buffer) noexcept {
+  return Report(Of(file), WritePiece(Of(file), address, size, buffer));
+}
+
+// Vectors may end early: a size of 0 (after the first) or a type of "no list" says that the one before holds for the rest.
+class VectorShorthand {
+ public:
+  VectorShorthand(const H5FD_mem_t* types, const size_t* sizes) : types_(types), sizes_(sizes) {}
+  void Advance(uint32_t i) {
+    if (sizes_ != nullptr && (i == 0 || sizes_[i] != 0)) size_ = sizes_[i]; else sizes_ = nullptr;
+    if (types_ != nullptr && types_[i] != H5FD_MEM_NOLIST) type_ = types_[i]; else types_ = nullptr;
+  }
+  size_t size() const { return size_; }
+  H5FD_mem_t type() const { return type_; }
+
+ private:
+  const H5FD_mem_t* types_;
+  const size_t* sizes_;
+  size_t size_ = 0;
+  H5FD_mem_t type_ = H5FD_MEM_DEFAULT;
+};
+
+herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[], size_t sizes[],
+                  void* buffers[]) noexcept {
+  VectorShorthand entry(types, sizes);
+  for (uint32_t i = 0; i < count; ++i) {
+    entry.Advance(i);
+    const Status status = ReadPiece(Of(file), entry.type(), addresses[i], entry.size(), buffers[i]);
+    if (!status.ok()) return Report(Of(file), status);
+  }
+  return 0;
+}
+
+herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[], size_t sizes[],
+                   const void* buffers[]) noexcept {
+  VectorShorthand entry(types, sizes);
+  for (uint32_t i = 0; i < count; ++i) {
+    entry.Advance(i);
+    const Status status = WritePiece(Of(file), addresses[i], entry.size(), buffers[i]);
+    if (!status.ok()) return Report(Of(file), status);
+  }
+  return 0;
+}
+
+herr_t Flush(H5FD_t* file, hid_t, hbool_t) noexcept { return Report(Of(file), Of(file).file->Flush()); }
+
+herr_t Truncate(H5FD_t* file, hid_t, hbool_t) noexcept {
+  Handle& handle = Of(file);
+  if (handle.eoa == handle.file->eof()) return 0;
+  return Report(handle, handle.file->Truncate(handle.eoa));
+}
+
+herr_t Lock(H5FD_t* file, hbool_t exclusive) noexcept {
+  const Status status = Of(file).file->Lock(exclusive);
+  if (status.code() == ENOSYS && Of(file).ignore_disabled_locks) return 0;
+  return Report(Of(file), status);
+}
+
+herr_t Unlock(H5FD_t* file) noexcept {
+  const Status status = Of(file).file->Unlock();
+  if (status.code() == ENOSYS && Of(file).ignore_disabled_locks) return 0;
+  return Report(Of(file), status);
+}
+
+template <int Slot>
+herr_t Delete(const char* name, hid_t) noexcept {
+  Status status = Engine::Get().DrainPath(name);
+  if (::unlink(name) == 0) return 0;  // what could not be stored is not wanted any more
+  status = Status::Failed(errno, "delete").At(name, 0, 0);
+  h5::PushError(h5::LibraryOf<Slot>(), status);
+  return -1;
+}
+
+template <int Slot>
+constexpr H5FD_class_t MakeClass() {
+  H5FD_class_t driver{};
+  driver.version = H5FD_CLASS_VERSION;
+  driver.value = kDriverValue;
+  driver.name = "tidelane";
+  driver.maxaddr = kMaxAddress;
+  driver.fc_degree = H5F_CLOSE_WEAK;
+  driver.open = Open<Slot>;
+  driver.close = Close;
+  driver.cmp = Compare;
+  driver.query = Query;
+  driver.get_eoa = GetEoa;
+  driver.set_eoa = SetEoa;
+  driver.get_eof = GetEof;
+  driver.get_handle = GetHandle;
+  driver.read = Read;
+  driver.write = Write;
+  driver.read_vector = ReadVector;
+  driver.write_vector = WriteVector;
+  driver.flush = Flush;
+  driver.truncate = Truncate;
+  driver.lock = Lock;
+  driver.unlock = Unlock;
+  driver.del = Delete<Slot>;
+  constexpr H5FD_mem_t kDichotomy[] = H5FD_FLMAP_DICHOTOMY;
+  for (int i = 0; i < H5FD_MEM_NTYPES; ++i) driver.fl_map[i] = kDichotomy[i];
+  return driver;
+}
+
+template <int... Slots>
+const H5FD_class_t* ClassOf(int slot, std::integer_sequence<int, Slots...>) {
+  static constexpr H5FD_class_t kClasses[] = {MakeClass<Slots>()...};
+  return &kClasses[slot];
+}
+
+}  // namespace
+}  // namespace tidelane::vfd
+
+namespace tidelane::h5 {
+
+const H5FD_class_t* DriverClass(int slot) {
+  return vfd::ClassOf(slot, std::make_integer_sequence<int, kSlots>());
+}
+
+}  // namespace tidelane::h5

@@ -14,7 +14,6 @@ constinit Library libraries[kSlots];
 
 namespace {
 
-// A static mutex with a trivial destructor would be ideal; std::mutex has one on every platform we build for.
 constinit Mutex slots_mutex;
 
 // The handle of the image that contains `info`'s address, with a reference that we keep for ever.
@@ -43,17 +42,12 @@ bool Library::Resolve(void* handle, std::string& why) {
     }
   }
   int ignored = 0;  // the callback wants a non-null object and does not look at it
-  if (NativeId() < 0 ||
-      VLintrospect_get_conn_cls(&ignored, NativeId(), H5VL_GET_CONN_LVL_TERM, &native_) < 0) {
-    why = "HDF5's native connector is not available";
-    return false;
-  }
-  return true;
-}
-
-hid_t Library::NativeId() {
-  if (native_id_ < 0) native_id_ = VLpeek_connector_id_by_value(kNativeValue);
-  return native_id_;
+  const hid_t native = AcquireNativeId();
+  const bool found = native >= 0 && VLintrospect_get_conn_cls(&ignored, native, H5VL_GET_CONN_LVL_TERM,
+                                                              &native_) >= 0;
+  if (native >= 0) Idec_ref(native);
+  if (!found) why = "HDF5's native connector is not available";
+  return found;
 }
 
 hid_t Library::DriverId() {
@@ -80,7 +74,7 @@ const Library::ErrorIds& Library::Errors() {
 }
 
 void Library::ForgetIds() {
-  native_id_ = driver_id_ = sec2_id_ = kNoId;
+  driver_id_ = sec2_id_ = kNoId;
   errors_ = ErrorIds{};
 }
 

@@ -28,14 +28,14 @@ inline constexpr int kSlots = 8;
   X(Eregister_class) X(Eset_current_stack)                                                         \
   X(ESwait)                                                                                        \
   X(FDregister)                                                                                    \
-  X(Idec_ref) X(Iget_type) X(Iiterate)                                                             \
+  X(Idec_ref) X(Iget_type) X(Iinc_ref) X(Iiterate)                                                             \
   X(Pclose) X(Pcopy) X(Pexist) X(Pget) X(Pget_driver) X(Pget_external_count) X(Pget_layout)        \
   X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io)                                            \
   X(Sget_regular_hyperslab) X(Sget_select_npoints) X(Sget_select_type)                             \
   X(Sget_simple_extent_dims) X(Sget_simple_extent_ndims) X(Sis_regular_hyperslab)                  \
   X(Sget_select_hyper_nblocks)                                                                     \
   X(Tget_size)                                                                                     \
-  X(VLget_value) X(VLintrospect_get_conn_cls) X(VLpeek_connector_id_by_value)
+  X(VLget_connector_id_by_value) X(VLget_value) X(VLintrospect_get_conn_cls)
 
 /// The functions of one libhdf5, called as `library.Pcopy(...)`.
 struct Functions {
@@ -60,8 +60,8 @@ class Library : public Functions {
   /// The native connector's class. Its callbacks are called directly: H5VL* would add a lock, a look-up and an entry in
   /// every error stack, and would print errors twice.
   const H5VL_class_t& native() const { return *native_; }
-  /// The native connector's id, not counted; kNoId on failure.
-  hid_t NativeId();
+  /// A new reference to the native connector's id (HDF5 2 makes such ids on demand); kNoId on failure.
+  hid_t AcquireNativeId() { return VLget_connector_id_by_value(kNativeValue); }
   /// Our driver, registered on first use; kNoId on failure.
   hid_t DriverId();
   /// The id that a file access list has when it says "sec2"; `fapl` is any file access list.
@@ -85,7 +85,6 @@ class Library : public Functions {
   int slot_ = -1;
   const void* base_ = nullptr;  // load address: what makes two copies different
   const H5VL_class_t* native_ = nullptr;
-  hid_t native_id_ = kNoId;
   hid_t driver_id_ = kNoId;
   hid_t sec2_id_ = kNoId;
   ErrorIds errors_;

@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "base/annotations.h"
-#include "vol/dataset.h"
 #include "vol/file.h"
 #include "vol/info.h"
 #include "vol/lifetime.h"
+#include "vol/objects.h"
 #include "vol/table.h"
 
 namespace tidelane::vol {
@@ -71,7 +71,7 @@ void FillDataModel(Table<Slot> t) {
   Native<&C::attr_cls, &A::read>(t);
   Tracked<&C::attr_cls, &A::write>(t);
   Native<&C::attr_cls, &A::get>(t);
-  Tracked<&C::attr_cls, &A::specific>(t);
+  Own<&C::attr_cls, &A::specific, AttributeSpecific>(t);
   Tracked<&C::attr_cls, &A::optional>(t);
   Tracked<&C::attr_cls, &A::close>(t);
   using D = H5VL_dataset_class_t;

@@ -46,7 +46,9 @@ void* InfoCopy(Instance& instance, const void* info) {
       instance.hdf5().VLget_value(from->under_vol_id, &value) < 0 || value != h5::kNativeValue) {
     return Refuse(instance);
   }
-  return new (std::nothrow) Info(*from);
+  auto* copy = new (std::nothrow) Info(*from);
+  if (copy != nullptr) instance.hdf5().Iinc_ref(copy->under_vol_id);
+  return copy;
 }
 
 herr_t InfoCompare(Instance&, int* order, const void*, const void*) {
@@ -54,7 +56,9 @@ herr_t InfoCompare(Instance&, int* order, const void*, const void*) {
   return 0;
 }
 
-herr_t InfoFree(Instance&, void* info) {
+herr_t InfoFree(Instance& instance, void* info) {
+  const h5::KeepErrorStack keep(instance.hdf5());
+  instance.hdf5().Idec_ref(static_cast<Info*>(info)->under_vol_id);
   delete static_cast<Info*>(info);
   return 0;
 }
@@ -72,8 +76,9 @@ herr_t InfoFromString(Instance& instance, const char* text, void** info) {
     Refuse(instance);
     return -1;
   }
-  *info = new (std::nothrow) Info{instance.hdf5().NativeId(), nullptr};
-  return *info == nullptr ? -1 : 0;
+  auto* native = new (std::nothrow) Info{instance.hdf5().AcquireNativeId(), nullptr};
+  *info = native;
+  return native == nullptr || native->under_vol_id < 0 ? -1 : 0;
 }
 
 }  // namespace tidelane::vol

@@ -28,10 +28,6 @@ template <typename T>
 Effect EffectOf(const T&) {
   return Effect::kWrite;
 }
-inline Effect EffectOf(H5VL_attr_specific_args_t* args) {
-  return args->op_type == H5VL_ATTR_EXISTS || args->op_type == H5VL_ATTR_ITER ? Effect::kNothing
-                                                                              : Effect::kWrite;
-}
 inline Effect EffectOf(H5VL_dataset_specific_args_t* args) {
   return args->op_type == H5VL_DATASET_FLUSH ? Effect::kFlush : Effect::kWrite;
 }

@@ -1,10 +1,23 @@
-#include "vol/dataset.h"
+#include "vol/objects.h"
 
 #include "base/counters.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
+
+herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params_t* location,
+                         H5VL_attr_specific_args_t* args, hid_t dxpl, void** request) {
+  const auto native = instance.hdf5().native().attr_cls.specific;
+  if (args->op_type == H5VL_ATTR_EXISTS) *args->args.exists.exists = false;
+  if (request == nullptr || args->op_type == H5VL_ATTR_EXISTS || args->op_type == H5VL_ATTR_ITER) {
+    return native(object, location, args, dxpl, nullptr);
+  }
+  TrackedCall call(instance, Effect::kWrite, request);
+  const herr_t result = native(object, location, args, dxpl, nullptr);
+  call.Finish(result >= 0);
+  return result;
+}
 
 void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* location,
                     const char* name, hid_t lcpl, hid_t type, hid_t space, hid_t dcpl, hid_t dapl,

@@ -24,40 +24,46 @@ how="Set HDF5_ROOT to an HDF5 >= 1.14.1, or TIDELANE_HDF5_TARBALL to the source 
 command -v apt-get >/dev/null 2>&1 || die "no HDF5 >= 1.14.1 found, and no apt to fetch its source with. $how."
 
 . /etc/os-release
-case " ${ID:-} ${ID_LIKE:-} " in
-  # Only suites that may have a 1.14; those that do not exist (yet, or any more) are passed over.
-  *" ubuntu "*) suites="devel resolute questing plucky" section="main universe" keyring=ubuntu-archive-keyring.gpg ;;
-  *" debian "*) suites="sid forky trixie" section=main keyring=debian-archive-keyring.gpg ;;
-  *) die "no HDF5 >= 1.14.1 found, and this is neither Debian nor Ubuntu. $how." ;;
-esac
-keyring="/usr/share/keyrings/$keyring"
-[ -r "$keyring" ] || die "$keyring is missing. $how."
+keys=/usr/share/keyrings
+mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial" "$dir/apt/other"
+: >"$dir/apt/status"
+private=(
+  -o "Dir::State=$dir/apt/state" -o "Dir::State::lists=$dir/apt/state/lists" -o "Dir::State::status=$dir/apt/status"
+  -o "Dir::Cache=$dir/apt/cache" -o "Dir::Etc::sourcelist=$dir/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
+  -o Dir::Etc::preferencesparts=/dev/null -o Dir::Etc::preferences=/dev/null -o APT::Get::List-Cleanup=false
+  -o Acquire::Retries=3 -o APT::Update::Post-Invoke-Success::= -o APT::Update::Post-Invoke::=
+)
+[ "$(id -u)" -ne 0 ] || private+=(-o APT::Sandbox::User=root)  # _apt may not enter a user's folder
 
 # The archive that serves this release itself, not its security or third-party ones.
 archive() {
   local codename=${UBUNTU_CODENAME:-${VERSION_CODENAME:-}} targets
   targets=$(apt-get indextargets --format '$(RELEASE)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages')
-  { grep -E "^$codename\\|main\\|" <<<"$targets" || grep -E '\|main\|' <<<"$targets" | grep -v security; } |
+  { grep -E "^$codename\|main\|" <<<"$targets" || grep -E '\|main\|' <<<"$targets" | grep -v security; } |
     head -n 1 | cut -d'|' -f3
 }
-base=$(archive) || true
-[ -n "$base" ] || die "apt has no package archive configured to take HDF5's source from. $how."
 
-mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial" "$dir/apt/trusted"
-: >"$dir/apt/status"
-private=(
-  -o "Dir::State=$dir/apt/state" -o "Dir::State::lists=$dir/apt/state/lists" -o "Dir::State::status=$dir/apt/status"
-  -o "Dir::Cache=$dir/apt/cache" -o "Dir::Etc::sourcelist=$dir/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
-  -o Dir::Etc::preferencesparts=/dev/null -o Dir::Etc::preferences=/dev/null
-  -o APT::Get::List-Cleanup=false -o Acquire::Retries=3 -o APT::Update::Post-Invoke-Success::= -o APT::Update::Post-Invoke::=
-)
-[ "$(id -u)" -ne 0 ] || private+=(-o APT::Sandbox::User=root)  # _apt may not enter a user's folder
+# Debian's address and keys as Ubuntu itself vouches for them: both are files of packages in Ubuntu's archive, unpacked
+# here and not installed. The keyring is the newest release's, because an old one does not know Debian's present keys.
+debian_from_ubuntu() {
+  cd "$dir/apt/other"
+  printf 'deb [signed-by=%s] %s devel universe\n' "$keys/ubuntu-archive-keyring.gpg" "$(archive)" >"$dir/apt/sources.list"
+  apt-get "${private[@]}" -o APT::Update::Error-Mode=any update || return 1
+  apt-get "${private[@]}" download debian-archive-keyring && apt-get download python-apt-common || return 1
+  local package
+  for package in *.deb; do dpkg-deb -x "$package" . || return 1; done
+  sed -nE 's/^BaseURI: *(.*)/\1/p' usr/share/python-apt/templates/Debian.info | head -n 1 >base
+  [ -s base ] && [ -r ".$keys/debian-archive-keyring.gpg" ]
+}
 
-lists() {  # one suite after the other: one that is gone must not take the rest with it
-  local suite found=0
+lists() {  # lists <keyring> <base> <components> <suites...>: one by one, one that is gone must not take the rest with it
+  local keyring=$1 base=$2 components=$3 suite found=0
+  shift 3
+  [ -r "$keyring" ] && [ -n "$base" ] || { echo "keyring '$keyring' or archive '$base' is missing"; return 1; }
+  rm -rf "$dir/apt/state/lists" && mkdir -p "$dir/apt/state/lists/partial"
   : >"$dir/apt/all.list"
-  for suite in $suites; do
-    printf 'deb-src [signed-by=%s] %s %s %s\n' "$keyring" "$base" "$suite" "$section" >"$dir/apt/sources.list"
+  for suite in "$@"; do
+    printf 'deb-src [signed-by=%s] %s %s %s\n' "$keyring" "$base" "$suite" "$components" >"$dir/apt/sources.list"
     if apt-get "${private[@]}" -o APT::Update::Error-Mode=any update; then
       cat "$dir/apt/sources.list" >>"$dir/apt/all.list"
       found=1
@@ -67,17 +73,12 @@ lists() {  # one suite after the other: one that is gone must not take the rest 
   [ "$found" = 1 ]
 }
 
-versions() {
-  apt-cache "${private[@]}" showsrc hdf5 | sed -nE 's/^Version: (1\.14\..*)/\1/p' | grep -vE '^1\.14\.0' | sort -ruV
-}
-
-download() {
-  local version
+download() {  # the newest 1.14 that can be had
+  local version tarball
   cd "$dir"
-  for version in $(versions); do
+  for version in $(apt-cache "${private[@]}" showsrc hdf5 | sed -nE 's/^Version: (1\.14\.[1-9].*)/\1/p' | sort -ruV); do
     rm -rf fetch && mkdir fetch
     if (cd fetch && apt-get "${private[@]}" source --download-only "hdf5=$version"); then
-      local tarball
       tarball=$(ls fetch/hdf5_*.orig.tar.* | grep -v '\.asc$' | head -n 1)
       mv -f "$tarball" .
       rm -rf fetch
@@ -89,6 +90,22 @@ download() {
   return 1
 }
 
-step hdf5-lists "looking for the source of HDF5 1.14 (private apt state, the system's is not touched)" lists ||
-  die "no source index could be fetched. $how."
-step hdf5-download "fetching it" download || die "no HDF5 1.14 source could be fetched. $how."
+attempt() { lists "$@" && download; }
+what="source of HDF5 1.14 (a private apt state; the system's stays as it is)"
+
+# Only suites that may have a 1.14; those that do not exist (yet, or any more) are passed over.
+case " ${ID:-} ${ID_LIKE:-} " in
+  *" ubuntu "*)
+    if step hdf5-source "$what" attempt $keys/ubuntu-archive-keyring.gpg "$(archive)" "main universe" devel resolute questing plucky 2>/dev/null; then
+      exit 0
+    fi
+    step hdf5-debian "Ubuntu's archive has none to offer: asking it for Debian's address and keys" debian_from_ubuntu &&
+      step hdf5-source "$what" attempt "$dir/apt/other$keys/debian-archive-keyring.gpg" "$(cat "$dir/apt/other/base")" main sid forky trixie ||
+      die "no source of HDF5 1.14 could be fetched. $how."
+    ;;
+  *" debian "*)
+    step hdf5-source "$what" attempt $keys/debian-archive-keyring.gpg "$(archive)" main sid forky trixie ||
+      die "no source of HDF5 1.14 could be fetched. $how."
+    ;;
+  *) die "no HDF5 >= 1.14.1 found, and this is neither Debian nor Ubuntu. $how." ;;
+esac

@@ -59,6 +59,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 export DEBIAN_FRONTEND=noninteractive
+mkdir -p "$logs"
 known() { apt-cache show --no-all-versions "${missing[@]}" >/dev/null 2>&1; }
 install() { apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 "${missing[@]}"; }
 known || step apt-update "package lists" apt-get update

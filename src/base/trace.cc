@@ -1,10 +1,11 @@
 /// \file
 /// The ring of spans and its Chrome trace form.
 ///
-/// Slots are written without locks: a writer draws a ticket, empties the slot's stamp, stores the
-/// fields, then stores the stamp that belongs to the ticket. A reader keeps a slot only if it found
-/// the same stamp before and after reading the fields; the release stores and acquire loads of the
-/// fields make a half-written slot show a changed stamp.
+/// Slots are written without locks: a writer draws a ticket, marks the slot busy, stores the
+/// fields, then stores the stamp that belongs to the ticket. Who finds the slot busy (the ring went
+/// round while a writer was interrupted) drops its span. A reader keeps a slot only if it found the
+/// same stamp before and after reading the fields; the release stores and acquire loads of the
+/// fields make a slot that was rewritten meanwhile show a changed stamp.
 ///
 /// Invariant: the ring is never freed once enabled (spans may end after everything else was torn
 /// down).
@@ -35,9 +36,10 @@ constinit std::atomic<bool> tracing{false};
 
 namespace {
 
+constexpr uint64_t kBusy = ~uint64_t{0};
+
 struct Slot {
-  std::atomic<uint64_t>
-      stamp;  // 0: empty or being written; else thread id << 32 | low half of ticket + 1
+  std::atomic<uint64_t> stamp;  // 0: empty; kBusy; or thread id << 32 | low half of ticket + 1
   std::atomic<uint64_t> begin_ns;
   std::atomic<uint64_t> duration_ns;
   std::atomic<uint64_t> bytes_and_kind;  // bytes << 8 | kind
@@ -79,10 +81,12 @@ struct Event {
   SpanKind kind;
 };
 
-// False for a slot that is being overwritten just now, or was already by a later ticket.
+// False for a slot that is being written just now, or was already overwritten by a later ticket.
 bool ReadSlot(const Slot& slot, uint64_t ticket, Event& event) {
   const uint64_t stamp = slot.stamp.load(std::memory_order_acquire);
-  if (static_cast<uint32_t>(stamp) != static_cast<uint32_t>(ticket + 1)) return false;
+  if (stamp == kBusy || static_cast<uint32_t>(stamp) != static_cast<uint32_t>(ticket + 1)) {
+    return false;
+  }
   event.begin_ns = slot.begin_ns.load(std::memory_order_acquire);
   event.duration_ns = slot.duration_ns.load(std::memory_order_acquire);
   const uint64_t bytes_and_kind = slot.bytes_and_kind.load(std::memory_order_acquire);
@@ -136,7 +140,7 @@ void internal::RecordSpan(SpanKind kind, uint64_t begin_ns, uint64_t end_ns, uin
   const uint64_t ticket = to->next.fetch_add(1, std::memory_order_relaxed);
   Slot& slot = to->slots[ticket & (to->size - 1)];
   const uint64_t duration = end_ns > begin_ns ? end_ns - begin_ns : 0;
-  slot.stamp.store(0, std::memory_order_relaxed);
+  if (slot.stamp.exchange(kBusy, std::memory_order_acquire) == kBusy) return;
   slot.begin_ns.store(begin_ns, std::memory_order_release);
   slot.duration_ns.store(duration, std::memory_order_release);
   slot.bytes_and_kind.store(bytes << 8 | static_cast<uint64_t>(kind), std::memory_order_release);

@@ -1,8 +1,8 @@
 /// \file
 /// The one copy that a captured write costs.
 ///
-/// Large copies use streaming stores: the bytes are next read by a lane much later, and keeping
-/// them out of the cache leaves it to the program.
+/// Pieces of large writes use streaming stores: the bytes are next read by a lane, often much
+/// later, and need not be fetched into the caller's cache to be overwritten there.
 ///
 /// Thread safety: none needed.
 #pragma once

@@ -1,0 +1,211 @@
+/// \file
+/// Settings from the environment: every name, every kind of mistake.
+#include "base/config.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tidelane {
+namespace {
+
+// Starts without any TIDELANE_ variable and leaves none behind.
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override { Clear(); }
+  void TearDown() override { Clear(); }
+
+  static void Set(const char* name, const char* value) { setenv(name, value, 1); }
+
+  static std::string ErrorOf(const char* name, const char* value) {
+    Clear();
+    Set(name, value);
+    Config config;
+    const Status status = LoadConfig(config);
+    Clear();
+    EXPECT_TRUE(status.ok() || status.code() == EINVAL) << status.Message();
+    return status.ok() ? "" : status.Message();
+  }
+
+ private:
+  static void Clear() {
+    std::vector<std::string> names;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry;
+      if (text.starts_with("TIDELANE_")) names.push_back(text.substr(0, text.find('=')));
+    }
+    for (const std::string& name : names) unsetenv(name.c_str());
+  }
+};
+
+TEST_F(ConfigTest, DefaultsAreTheSafeOnes) {
+  Config config;
+  ASSERT_TRUE(LoadConfig(config).ok());
+  EXPECT_TRUE(config.asynchronous);
+  EXPECT_FALSE(config.close_deferred);
+  EXPECT_FALSE(config.flush_deferred);
+  EXPECT_EQ(config.lanes, 2u);
+  EXPECT_EQ(config.arena_bytes, DefaultArenaBytes());
+  EXPECT_EQ(config.linger_us, 2000u);
+  EXPECT_EQ(config.gap_bytes, 4096u);
+  EXPECT_EQ(config.read_ahead, Toggle::kAuto);
+  EXPECT_EQ(config.summary, "");
+  EXPECT_EQ(config.trace, "");
+}
+
+TEST_F(ConfigTest, ReadsEverySetting) {
+  Set("TIDELANE_MODE", "sync");
+  Set("TIDELANE_CLOSE", "deferred");
+  Set("TIDELANE_FLUSH", "deferred");
+  Set("TIDELANE_LANES", "64");
+  Set("TIDELANE_ARENA", "256M");
+  Set("TIDELANE_LINGER", "5ms");
+  Set("TIDELANE_GAP", "0");
+  Set("TIDELANE_READAHEAD", "off");
+  Set("TIDELANE_SUMMARY", "out-%p.json");
+  Set("TIDELANE_TRACE", "trace.json");
+  Config config;
+  const Status status = LoadConfig(config);
+  ASSERT_TRUE(status.ok()) << status.Message();
+  EXPECT_FALSE(config.asynchronous);
+  EXPECT_TRUE(config.close_deferred);
+  EXPECT_TRUE(config.flush_deferred);
+  EXPECT_EQ(config.lanes, 64u);
+  EXPECT_EQ(config.arena_bytes, 256u << 20);
+  EXPECT_EQ(config.linger_us, 5000u);
+  EXPECT_EQ(config.gap_bytes, 0u);
+  EXPECT_EQ(config.read_ahead, Toggle::kOff);
+  EXPECT_EQ(config.summary, "out-%p.json");
+  EXPECT_EQ(config.trace, "trace.json");
+}
+
+TEST_F(ConfigTest, SizesTakeBinarySuffixes) {
+  const struct {
+    const char* text;
+    uint64_t bytes;
+  } cases[] = {{"65536", 65536},          {"64k", 65536},      {"1M", 1u << 20}, {"2m", 2u << 20},
+               {"3G", uint64_t{3} << 30}, {"1000000", 1000000}};
+  for (const auto& [text, bytes] : cases) {
+    Set("TIDELANE_ARENA", text);
+    Config config;
+    ASSERT_TRUE(LoadConfig(config).ok()) << text;
+    EXPECT_EQ(config.arena_bytes, bytes) << text;
+  }
+}
+
+TEST_F(ConfigTest, BadValuesAreNamedWithWhatIsAccepted) {
+  EXPECT_EQ(
+      ErrorOf("TIDELANE_LANES", "many"),
+      "cannot use TIDELANE_LANES='many': accepted are a number from 1 to 64: Invalid argument "
+      "(errno 22)");
+  const struct {
+    const char* name;
+    const char* value;
+  } bad[] = {
+      {"TIDELANE_MODE", "asynch"},
+      {"TIDELANE_CLOSE", "later"},
+      {"TIDELANE_FLUSH", "WAIT"},
+      {"TIDELANE_LANES", "0"},
+      {"TIDELANE_LANES", "65"},
+      {"TIDELANE_LANES", "2x"},
+      {"TIDELANE_LANES", "-1"},
+      {"TIDELANE_ARENA", "1k"},
+      {"TIDELANE_ARENA", "256MB"},
+      {"TIDELANE_ARENA", "99999999999999999999"},
+      {"TIDELANE_ARENA", "99999999999G"},
+      {"TIDELANE_ARENA", " 1G"},
+      {"TIDELANE_LINGER", "2h"},
+      {"TIDELANE_LINGER", "11s"},
+      {"TIDELANE_GAP", "2M"},
+      {"TIDELANE_READAHEAD", "yes"},
+      {"TIDELANE_TRACE", "1"},
+  };
+  for (const auto& [name, value] : bad) {
+    const std::string message = ErrorOf(name, value);
+    EXPECT_NE(message.find(std::string(name) + "='" + value + "'"), std::string::npos) << message;
+    EXPECT_NE(message.find("accepted are "), std::string::npos) << message;
+  }
+}
+
+TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearest) {
+  const struct {
+    const char* name;
+    const char* nearest;
+  } cases[] = {{"TIDELANE_LANE", "TIDELANE_LANES"},
+               {"TIDELANE_AREAN", "TIDELANE_ARENA"},
+               {"TIDELANE_READ_AHEAD", "TIDELANE_READAHEAD"},
+               {"TIDELANE_close", "TIDELANE_CLOSE"},
+               {"TIDELANE_SUMARY", "TIDELANE_SUMMARY"}};
+  for (const auto& [name, nearest] : cases) {
+    const std::string message = ErrorOf(name, "1");
+    EXPECT_NE(message.find(std::string(name) + ":"), std::string::npos) << message;
+    if (std::string(name) != "TIDELANE_close") {  // five letters differ from every name
+      EXPECT_NE(message.find(std::string("the nearest is ") + nearest), std::string::npos)
+          << message;
+    }
+  }
+}
+
+TEST_F(ConfigTest, AFailureChangesNothing) {
+  Set("TIDELANE_GAP", "17");
+  Set("TIDELANE_LANES", "0");
+  Config config;
+  config.gap_bytes = 99;
+  EXPECT_FALSE(LoadConfig(config).ok());
+  EXPECT_EQ(config.gap_bytes, 99u);
+}
+
+TEST_F(ConfigTest, ScriptsMayKeepTheirOwnNames) {
+  EXPECT_EQ(ErrorOf("TIDELANE_HDF5_ROOT", "/opt/hdf5"), "");
+  EXPECT_EQ(ErrorOf("TIDELANE_TEST_SEED", "7"), "");
+  EXPECT_EQ(ErrorOf("TIDELANE_BENCH_RUNS", "3"), "");
+  EXPECT_NE(ErrorOf("TIDELANE_TESTS", "3"), "");
+}
+
+TEST_F(ConfigTest, EmptyMeansUnsetAndZeroTurnsReportsOff) {
+  Set("TIDELANE_MODE", "");
+  Set("TIDELANE_SUMMARY", "0");
+  Set("TIDELANE_TRACE", "0");
+  Config config;
+  ASSERT_TRUE(LoadConfig(config).ok());
+  EXPECT_TRUE(config.asynchronous);
+  EXPECT_EQ(config.summary, "");
+  EXPECT_EQ(config.trace, "");
+}
+
+TEST_F(ConfigTest, BreakExistsOnlyInBrokenBuilds) {
+#ifdef TIDELANE_BREAK
+  Set("TIDELANE_BREAK", "overlay");
+  Config config;
+  ASSERT_TRUE(LoadConfig(config).ok());
+  EXPECT_EQ(config.test_break, "overlay");
+  EXPECT_NE(ErrorOf("TIDELANE_BREAK", "everything"), "");
+#else
+  EXPECT_NE(ErrorOf("TIDELANE_BREAK", "overlay").find("no such setting"), std::string::npos);
+#endif
+}
+
+TEST_F(ConfigTest, DescriptionNamesEverySetting) {
+  const std::string text = DescribeConfig();
+  for (const char* name : {"MODE", "CLOSE", "FLUSH", "LANES", "ARENA", "LINGER", "GAP", "READAHEAD",
+                           "SUMMARY", "TRACE"}) {
+    EXPECT_NE(text.find(std::string("TIDELANE_") + name + "="), std::string::npos) << name;
+  }
+}
+
+TEST_F(ConfigTest, DefaultArenaIsSharedBetweenRanks) {
+  const uint64_t alone = DefaultArenaBytes();
+  EXPECT_GE(alone, 16u << 20);
+  EXPECT_LE(alone, uint64_t{4} << 30);
+  setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "999999", 1);
+  EXPECT_EQ(DefaultArenaBytes(), 16u << 20);
+  unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+}
+
+}  // namespace
+}  // namespace tidelane

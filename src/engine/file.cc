@@ -130,7 +130,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     SlabWriter::Space space;
     {
       MutexLock lock(mutex_);
-      if (pending_.queued_extents() < kTooManyExtents) space = writer_.Take(size);
+      if (pending_.queued_extents() < kTooManyExtents) space = writer_.Take(size, address);
       if (space.data != nullptr && space.size <= kSmallCopy) {
         std::memcpy(space.data, from, space.size);
         InsertLocked(space, address);

@@ -27,10 +27,20 @@ class SlabWriter {
     Slab* slab = nullptr;  ///< with a reference for the extent to be
   };
 
-  /// Up to `wanted` bytes, in one piece; less where a slab ends.
-  Space Take(uint64_t wanted) {
+  /// Up to `wanted` bytes for `address`, in one piece; less where a slab ends. Large pieces lie in their pages as they
+  /// will in the file, so that a request never touches one page more than it must (FUSE would split it).
+  Space Take(uint64_t wanted, uint64_t address) {
     if (slab_ != nullptr && used_ == slab_->size) Drop();
     if (slab_ == nullptr && !Use(arena_.TryAcquire())) return {};
+    if (wanted >= kLarge) {
+      const auto shift = static_cast<uint32_t>((address - used_) % kPage);
+      if (used_ + shift >= slab_->size) {
+        if (!Use(arena_.TryAcquire())) return {};
+        used_ = static_cast<uint32_t>(address % kPage);
+      } else {
+        used_ += shift;
+      }
+    }
     const uint64_t size = std::min<uint64_t>(wanted, slab_->size - used_);
     Space space{slab_->data + used_, size, slab_};
     used_ += static_cast<uint32_t>(size);
@@ -55,6 +65,9 @@ class SlabWriter {
   }
 
  private:
+  static constexpr uint64_t kLarge = 64 * 1024;
+  static constexpr uint32_t kPage = 4096;
+
   void Drop() {
     if (slab_ != nullptr) Arena::Unref(slab_);
     slab_ = nullptr;

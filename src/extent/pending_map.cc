@@ -5,6 +5,11 @@
 #include "extent/broken.h"
 
 namespace tidelane {
+namespace {
+
+constexpr uint64_t kWorthSplitting = 64 * 1024;  // smaller extents are written whole, across a boundary if need be
+
+}  // namespace
 
 PendingMap::~PendingMap() {
   for (auto& [address, extent] : queued_) Arena::Unref(extent.slab);
@@ -142,6 +147,7 @@ bool PendingMap::Takeable(const Extent& extent, Order order, bool rest_is_done) 
 
 void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done, Run& run) {
   const bool first_is_held = Held(it->second);
+  const uint64_t boundary = (run.begin / limits.bytes + 1) * limits.bytes;
   size_t groups = 1;
   size_t extents_of_first_group = 0;
   uint64_t end_of_first_group = 0;
@@ -149,7 +155,8 @@ void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bo
     const Extent& extent = it->second;
     if (!run.extents.empty()) {
       const uint64_t gap = extent.address - run.end;
-      if (extent.end() - run.begin > limits.bytes || Held(extent) != first_is_held) break;
+      if (Held(extent) != first_is_held || extent.address >= boundary) break;
+      if (extent.end() > boundary && extent.size < kWorthSplitting) break;
       if (!Takeable(extent, order, rest_is_done)) break;
       if (gap != 0) {
         if (gap > limits.gap || extent.end() > limits.gap_below || InFlight(run.end, extent.address)) break;
@@ -166,6 +173,21 @@ void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bo
     run.end = end_of_first_group;
     run.gap_bytes = 0;
   }
+  if (run.end > boundary && run.extents.back().size >= kWorthSplitting) Split(boundary, run);
+}
+
+void PendingMap::Split(uint64_t at, Run& run) {
+  Extent& last = run.extents.back();
+  Extent rest = last;
+  rest.address = at;
+  rest.size = last.end() - at;
+  rest.data = last.data + (at - last.address);
+  Arena::Ref(rest.slab);
+  epochs_.Add(rest.epoch);
+  last.size = at - last.address;
+  run.end = at;
+  queued_.at(last.address).size = last.size;  // erased by the caller with the rest of the run
+  queued_.emplace(at, rest);
 }
 
 bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done, Run& run) {

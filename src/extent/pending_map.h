@@ -24,7 +24,8 @@ namespace tidelane {
 
 /// How runs are formed.
 struct RunLimits {
-  uint64_t bytes = 1u << 20;   ///< longest run
+  /// Longest run. Runs end at multiples of it: whole stripes for a parallel file system, whole pages for any.
+  uint64_t bytes = 1u << 20;
   uint64_t gap = 0;            ///< largest gap to fill, 0: none
   uint64_t gap_below = 0;      ///< no gap is filled at or above this address (what storage has not got yet)
 };
@@ -90,6 +91,7 @@ class PendingMap {
   bool Takeable(const Extent& extent, Order order, bool rest_is_done) const;
   size_t HeldQueued() const;
   void Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done, Run& run);
+  void Split(uint64_t at, Run& run);
   void OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>& pieces) const;
 
   Map queued_;

@@ -5,6 +5,7 @@
 #include "base/annotations.h"
 #include "base/version.h"
 #include "h5/driver.h"
+#include "h5/error.h"
 
 namespace tidelane::h5 {
 
@@ -41,6 +42,7 @@ bool Library::Resolve(void* handle, std::string& why) {
       return false;
     }
   }
+  const KeepErrorStack keep(*this);  // HDF5 also loads plugins while it looks for a way to open a file
   int ignored = 0;  // the callback wants a non-null object and does not look at it
   const hid_t native = AcquireNativeId();
   const bool found = native >= 0 && VLintrospect_get_conn_cls(&ignored, native, H5VL_GET_CONN_LVL_TERM,

@@ -24,7 +24,7 @@ inline constexpr int kSlots = 8;
 // Every HDF5 function we call, without its H5 prefix.
 #define TL_H5_FUNCTIONS(X)                                                                         \
   X(allocate_memory) X(atclose) X(free_memory) X(get_libversion)                                   \
-  X(Eclose_stack) X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Epush2)                  \
+  X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2)                       \
   X(Eregister_class) X(Eset_current_stack)                                                         \
   X(ESwait)                                                                                        \
   X(FDregister)                                                                                    \

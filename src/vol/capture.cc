@@ -6,8 +6,10 @@
 
 namespace tidelane::vol {
 
-AccessList::AccessList(Instance& instance, const char* name, hid_t fapl) : caller_(fapl) {
+AccessList::AccessList(Instance& instance, const char* name, hid_t fapl)
+    : instance_(instance), caller_(fapl) {
   h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
   const hid_t driver = hdf5.Pget_driver(fapl);
   const hid_t ours = hdf5.DriverId();
   if (driver >= 0 && driver == ours) return;
@@ -20,6 +22,12 @@ AccessList::AccessList(Instance& instance, const char* name, hid_t fapl) : calle
   // Another driver reads and writes the file behind our back: it must find all of it. If bytes were lost, the program
   // learns it from that file's own flush or close; this open sees what storage has, as after any failed write.
   if (name != nullptr) static_cast<void>(Engine::Get().DrainPath(name));
+}
+
+AccessList::~AccessList() {
+  if (!copy_.valid()) return;
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  copy_.Reset();
 }
 
 void ReportSec2(Instance& instance, hid_t fapl) {

@@ -1,7 +1,7 @@
 /// \file
 /// Puts our driver on files that would use sec2, and hides it again in what the program gets to see.
 ///
-/// Invariant: the program's own access list is never changed; the driver goes on a copy.
+/// Invariants: the program's own access list is never changed, the driver goes on a copy; the error stack stays as it is.
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
@@ -15,10 +15,12 @@ class AccessList {
  public:
   /// For a file that another driver than sec2 will open, drains what we still hold of `name` and counts the fallback.
   AccessList(Instance& instance, const char* name, hid_t fapl);
+  ~AccessList();
 
   hid_t get() const { return copy_.valid() ? copy_.get() : caller_; }
 
  private:
+  Instance& instance_;
   h5::OwnedId copy_;
   const hid_t caller_;
 };

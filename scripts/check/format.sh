@@ -4,10 +4,15 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 tool=build/venv/bin/clang-format
 [ -x "$tool" ] || { echo "note: no $tool (make setup-python): formatting not checked" >&2; exit 0; }
-mode=(--dry-run -Werror)
-[ "${1:-}" != --fix ] || { mode=(-i); shift; }
-if [ $# -gt 0 ]; then
-  exec "$tool" "${mode[@]}" "$@"
+sources() {
+  git ls-files -co --exclude-standard -- 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' 'tests/*.c' 'bench/*.h' 'bench/*.cc' 'bench/*.c'
+}
+if [ "${1:-}" = --fix ]; then
+  sources | xargs -r -d '\n' "$tool" -i
+  exit 0
 fi
-git ls-files -co --exclude-standard -z -- 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' 'tests/*.c' 'bench/*.h' 'bench/*.cc' 'bench/*.c' |
-  xargs -0 -r "$tool" "${mode[@]}"
+bad=0
+while read -r file; do
+  "$tool" --dry-run -Werror "$file" 2>/dev/null || { echo "$file: not formatted"; bad=1; }
+done < <(sources)
+exit $bad

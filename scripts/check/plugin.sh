@@ -17,7 +17,7 @@ needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 unwanted=$(grep -E '^lib(hdf5|stdc\+\+|gcc_s)' <<<"$needed" || true)
 [ -z "$unwanted" ] || complain "needs $(tr '\n' ' ' <<<"$unwanted")"
 
-undefined=$(nm -D --undefined-only "$file" | awk '{print $NF}' | grep -E '^(H5|_?_Z)' || true)
+undefined=$(nm -D --undefined-only "$file" | awk '$1 == "U" {print $2}' | grep -E '^(H5|_?_Z)' || true)
 [ -z "$undefined" ] || complain "leaves to the program: $(head -5 <<<"$undefined" | tr '\n' ' ')"
 
 readelf -d "$file" | grep -q NODELETE || complain "may be unloaded (no -z nodelete)"

@@ -58,10 +58,10 @@ enum class Counter : unsigned {
   X(ModeSync, "mode_sync")             /* TIDELANE_MODE=sync */                               \
   X(ArenaFull, "arena_full")           /* no room, and nothing left that could make room */   \
   X(Locking, "locking_off")            /* no lock held: no gap filling, no read-ahead */      \
-  X(OneCore, "one_core")               /* lanes share one core with the program */            \
+  X(OneCore, "one_core")               /* the program is bound to one core; lanes leave it if they may */            \
   X(ExternalRaw, "external_raw_file")  /* external raw data files bypass every driver */      \
   X(OtherConnector, "other_connector") /* a foreign VOL connector below us */                 \
-  X(Forked, "forked_child")            /* no lanes could be started after fork */
+  X(NoThreads, "no_threads")            /* the system refused threads: waiters do the lanes' work */
 
 enum class Fallback : unsigned {
 #define X(name, key) k##name,

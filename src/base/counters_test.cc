@@ -51,7 +51,7 @@ TEST(CountersTest, EveryNameIsAUniqueKey) {
   std::set<std::string> reasons;
   for (unsigned i = 0; i < kFallbackCount; ++i) reasons.insert(Name(static_cast<Fallback>(i)));
   EXPECT_EQ(reasons.size(), kFallbackCount);
-  EXPECT_STREQ(Name(Fallback::kForked), "forked_child");
+  EXPECT_STREQ(Name(Fallback::kNoThreads), "no_threads");
 }
 
 }  // namespace

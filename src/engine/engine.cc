@@ -130,7 +130,8 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
 Status Engine::Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
   if ((options.flags & O_TRUNC) != 0) {
     if (Status status = MakeWayFor(path); !status.ok()) return status;
-  } else if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr) {
+  } else if (std::shared_ptr<File> draining = FindDraining(path);
+             draining != nullptr && (options.flags & O_EXCL) == 0) {
     MutexLock lock(mutex_);
     const auto it = std::find(draining_.begin(), draining_.end(), draining);
     if (it != draining_.end() && !Broken("adopt") && draining->Adopt()) {

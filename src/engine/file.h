@@ -162,6 +162,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::atomic<bool> handed_out_{false};  // the program has the descriptor
 
   Mutex read_mutex_;
+  bool counted_unlocked_ TL_GUARDED_BY(read_mutex_) = false;
   BlockCache cache_ TL_GUARDED_BY(read_mutex_);
 
   mutable Mutex mutex_;

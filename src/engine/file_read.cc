@@ -1,6 +1,7 @@
 // Reads: pending bytes on top of storage, small reads through blocks of the same.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/trace.h"
 #include "engine/file.h"
@@ -32,7 +33,11 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
   if (!cache_.Wants(address, size, raw, end)) return false;
   // Nobody but us may change the file under a cached block: a lock tells, and what the program does with its own
   // descriptor (or a SWMR writer in another process) nobody tells.
-  if (!locked_.load(std::memory_order_relaxed) || write_through_.load(std::memory_order_relaxed)) return false;
+  if (write_through_.load(std::memory_order_relaxed)) return false;
+  if (!locked_.load(std::memory_order_relaxed)) {
+    if (!std::exchange(counted_unlocked_, true)) Count(Fallback::kLocking);
+    return false;
+  }
   const uint64_t start = BlockCache::BlockStart(address);
   const uint64_t valid = std::min(BlockCache::kBlock, end - start);
   status = LogicalRead(start, valid, cache_.Claim(start));

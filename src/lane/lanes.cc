@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <new>
+#include <system_error>
 
 #include "base/counters.h"
 #include "base/trace.h"
@@ -17,16 +18,14 @@ namespace {
 constexpr auto kLongestYield = std::chrono::milliseconds(20);
 
 // Launchers bind a rank to one core; lanes bound there would steal the program's time. Widen to what the system allows.
-void LeaveSingleCore() {
+void LeaveSingleCore(unsigned number) {
   cpu_set_t allowed;
   if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) != 1) return;
   cpu_set_t every;
   CPU_ZERO(&every);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &every);
   (void)pthread_setaffinity_np(pthread_self(), sizeof(every), &every);
-  if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) == 1) {
-    Count(Fallback::kOneCore);
-  }
+  if (number == 0) Count(Fallback::kOneCore);
 }
 
 const char* LaneName(unsigned number) {
@@ -48,12 +47,16 @@ Lanes::~Lanes() {
 }
 
 void Lanes::StartThreads() {
-  if (!threads_.empty() || stopping_) return;
+  if (!threads_.empty() || stopping_ || refused_.load(std::memory_order_relaxed)) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // threads inherit the mask: the program's signals stay with the program
-  for (unsigned i = 0; i < count_; ++i) threads_.emplace_back([this, i] { ThreadMain(i); });
+  try {
+    for (unsigned i = 0; i < count_; ++i) threads_.emplace_back([this, i] { ThreadMain(i); });
+  } catch (const std::system_error&) {
+    if (threads_.empty() && !refused_.exchange(true)) Count(Fallback::kNoThreads);
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -112,7 +115,7 @@ std::shared_ptr<LaneTask> Lanes::Next() {
 }
 
 void Lanes::ThreadMain(unsigned number) {
-  LeaveSingleCore();
+  LeaveSingleCore(number);
   NameTraceThread(LaneName(number));
   while (const std::shared_ptr<LaneTask> task = Next()) {
     task->RunOne();

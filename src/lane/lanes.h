@@ -52,8 +52,8 @@ class Lanes {
   /// What idle lanes do before they sleep (grow the arena); true: call again. Set before the first task.
   void SetIdleWork(std::function<bool()> work) { idle_work_ = std::move(work); }
 
-  /// Whether lanes work by themselves.
-  bool threaded() const { return count_ != 0; }
+  /// Whether lanes work by themselves. If not (or if the system refuses threads), whoever waits calls RunQueued.
+  bool threaded() const { return count_ != 0 && !refused_.load(std::memory_order_relaxed); }
 
   /// Nothing queued, lingering or running.
   bool idle() TL_EXCLUDES(mutex_);
@@ -90,6 +90,7 @@ class Lanes {
 
   const unsigned count_;
   std::function<bool()> idle_work_;
+  std::atomic<bool> refused_{false};  // the system gave us no thread
   std::atomic<unsigned> foreground_reads_{0};
   std::atomic<unsigned> yielding_{0};
   Mutex mutex_;

@@ -114,9 +114,9 @@ def show(results, out):
         "\n  the file, so nothing is left to do during the computation. If nobody else opens a step's file at once, set"
         "\n  TIDELANE_CLOSE=deferred (the third row), or use H5Fclose_async (the last)."
     )
-    for what in results["skipped"]:
-        print(f"\n  {RED}not run{OFF}: {what}")
-    if not results["skipped"]:
+    for failure in results["failures"]:
+        print(f"\n  {RED}FAILED{OFF} {failure}")
+    if (out / "timeline.png").exists():
         print(f"\n  timeline: {out}/timeline.svg and .png")
     print(f"  all numbers: {out}/results.json")
     if not met:

@@ -248,6 +248,7 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(true);
   engine.held_for_fork_.clear();
   engine.mutex_.unlock();
+  ResetTraceAfterFork();
 }
 
 }  // namespace tidelane

@@ -61,7 +61,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status Truncate(uint64_t size) TL_EXCLUDES(mutex_);
 
   /// Waits until everything captured is stored (as native's write calls promise; no fsync), after asking for a retry
-  /// of what failed. When the current CallScope lets flush return early: starts the drain and returns.
+  /// of what failed. When the current CallScope lets flush return early: starts the drain and returns;
+  /// when it lets flush be skipped: does nothing.
   Status Flush() TL_EXCLUDES(mutex_);
 
   Status Lock(bool exclusive) TL_EXCLUDES(mutex_);

@@ -94,15 +94,15 @@ Status File::Drain(Wait why) {
 }
 
 Status File::Flush() {
+  if (CallScope::Allows(CallScope::kFlushMayBeSkipped)) return {};
   if (!CallScope::Allows(CallScope::kFlushMayReturnEarly)) return Drain(Wait::kFlush);
   CallScope* scope = CallScope::current();
-  if (!scope->tracks()) return {};
   MutexLock lock(mutex_);
   if (DrainedLocked()) return {};
   pending_.RetryFailed();
   last_step_failed_ = false;
   StartDrainLocked();
-  scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+  if (scope->tracks()) scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
   return {};
 }
 

@@ -12,7 +12,7 @@ unsigned PermissionsOf(Effect effect, bool has_request) {
       return has_request || Engine::Get().config().flush_deferred ? CallScope::kFlushMayReturnEarly
                                                                   : CallScope::kNone;
     case Effect::kOpen:
-      return CallScope::kFlushMayReturnEarly;
+      return CallScope::kFlushMayBeSkipped;
     case Effect::kClose:
       return CallScope::kCloseMayBeDeferred | CallScope::kFlushMayReturnEarly;
     case Effect::kNothing:

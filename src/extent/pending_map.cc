@@ -70,6 +70,29 @@ void PendingMap::Insert(const Extent& extent) {
   queued_.emplace_hint(next, extent.address, extent);
 }
 
+void PendingMap::SetHeld(uint64_t begin, uint64_t end) {
+  held_begin_ = begin;
+  held_end_ = end;
+  SplitQueued(begin);
+  SplitQueued(end);
+}
+
+void PendingMap::SplitQueued(uint64_t at) {
+  const auto next = queued_.lower_bound(at);
+  if (next == queued_.begin()) return;
+  Extent& before = std::prev(next)->second;
+  if (before.end() <= at) return;
+  Extent rest = before;
+  rest.address = at;
+  rest.size = before.end() - at;
+  rest.data = before.data + (at - before.address);
+  before.size = at - before.address;
+  Arena::Ref(rest.slab);
+  epochs_.Add(rest.epoch);
+  if (rest.failed) ++failed_;
+  queued_.emplace_hint(next, at, rest);
+}
+
 void PendingMap::OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>& pieces) const {
   // Runs in flight are few (one a lane) and disjoint; collect what they have, then fill the rest from storage.
   std::vector<Piece> found;
@@ -126,7 +149,7 @@ bool PendingMap::HeldPending() const {
 }
 
 size_t PendingMap::HeldQueued() const {
-  // Extents are split at the range's ends (the file does that), so none begins before it.
+  // Extents are split at the range's ends (SetHeld and the file do that), so none begins before it.
   size_t count = 0;
   for (auto it = queued_.lower_bound(held_begin_); it != queued_.end() && it->first < held_end_; ++it) {
     if (!it->second.failed) ++count;
@@ -231,8 +254,7 @@ void PendingMap::Complete(const Run& run) {
 void PendingMap::Fail(const Run& run, const Status& status) {
   in_flight_.erase(std::find(in_flight_.begin(), in_flight_.end(), &run));
   for (const Extent& whole : run.extents) {
-    epochs_.Fail(whole.epoch, status);
-    // What is queued now was written later: only the bytes between return.
+    // What is queued now was written later: only the bytes between return. If there are none, nothing is lost.
     uint64_t at = whole.address;
     auto it = queued_.upper_bound(at);
     if (it != queued_.begin() && std::prev(it)->second.end() > at) --it;
@@ -243,6 +265,7 @@ void PendingMap::Fail(const Run& run, const Status& status) {
       at = it->second.end();
     }
     if (at < whole.end()) missing.emplace_back(at, whole.end());
+    if (!missing.empty()) epochs_.Fail(whole.epoch, status);
     for (const auto& [from, to] : missing) {
       Extent rest = whole;
       rest.address = from;
@@ -261,10 +284,10 @@ void PendingMap::Fail(const Run& run, const Status& status) {
 }
 
 void PendingMap::RetryFailed() {
+  epochs_.ForgetFailures();  // also those whose failed bytes were replaced meanwhile
   if (failed_ == 0) return;
   for (auto& [address, extent] : queued_) extent.failed = false;
   failed_ = 0;
-  epochs_.ForgetFailures();
 }
 
 }  // namespace tidelane

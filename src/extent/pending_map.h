@@ -61,7 +61,8 @@ class PendingMap {
   /// Whether a run in flight overlaps [begin, end).
   bool InFlight(uint64_t begin, uint64_t end) const;
 
-  void SetHeld(uint64_t begin, uint64_t end) { held_begin_ = begin, held_end_ = end; }
+  /// Where the held range is from now on; later inserts must not cross its ends.
+  void SetHeld(uint64_t begin, uint64_t end);
   uint64_t held_begin() const { return held_begin_; }
   uint64_t held_end() const { return held_end_; }
 
@@ -90,6 +91,7 @@ class PendingMap {
   bool Held(const Extent& extent) const { return extent.address < held_end_ && held_begin_ < extent.end(); }
   bool Takeable(const Extent& extent, Order order, bool rest_is_done) const;
   size_t HeldQueued() const;
+  void SplitQueued(uint64_t at);
   void Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done, Run& run);
   void Split(uint64_t at, Run& run);
   void OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>& pieces) const;

@@ -35,9 +35,16 @@ function(tidelane_unit_tests room rank)
     target_link_libraries(${target} PRIVATE tidelane_hdf5)
   endif()
   add_dependencies(tidelane_unit_tests ${target})
-  gtest_discover_tests(${target}
-    TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${labels}" TIMEOUT 120 ENVIRONMENT "${TIDELANE_TEST_ENVIRONMENT}")
+  gtest_discover_tests(${target} TEST_PREFIX "${room}." TEST_LIST ${target}_cases
+    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+  # gtest_discover_tests' own PROPERTIES cannot hold lists, so ctest sets these from a file of ours.
+  set(properties "${CMAKE_BINARY_DIR}/${target}_properties.cmake")
+  file(CONFIGURE OUTPUT "${properties}" @ONLY CONTENT [==[
+foreach(case IN LISTS @target@_cases)
+  set_tests_properties("${case}" PROPERTIES LABELS "@labels@" TIMEOUT 120 ENVIRONMENT "@TIDELANE_TEST_ENVIRONMENT@")
+endforeach()
+]==])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
 
 # Each *_bench.cc of a room becomes a program of that name, with google-benchmark where it is installed.

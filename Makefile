@@ -19,28 +19,30 @@ ninja := ninja -j $(TIDELANE_JOBS) $(shell test -t 1 || echo --quiet)
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
 
+# Packages are asked for all at once, so that who may not install them is shown one command and not several.
+packages := build hdf5 test
+packages += $(if $(filter demo test test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(foreach goal,demo bench,$(filter $(goal),$(MAKECMDGOALS)))
+
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell
 	@$(setup)/configure.sh release
-	@$(ninja) -C build/release
+	@$(ninja) -C build/release plugins
 	@$(setup)/env.sh
 
 setup-build:
-	@$(setup)/packages.sh build test
+	@$(setup)/packages.sh $(packages)
 	@$(setup)/hdf5.sh found
 
 setup-test:
-	@$(setup)/packages.sh build test
+	@$(setup)/packages.sh $(packages)
 	@$(setup)/hdf5.sh $(TIDELANE_TEST_HDF5)
 	@$(setup)/env.sh
 
 setup-python:
-	@$(setup)/packages.sh python
 	@$(setup)/python.sh
 
 demo: build setup-python  ## native HDF5 and Tidelane side by side on slow storage: table, timeline, real programs
-	@$(setup)/packages.sh demo
-	@cmake build/release >build/log/configure-demo.log
-	@$(ninja) -C build/release
+	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo.py
 
 test: setup-test setup-python  ## every check and test of a change: under 30 minutes on two cores
@@ -50,8 +52,6 @@ test-long: setup-test setup-python  ## repeats, long stress runs, sanitizers ove
 	@scripts/test-long.sh
 
 bench: build  ## micro-benchmarks of the rooms
-	@$(setup)/packages.sh bench
-	@cmake build/release >build/log/configure-bench.log
 	@$(ninja) -C build/release tidelane_benches
 	@for b in build/release/bin/*_bench; do [ -x "$$b" ] || continue; echo "== $$(basename $$b)"; timeout 600 "$$b" || exit 1; done
 

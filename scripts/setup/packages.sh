@@ -32,6 +32,8 @@ for group in "$@"; do
     test)
       need libgtest-dev header gtest/gtest.h
       need git program git
+      need libcli11-dev header CLI/CLI.hpp
+      need libfuse3-dev header fuse3/fuse.h
       ;;
     bench)
       need libbenchmark-dev header benchmark/benchmark.h
@@ -39,6 +41,7 @@ for group in "$@"; do
     demo)
       need fuse3 program fusermount3
       need libfuse3-dev header fuse3/fuse.h
+      need libcli11-dev header CLI/CLI.hpp
       ;;
     python)
       need python3 program python3

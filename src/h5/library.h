@@ -23,17 +23,16 @@ inline constexpr int kSlots = 8;
 
 // Every HDF5 function we call, without its H5 prefix.
 #define TL_H5_FUNCTIONS(X)                                                                         \
-  X(allocate_memory) X(atclose) X(free_memory) X(get_libversion)                                   \
+  X(allocate_memory) X(atclose)                                                                    \
   X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2)                       \
   X(Eregister_class) X(Eset_current_stack)                                                         \
   X(ESwait)                                                                                        \
   X(FDregister)                                                                                    \
-  X(Idec_ref) X(Iget_type) X(Iinc_ref) X(Iiterate)                                                             \
+  X(Idec_ref) X(Iinc_ref) X(Iiterate)                                                             \
   X(Pclose) X(Pcopy) X(Pexist) X(Pget) X(Pget_driver) X(Pget_external_count) X(Pget_layout)        \
   X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io)                                            \
-  X(Sget_regular_hyperslab) X(Sget_select_npoints) X(Sget_select_type)                             \
-  X(Sget_simple_extent_dims) X(Sget_simple_extent_ndims) X(Sis_regular_hyperslab)                  \
-  X(Sget_select_hyper_nblocks)                                                                     \
+  X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type)       \
+  X(Sget_simple_extent_dims) X(Sis_regular_hyperslab)                                              \
   X(Tget_size)                                                                                     \
   X(VLget_connector_id_by_value) X(VLget_value) X(VLintrospect_get_conn_cls)
 

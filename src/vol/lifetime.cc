@@ -29,6 +29,7 @@ herr_t WaitForEventSet(hid_t event_set, void* context) {
 void Forget(Instance& instance) {
   instance.hdf5().ForgetIds();
   instance.default_dxpl = instance.sieve_dxpl = h5::kNoId;
+  instance.layout_of = nullptr;
   instance.closing = false;
 }
 

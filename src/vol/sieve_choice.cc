@@ -6,14 +6,18 @@ namespace tidelane::vol {
 
 namespace {
 
-// Only contiguous storage has a sieve. Asking costs some microseconds: done last.
+// Only contiguous storage has a sieve. Asking costs some microseconds, so the last answer is kept; should another
+// dataset have come to live at the same address, its writes are only gathered in the costlier way.
 bool IsContiguous(Instance& instance, void* dataset, hid_t dxpl) {
+  if (instance.layout_of == dataset) return instance.layout_is_contiguous;
   h5::Library& hdf5 = instance.hdf5();
   H5VL_dataset_get_args_t get{};
   get.op_type = H5VL_DATASET_GET_DCPL;
   if (hdf5.native().dataset_cls.get(dataset, &get, dxpl, nullptr) < 0) return false;
   const h5::OwnedId dcpl(hdf5, get.args.get_dcpl.dcpl_id);
-  return hdf5.Pget_layout(dcpl.get()) == H5D_CONTIGUOUS;
+  instance.layout_of = dataset;
+  instance.layout_is_contiguous = hdf5.Pget_layout(dcpl.get()) == H5D_CONTIGUOUS;
+  return instance.layout_is_contiguous;
 }
 
 hid_t SieveList(Instance& instance, hid_t dxpl) {
@@ -27,61 +31,67 @@ hid_t SieveList(Instance& instance, hid_t dxpl) {
   return instance.sieve_dxpl;
 }
 
+uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* extent) {
+  hsize_t low[H5S_MAX_RANK];
+  hsize_t high[H5S_MAX_RANK];
+  if (hdf5.Sget_select_bounds(file_space, low, high) < 0) return 0;
+  uint64_t span = 0;
+  for (int d = 0; d < rank; ++d) span = span * extent[d] + (high[d] - low[d]);
+  return span + 1;
+}
+
 }  // namespace
 
-Runs RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride, const hsize_t* count,
-                     const hsize_t* block) {
+uint64_t RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride,
+                         const hsize_t* count, const hsize_t* block) {
   // From the fastest dimension on, a run goes on into the next one as long as the selection covers all of this one.
-  uint64_t elements = 1;
   uint64_t runs = 1;
   bool whole = true;
   for (int d = rank - 1; d >= 0; --d) {
     const bool one_piece = count[d] == 1 || stride[d] == block[d];
-    if (whole && one_piece) {
-      elements *= count[d] * block[d];
-    } else if (whole) {
-      elements *= block[d];
-      runs *= count[d];
-    } else {
+    if (!whole) {
       runs *= count[d] * block[d];
+    } else if (!one_piece) {
+      runs *= count[d];
     }
     whole = whole && one_piece && count[d] * block[d] == extent[d];
   }
-  return {runs, elements};
+  return runs;
 }
 
-Runs RunsOf(h5::Library& hdf5, hid_t file_space) {
-  switch (hdf5.Sget_select_type(file_space)) {
-    case H5S_SEL_POINTS: {
-      const hssize_t points = hdf5.Sget_select_npoints(file_space);
-      return points < 0 ? Runs{} : Runs{static_cast<uint64_t>(points), 1};
-    }
-    case H5S_SEL_HYPERSLABS:
-      break;
-    default:
-      return {};
-  }
-  hsize_t extent[H5S_MAX_RANK], start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK],
-      block[H5S_MAX_RANK];
-  // HDF5 recognises a regular selection without walking it, unless it was combined from several.
-  if (hdf5.Sis_regular_hyperslab(file_space) <= 0 ||
-      hdf5.Sget_regular_hyperslab(file_space, start, stride, count, block) < 0) {
-    return {};
-  }
+Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
+  const H5S_sel_type kind = hdf5.Sget_select_type(file_space);
+  if (kind != H5S_SEL_POINTS && kind != H5S_SEL_HYPERSLABS) return {};
+  hsize_t extent[H5S_MAX_RANK];
   const int rank = hdf5.Sget_simple_extent_dims(file_space, extent, nullptr);
-  return rank <= 0 ? Runs{} : RunsOfHyperslab(rank, extent, stride, count, block);
+  if (rank <= 0) return {};
+  Spread spread;
+  if (kind == H5S_SEL_POINTS) {
+    const hssize_t points = hdf5.Sget_select_npoints(file_space);
+    spread.runs = points < 0 ? 0 : static_cast<uint64_t>(points);
+  } else {
+    hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
+    // One that was combined from several would have to be walked.
+    if (hdf5.Sis_regular_hyperslab(file_space) <= 0 ||
+        hdf5.Sget_regular_hyperslab(file_space, start, stride, count, block) < 0) {
+      return {};
+    }
+    spread.runs = RunsOfHyperslab(rank, extent, stride, count, block);
+  }
+  if (spread.runs >= kSieveFromRuns) spread.span = SpanOf(hdf5, file_space, rank, extent);
+  return spread;
 }
 
 hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
                   const hid_t file_spaces[], hid_t dxpl) {
   if (dxpl != instance.default_dxpl || count != 1 || file_spaces[0] <= h5::kDefault) return dxpl;
   h5::Library& hdf5 = instance.hdf5();
-  const Runs runs = RunsOf(hdf5, file_spaces[0]);
-  if (runs.count < kSieveFromRuns) return dxpl;
-  const size_t element = hdf5.Tget_size(memory_types[0]);
-  if (element == 0 || runs.elements_each * element >= kSieveBelowBytes) return dxpl;
-  if (!IsContiguous(instance, datasets[0], dxpl)) return dxpl;
-  return SieveList(instance, dxpl);
+  const Spread spread = SpreadOf(hdf5, file_spaces[0]);
+  if (spread.runs < kSieveFromRuns) return dxpl;
+  // The type in memory stands for the one in the file, which it would take microseconds to ask for.
+  const uint64_t span_bytes = spread.span * hdf5.Tget_size(memory_types[0]);
+  if (span_bytes == 0 || span_bytes / spread.runs > kSieveSpacing) return dxpl;
+  return IsContiguous(instance, datasets[0], dxpl) ? SieveList(instance, dxpl) : dxpl;
 }
 
 }  // namespace tidelane::vol

@@ -65,15 +65,18 @@ std::vector<std::shared_ptr<File>> Engine::Known() {
 std::shared_ptr<File> Engine::FindDraining(const char* path) {
   {
     MutexLock lock(mutex_);
-    if (draining_.empty()) return nullptr;
+    if (draining_.empty() && leaving_.empty()) return nullptr;
   }
   struct stat status;
   FileIdentity identity;
   if (path == nullptr || stat(path, &status) != 0 || !Identify(status, identity)) return nullptr;
   MutexLock lock(mutex_);
-  const auto it = std::find_if(draining_.begin(), draining_.end(),
-                               [&](const auto& file) { return file->identity() == identity; });
-  return it == draining_.end() ? nullptr : *it;
+  for (const auto* files : {&draining_, &leaving_}) {
+    const auto it = std::find_if(files->begin(), files->end(),
+                                 [&](const auto& file) { return file->identity() == identity; });
+    if (it != files->end()) return *it;
+  }
+  return nullptr;
 }
 
 Status Engine::Retire(const std::shared_ptr<File>& file) {
@@ -82,8 +85,13 @@ Status Engine::Retire(const std::shared_ptr<File>& file) {
     const auto it = std::find(draining_.begin(), draining_.end(), file);
     if (it == draining_.end()) return {};  // adopted, or somebody else was faster
     draining_.erase(it);
+    leaving_.push_back(file);  // still found by who opens it: its lock is not gone yet
   }
   Status status = file->CloseDevice();
+  {
+    MutexLock lock(mutex_);
+    std::erase(leaving_, file);
+  }
   if (!status.ok()) {
     Count(Counter::kErrors);
     std::fprintf(stderr, "tidelane: %s\n", status.Message().c_str());
@@ -180,6 +188,7 @@ Status Engine::DrainAll() {
   {
     MutexLock lock(mutex_);
     closing = draining_;
+    closing.insert(closing.end(), leaving_.begin(), leaving_.end());
   }
   Status first;
   for (const auto& file : closing) {
@@ -247,6 +256,7 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.lanes_.UnlockAfterFork();
   for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(true);
   engine.held_for_fork_.clear();
+  engine.leaving_.clear();  // the lane that would have done it is not here
   engine.mutex_.unlock();
   ResetTraceAfterFork();
 }

@@ -76,6 +76,7 @@ class Engine {
   Mutex mutex_;
   std::vector<std::shared_ptr<File>> open_ TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
   std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<File>> leaving_ TL_GUARDED_BY(mutex_);  // drained; the device is being closed
   std::vector<std::shared_ptr<File>> held_for_fork_ TL_GUARDED_BY(mutex_);
 };
 

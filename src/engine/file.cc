@@ -71,11 +71,13 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
 void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
   const uint64_t skip = base_address_ - address;
   const uint64_t length = SuperblockSize(static_cast<const std::byte*>(bytes) + skip, size - skip);
-  if (length == 0 || (superblock_begin_ == base_address_ && superblock_end_ == base_address_ + length)) return;
+  if (length == 0) return;
   superblock_begin_ = base_address_;
   superblock_end_ = base_address_ + length;
   MutexLock lock(mutex_);
-  pending_.SetHeld(superblock_begin_, superblock_end_);
+  if (pending_.held_begin() != superblock_begin_ || pending_.held_end() != superblock_end_) {
+    pending_.SetHeld(superblock_begin_, superblock_end_);
+  }
   // A file that had a superblock must be marked on storage before its contents change, or a killed writer would leave a
   // file that looks clean. A new file has none until its first drain, and needs no mark.
   if (!captured_any_ && disk_size_ > base_address_) order_ = PendingMap::Order::kHeldFirst;
@@ -202,24 +204,30 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes) {
   {
     MutexLock lock(mutex_);
     while (pending_.InFlight(direct.begin, direct.end) || resizing_) WaitLocked();
-    pending_.CutRange(direct.begin, direct.end);
-    pending_.BeginDirect(direct);
+    pending_.BeginDirect(direct);  // what is queued under it stays there: if this fails, it is the file's content
     captured_any_ = true;
   }
   const iovec part{const_cast<void*>(bytes), size};
   const int error = device_->Write(address, &part, 1);
   Count(Counter::kWritesSync);
+  if (error != 0) {
+    MutexLock lock(read_mutex_);
+    cache_.Clear();  // it was told of bytes that the file does not have
+  }
+  const uint64_t stored_end = error == 0 ? direct.end : EndAfterFailure(direct.end);
   MutexLock lock(mutex_);
   pending_.Complete(direct);
+  if (error == 0) pending_.CutRange(direct.begin, direct.end);
+  NoteSize(stored_end);
+  if (stored_end > eof_.load(std::memory_order_relaxed)) eof_.store(stored_end, std::memory_order_relaxed);
   SettleLocked();
+  PlanLocked();  // lanes may have waited for these bytes
   changed_.NotifyAll();
   if (error != 0) {
     Count(Counter::kErrors);
     return Status::Failed(error, "write").At(path_, address, size);
   }
   Count(Counter::kBytesSync, size);
-  NoteSize(direct.end);
-  if (direct.end > eof_.load(std::memory_order_relaxed)) eof_.store(direct.end, std::memory_order_relaxed);
   return {};
 }
 
@@ -266,19 +274,24 @@ Status File::Truncate(uint64_t size) {
     MutexLock lock(read_mutex_);
     cache_.CutFrom(size);
   }
+  AwaitFirstSuperblock();
+  bool cut_storage = false;
   {
     MutexLock lock(mutex_);
     pending_.CutFrom(size);
     while (resizing_ || pending_.InFlight(size, UINT64_MAX)) WaitLocked();
+    pending_.CutFrom(size);  // again: what failed while we waited came back
     eof_.store(size, std::memory_order_relaxed);
-    changed_.NotifyAll();
-    if (disk_size_ <= size) return {};
-    resizing_ = true;
+    cut_storage = resizing_ = disk_size_ > size;
   }
-  const int error = device_->Truncate(size);
+  const int error = cut_storage ? device_->Truncate(size) : 0;
   MutexLock lock(mutex_);
   resizing_ = false;
-  if (error == 0) disk_size_ = size;
+  if (error == 0) {
+    disk_size_ = std::min(disk_size_, size);
+  } else {
+    eof_.store(disk_size_, std::memory_order_relaxed);  // so that the next attempt finds something to cut
+  }
   SettleLocked();
   PlanLocked();
   changed_.NotifyAll();

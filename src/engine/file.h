@@ -135,6 +135,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   int WriteRun(const Run& run) TL_EXCLUDES(mutex_);
   int WriteRunWithGaps(const Run& run) TL_EXCLUDES(mutex_);
   int WriteParts(const Run& run, size_t first, size_t last) TL_EXCLUDES(mutex_);
+  uint64_t EndAfterFailure(uint64_t end);
   void AfterRun(const Run& run, int error) TL_EXCLUDES(mutex_);
   void SettleLocked() TL_REQUIRES(mutex_);
   void Finish() TL_EXCLUDES(mutex_);

@@ -120,6 +120,10 @@ void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> f
 bool File::Adopt() {
   MutexLock lock(mutex_);
   if (!closing_ || !finished_) return false;
+  // The last superblock is on its way: storage is about to look closed. Too late, as when it has finished.
+  if (pending_.InFlight(pending_.held_begin(), pending_.held_end())) return false;
+  // If storage looks closed already, the next superblock write marks it as open, as in a file opened anew.
+  if (!pending_.HeldPending()) captured_any_ = false;
   closing_ = false;
   finished_ = nullptr;
   changed_.NotifyAll();
@@ -168,15 +172,18 @@ void File::UnlockAfterFork(bool child) {
 }
 
 Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) const {
-  if (!and_older) return pending_.epochs().StateOf(epoch, error);
-  const Epochs::State state = pending_.epochs().StateUpTo(epoch, error);
-  if (state != Epochs::State::kDone) return state;
-  if (last_step_failed_) {
+  const Epochs& epochs = pending_.epochs();
+  const Epochs::State state = and_older ? epochs.StateUpTo(epoch, error) : epochs.StateOf(epoch, error);
+  if (state == Epochs::State::kFailed) return state;
+  // Nothing that is left can be stored without a retry, which is the program's to ask for: do not let it wait.
+  const bool hopeless = state == Epochs::State::kPending ? StuckLocked() : and_older && last_step_failed_;
+  if (hopeless) {
     error = error_;
     return Epochs::State::kFailed;
   }
   // A request for a close is done when others can open the file: when its lock is gone, too.
-  return NeedsTruncateLocked() || resizing_ || closing_ ? Epochs::State::kPending : Epochs::State::kDone;
+  const bool last_step = and_older && (NeedsTruncateLocked() || resizing_ || closing_);
+  return last_step ? Epochs::State::kPending : state;
 }
 
 Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
@@ -184,7 +191,7 @@ Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
   const Epochs::State state = StateLocked(epoch, and_older, error);
   if (state != Epochs::State::kPending) return state;
   urgent_ = true;
-  if (and_older) drain_wanted_ = true;
+  if (and_older || pending_.HeldPending()) drain_wanted_ = true;  // only a drain stores the held range
   KickLocked();
   return state;
 }
@@ -312,18 +319,25 @@ int File::WriteRun(const Run& run) {
   return error;
 }
 
+uint64_t File::EndAfterFailure(uint64_t end) {
+  // A part of the bytes may have made the file longer: a later truncation must know.
+  uint64_t size = 0;
+  return device_->Size(size) == 0 ? std::min(size, end) : 0;
+}
+
 void File::AfterRun(const Run& run, int error) {
+  const uint64_t stored_end = error == 0 ? run.end : EndAfterFailure(run.end);
   MutexLock lock(mutex_);
   if (error == 0) {
     const bool was_first = order_ == PendingMap::Order::kHeldFirst && run.begin == pending_.held_begin();
     pending_.Complete(run);
-    NoteSize(run.end);
     if (was_first) order_ = PendingMap::Order::kHeldLast;
   } else {
     Count(Counter::kErrors);
     error_ = Status::Failed(error, "write").At(path_, run.begin, run.size());
     pending_.Fail(run, error_);
   }
+  NoteSize(stored_end);
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {

@@ -1,0 +1,122 @@
+/// \file
+/// For the engine's tests: a file on a memory device, with a plan of faults, a record of what
+/// storage saw, and an arena and lanes of its own.
+///
+/// Invariant: with 0 lanes nothing happens by itself, so a test decides when each run goes out.
+/// Thread safety: the record is guarded; the rest belongs to the test's thread.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/config.h"
+#include "device/fault_device.h"
+#include "engine/call_scope.h"
+#include "engine/completion.h"
+#include "engine/file.h"
+#include "lane/lanes.h"
+
+namespace tidelane {
+
+/// One call that storage saw.
+struct Call {
+  FaultPoint point;
+  uint64_t address;
+  uint64_t size;
+  bool operator==(const Call&) const = default;
+};
+
+class FileBench {
+ public:
+  explicit FileBench(unsigned lanes = 0, uint64_t arena_bytes = 4u << 20)
+      : arena_(arena_bytes), lanes_(lanes), storage_(std::make_shared<MemoryFile>()) {
+    config_.linger_us = 500;
+  }
+
+  /// Opens (again): the storage is the same. The contents may be put there first.
+  void Open(const std::string& contents = "") {
+    if (!contents.empty()) {
+      const auto* bytes = reinterpret_cast<const std::byte*>(contents.data());
+      storage_->bytes.assign(bytes, bytes + contents.size());
+    }
+    auto plan = [this](FaultPoint point, uint64_t address, uint64_t size) {
+      {
+        MutexLock lock(mutex_);
+        calls_.push_back({point, address, size});
+      }
+      return plan_ ? plan_(point, address, size) : Fault{};
+    };
+    File::Environment environment{config_, arena_, lanes_, [this] {
+                                    if (file_ != nullptr) file_->RelieveArena();
+                                  }};
+    file_ = std::make_shared<File>(std::move(environment),
+                                   MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan)),
+                                   FileIdentity{1, 1}, "memory.h5", true);
+  }
+
+  Status Write(uint64_t address, const std::string& text) {
+    return file_->Write(address, text.size(), text.data());
+  }
+  std::string Read(uint64_t address, uint64_t size, bool raw = true) {
+    std::string text(size, '?');
+    const Status status = file_->Read(address, size, text.data(), raw);
+    return status.ok() ? text : status.Message();
+  }
+  std::string Stored() const {
+    return {reinterpret_cast<const char*>(storage_->bytes.data()), storage_->bytes.size()};
+  }
+  void RunLanes() {
+    while (lanes_.RunQueued()) {
+    }
+  }
+  /// Takes what storage saw since the last call, reads left out.
+  std::vector<Call> TakeChanges() {
+    MutexLock lock(mutex_);
+    std::vector<Call> changes;
+    for (const Call& call : calls_) {
+      if (call.point != FaultPoint::kRead) changes.push_back(call);
+    }
+    calls_.clear();
+    return changes;
+  }
+
+  Config config_;
+  Arena arena_;
+  Lanes lanes_;
+  std::shared_ptr<MemoryFile> storage_;
+  FaultPlan plan_;  ///< set while no lane works
+  std::shared_ptr<File> file_;
+
+ private:
+  Mutex mutex_;
+  std::vector<Call> calls_ TL_GUARDED_BY(mutex_);
+};
+
+/// Fails writes while it says so.
+class FailingWrites {
+ public:
+  explicit FailingWrites(FileBench& bench, int code = ENOSPC, uint64_t written_first = 0) {
+    bench.plan_ = [this, code, written_first](FaultPoint point, uint64_t, uint64_t) {
+      return failing && point == FaultPoint::kWrite ? Fault{code, written_first} : Fault{};
+    };
+  }
+  std::atomic<bool> failing{true};
+};
+
+/// A superblock of version 2 or 3 as HDF5 writes it: 48 bytes with 8-byte offsets.
+inline std::string Superblock(char mark) {
+  std::string bytes("\x89HDF\r\n\x1a\n", 8);
+  bytes += '\3';
+  bytes += '\10';
+  bytes += '\10';
+  bytes.resize(48, mark);
+  return bytes;
+}
+
+}  // namespace tidelane

@@ -1,0 +1,350 @@
+/// \file
+/// One file's pipeline as the program sees it: what is captured, read, cut, flushed and waited for.
+#include "engine/file.h"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "base/counters.h"
+#include "engine/file_fixture.h"
+
+namespace tidelane {
+namespace {
+
+using State = Completion::State;
+
+constexpr uint64_t kForEver = UINT64_MAX;
+
+class FileTest : public ::testing::Test, protected FileBench {};
+
+TEST_F(FileTest, AWriteReturnsBeforeStorageHasItAndAReadSeesIt) {
+  Open("0123456789");
+  std::string buffer = "abc";
+  ASSERT_TRUE(file_->Write(2, 3, buffer.data()).ok());
+  buffer = "xxx";  // the program may reuse its bytes at once
+  EXPECT_EQ(Stored(), "0123456789");
+  EXPECT_EQ(Read(0, 10), "01abc56789");
+  EXPECT_EQ(Read(3, 1), "b");
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Stored(), "01abc56789");
+  EXPECT_TRUE(file_->drained());
+}
+
+TEST_F(FileTest, TheEndOfTheFileIsAtOnceWhereItWillBe) {
+  Open();
+  EXPECT_EQ(file_->eof(), 0u);
+  ASSERT_TRUE(Write(5, "abc").ok());
+  EXPECT_EQ(file_->eof(), 8u);
+  ASSERT_TRUE(file_->Truncate(20).ok());
+  EXPECT_EQ(file_->eof(), 20u);
+  EXPECT_EQ(Stored(), "");
+  EXPECT_EQ(Read(0, 20), std::string("\0\0\0\0\0abc\0\0\0\0\0\0\0\0\0\0\0\0", 20));
+  ASSERT_TRUE(file_->Truncate(6).ok());
+  EXPECT_EQ(file_->eof(), 6u);
+  EXPECT_EQ(Read(4, 3), std::string("\0a\0", 3));
+  ASSERT_TRUE(file_->Truncate(9).ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Stored(), std::string("\0\0\0\0\0a\0\0\0", 9));
+}
+
+TEST_F(FileTest, NeighboursGoOutAsOneRequest) {
+  Open();
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(Write(i * 10, "0123456789").ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{FaultPoint::kWrite, 0, 1000}}));
+}
+
+TEST_F(FileTest, CuttingIsAtOnceAndGrowingComesLast) {
+  Open(std::string(100, 'o'));
+  ASSERT_TRUE(Write(80, std::string(40, 'n')).ok());
+  ASSERT_TRUE(file_->Truncate(50).ok());
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{FaultPoint::kTruncate, 0, 50}}));
+  ASSERT_TRUE(Write(60, "nn").ok());
+  ASSERT_TRUE(file_->Truncate(90).ok());
+  EXPECT_TRUE(TakeChanges().empty());
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(),
+            (std::vector<Call>{{FaultPoint::kWrite, 60, 2}, {FaultPoint::kTruncate, 0, 90}}));
+  EXPECT_EQ(Stored(), std::string(50, 'o') + std::string(10, '\0') + "nn" + std::string(28, '\0'));
+}
+
+TEST_F(FileTest, FlushReturnsEarlyOnlyWithPermission) {
+  Open();
+  ASSERT_TRUE(Write(0, "abc").ok());
+  {
+    CallScope scope(CallScope::kFlushMayReturnEarly);
+    ASSERT_TRUE(file_->Flush().ok());
+    EXPECT_EQ(Stored(), "");
+  }
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Stored(), "abc");
+}
+
+TEST_F(FileTest, ARequestWaitsForItsOwnBytesAndABarrierForAllOlder) {
+  Open();
+  ASSERT_TRUE(Write(0, "older").ok());
+  std::shared_ptr<Completion> own;
+  std::shared_ptr<Completion> barrier;
+  {
+    CallScope scope(CallScope::kNone, true);
+    ASSERT_TRUE(Write(1u << 21, "mine").ok());
+    own = scope.TakeCompletion();
+  }
+  {
+    CallScope scope(CallScope::kFlushMayReturnEarly, true);
+    ASSERT_TRUE(file_->Flush().ok());
+    barrier = scope.TakeCompletion();
+  }
+  ASSERT_NE(own, nullptr);
+  ASSERT_NE(barrier, nullptr);
+  EXPECT_EQ(own->Poll(), State::kPending);
+  EXPECT_EQ(barrier->Poll(), State::kPending);
+  EXPECT_EQ(own->Wait(kForEver), State::kDone);
+  EXPECT_EQ(Stored().substr(1u << 21), "mine");
+  EXPECT_EQ(barrier->Wait(kForEver), State::kDone);
+  EXPECT_EQ(Stored().substr(0, 5), "older");
+  EXPECT_EQ(own->Poll(), State::kDone);
+  EXPECT_TRUE(own->error().ok());
+}
+
+TEST_F(FileTest, ACallThatCapturedNothingHasNothingToWaitFor) {
+  Open("abc");
+  CallScope scope(CallScope::kFlushMayReturnEarly, true);
+  EXPECT_EQ(Read(0, 3), "abc");
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(scope.TakeCompletion(), nullptr);
+}
+
+TEST_F(FileTest, ABarrierWaitsForTheTruncationToo) {
+  Open();
+  ASSERT_TRUE(file_->Truncate(100).ok());
+  CallScope scope(CallScope::kFlushMayReturnEarly, true);
+  ASSERT_TRUE(file_->Flush().ok());
+  const auto barrier = scope.TakeCompletion();
+  ASSERT_NE(barrier, nullptr);
+  EXPECT_EQ(barrier->Poll(), State::kPending);
+  EXPECT_EQ(barrier->Wait(kForEver), State::kDone);
+  EXPECT_EQ(Stored().size(), 100u);
+}
+
+TEST_F(FileTest, ARequestWhoseBytesWereReplacedWaitsForTheNewerOnes) {
+  Open();
+  std::shared_ptr<Completion> first;
+  {
+    CallScope scope(CallScope::kNone, true);
+    ASSERT_TRUE(Write(0, "aaaa").ok());
+    first = scope.TakeCompletion();
+  }
+  ASSERT_TRUE(Write(0, "bbbb").ok());
+  EXPECT_EQ(first->Poll(), State::kPending);
+  EXPECT_EQ(first->Wait(kForEver), State::kDone);
+  EXPECT_EQ(Stored(), "bbbb");
+}
+
+TEST_F(FileTest, AnIdleFileStoresSmallWritesAfterLingering) {
+  FileBench bench(1);
+  bench.Open();
+  ASSERT_TRUE(bench.Write(0, "abc").ok());
+  const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!bench.file_->drained() && std::chrono::steady_clock::now() < late)
+    std::this_thread::yield();
+  EXPECT_TRUE(bench.file_->drained());
+  EXPECT_EQ(bench.Stored(), "abc");
+}
+
+TEST_F(FileTest, WriteThroughWritesInOrderAndKeepsNothingBack) {
+  Open();
+  ASSERT_TRUE(Write(0, "aaaa").ok());
+  ASSERT_TRUE(file_->WriteThrough(Fallback::kSwmrWrite).ok());
+  EXPECT_EQ(Stored(), "aaaa");
+  ASSERT_TRUE(Write(2, "bbbb").ok());
+  EXPECT_EQ(Stored(), "aabbbb");
+  EXPECT_EQ(file_->eof(), 6u);
+  ASSERT_TRUE(Write(1, "c").ok());
+  EXPECT_EQ(Stored(), "acbbbb");
+  EXPECT_EQ(TakeChanges().size(), 3u);
+}
+
+TEST_F(FileTest, AHandedOutDescriptorFindsEverythingStored) {
+  Open();
+  ASSERT_TRUE(Write(0, "aaaa").ok());
+  int* descriptor = nullptr;
+  ASSERT_TRUE(file_->Descriptor(descriptor).ok());
+  EXPECT_EQ(Stored(), "") << "HDF5's own question changes nothing";
+  CallScope scope(CallScope::kHandOutDescriptor);
+  ASSERT_TRUE(file_->Descriptor(descriptor).ok());
+  EXPECT_EQ(Stored(), "aaaa");
+  ASSERT_TRUE(Write(0, "b").ok());
+  EXPECT_EQ(Stored(), "baaa");
+}
+
+TEST_F(FileTest, AFullArenaPushesBackAndLosesNothing) {
+  FileBench bench(2, 256 * 1024);
+  bench.Open();
+  std::string expected;
+  for (unsigned i = 0; i < 64; ++i) {
+    const std::string block(100'000 + i, static_cast<char>('a' + i % 26));
+    ASSERT_TRUE(bench.Write(expected.size(), block).ok());
+    expected += block;
+  }
+  EXPECT_LE(bench.arena_.in_use(), bench.arena_.cap());
+  EXPECT_EQ(bench.Read(0, expected.size()), expected);
+  ASSERT_TRUE(bench.file_->Flush().ok());
+  EXPECT_EQ(bench.Stored(), expected);
+}
+
+TEST_F(FileTest, AFullArenaThatNobodyCanEmptyIsWrittenAround) {
+  FileBench bench(0, 256 * 1024);
+  bench.Open();
+  FailingWrites faults(bench);
+  const std::string lost(200'000, 'l');
+  ASSERT_TRUE(bench.Write(0, lost).ok());
+  EXPECT_FALSE(bench.file_->Flush().ok());
+  faults.failing = false;
+  const uint64_t before = tidelane::Read(Fallback::kArenaFull);
+  const std::string next(300'000, 'n');
+  ASSERT_TRUE(bench.Write(200'000, next).ok());
+  EXPECT_GT(tidelane::Read(Fallback::kArenaFull), before);
+  EXPECT_EQ(bench.Read(0, 500'000), lost + next);
+  ASSERT_TRUE(bench.file_->Flush().ok());
+  EXPECT_EQ(bench.Stored(), lost + next);
+}
+
+TEST_F(FileTest, GapsAreFilledOnlyUnderAnExclusiveLock) {
+  for (const bool exclusive : {false, true}) {
+    FileBench bench;
+    bench.Open(std::string(1000, 'o'));
+    ASSERT_TRUE(bench.file_->Lock(exclusive).ok());
+    for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(bench.Write(i * 100, "n").ok());
+    ASSERT_TRUE(bench.file_->Flush().ok());
+    EXPECT_EQ(bench.TakeChanges().size(), exclusive ? 1u : 10u);
+    std::string expected(1000, 'o');
+    for (size_t i = 0; i < 10; ++i) expected[i * 100] = 'n';
+    EXPECT_EQ(bench.Stored(), expected);
+  }
+}
+
+// A gap was read while the program wrote through into it: the lane put the old bytes back.
+TEST_F(FileTest, ADirectWriteIntoAGapThatIsBeingFilledIsNotUndone) {
+  FileBench bench(1);
+  bench.Open(std::string(1000, 'o'));
+  ASSERT_TRUE(bench.file_->Lock(true).ok());
+  std::atomic<bool> reading{false};
+  std::atomic<bool> go_on{false};
+  bench.plan_ = [&](FaultPoint point, uint64_t, uint64_t) {
+    if (point == FaultPoint::kRead) {
+      reading = true;
+      while (!go_on) std::this_thread::yield();
+    }
+    return Fault{};
+  };
+  for (const uint64_t at : {0, 100, 200}) ASSERT_TRUE(bench.Write(at, "n").ok());
+  {
+    CallScope scope(CallScope::kFlushMayReturnEarly, true);
+    ASSERT_TRUE(bench.file_->Flush().ok());
+  }
+  while (!reading) std::this_thread::yield();
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    go_on = true;
+  });
+  ASSERT_TRUE(bench.file_->WriteThrough(Fallback::kModeSync).ok());
+  ASSERT_TRUE(bench.Write(50, "d").ok());
+  later.join();
+  EXPECT_EQ(bench.Stored()[50], 'd');
+  EXPECT_EQ(bench.Stored()[100], 'n');
+}
+
+TEST_F(FileTest, ReadAheadFollowsEveryWriteAndCut) {
+  config_.read_ahead = Toggle::kOn;
+  Open(std::string(100'000, 'o'));
+  ASSERT_TRUE(file_->Lock(true).ok());
+  EXPECT_EQ(Read(10, 3, false), "ooo");
+  const uint64_t reads = tidelane::Read(Counter::kStorageReads);
+  ASSERT_TRUE(Write(11, "n").ok());
+  EXPECT_EQ(Read(10, 3, false), "ono");
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Read(10, 3, false), "ono");
+  EXPECT_EQ(tidelane::Read(Counter::kStorageReads), reads) << "all from the block";
+  ASSERT_TRUE(file_->Truncate(12).ok());
+  ASSERT_TRUE(file_->Truncate(100).ok());
+  EXPECT_EQ(Read(10, 4, false), std::string("on\0\0", 4));
+  ASSERT_TRUE(file_->Unlock().ok());
+  storage_->bytes[10] = std::byte{'x'};  // another process, now that it may
+  EXPECT_EQ(Read(10, 2, false), "xn");
+}
+
+TEST_F(FileTest, UnlockWaitsForTheBytes) {
+  Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
+  ASSERT_TRUE(Write(0, "abc").ok());
+  EXPECT_TRUE(storage_->exclusive_lock);
+  ASSERT_TRUE(file_->Unlock().ok());
+  EXPECT_EQ(Stored(), "abc");
+  EXPECT_FALSE(storage_->exclusive_lock);
+}
+
+TEST_F(FileTest, ADeferredCloseKeepsTheLockUntilTheBytesAreStored) {
+  Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
+  ASSERT_TRUE(Write(0, "abc").ok());
+  unsigned finished = 0;
+  {
+    CallScope scope(CallScope::kCloseMayBeDeferred);
+    ASSERT_TRUE(file_->Unlock().ok());
+    file_->DrainInBackground([&](const std::shared_ptr<File>& file) {
+      ++finished;
+      EXPECT_TRUE(file->CloseDevice().ok());
+    });
+  }
+  EXPECT_TRUE(storage_->exclusive_lock);
+  EXPECT_EQ(finished, 0u);
+  EXPECT_TRUE(file_->WaitClosed().ok());
+  EXPECT_EQ(finished, 1u);
+  EXPECT_EQ(Stored(), "abc");
+  EXPECT_FALSE(storage_->exclusive_lock);
+  EXPECT_FALSE(file_->Adopt()) << "too late";
+}
+
+TEST_F(FileTest, AnAdoptedFileGoesOnWithItsBytesAndIsNotClosed) {
+  Open();
+  ASSERT_TRUE(Write(0, "abc").ok());
+  unsigned finished = 0;
+  file_->DrainInBackground([&](const std::shared_ptr<File>&) { ++finished; });
+  ASSERT_TRUE(file_->Adopt());
+  EXPECT_EQ(Read(0, 3), "abc");
+  ASSERT_TRUE(Write(3, "def").ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  RunLanes();
+  EXPECT_EQ(Stored(), "abcdef");
+  EXPECT_EQ(finished, 0u);
+}
+
+TEST_F(FileTest, AFileThatAnotherProcessCutShortIsReportedAtClose) {
+  Open();
+  ASSERT_TRUE(Write(0, "abcdef").ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  storage_->bytes.resize(3);
+  const Status status = file_->CloseDevice();
+  EXPECT_EQ(status.code(), EIO);
+  EXPECT_NE(status.Message().find("cut the file short"), std::string::npos) << status.Message();
+}
+
+TEST_F(FileTest, AReadLockOnAnAdoptedFileComesWhenTheBytesAreStored) {
+  Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
+  ASSERT_TRUE(Write(0, "abc").ok());
+  file_->DrainInBackground([](const std::shared_ptr<File>&) {});
+  ASSERT_TRUE(file_->Adopt());
+  ASSERT_TRUE(file_->Lock(false).ok());
+  EXPECT_TRUE(storage_->exclusive_lock);
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_FALSE(storage_->exclusive_lock);
+  EXPECT_EQ(storage_->shared_locks, 1u);
+}
+
+}  // namespace
+}  // namespace tidelane

@@ -1,0 +1,191 @@
+/// \file
+/// The one structure whose write has an order of its own: what storage saw first and what it saw
+/// last.
+#include <cerrno>
+#include <string>
+
+#include "engine/file_fixture.h"
+#include "engine/superblock.h"
+
+namespace tidelane {
+namespace {
+
+using State = Completion::State;
+
+constexpr FaultPoint kWrite = FaultPoint::kWrite;
+constexpr FaultPoint kTruncate = FaultPoint::kTruncate;
+
+class SuperblockOrderTest : public ::testing::Test, protected FileBench {};
+
+TEST(SuperblockTest, IsRecognisedBySignatureAndMeasuredByVersion) {
+  const std::string v3 = Superblock('x');
+  EXPECT_EQ(SuperblockSize(v3.data(), v3.size()), 48u);
+  EXPECT_EQ(SuperblockSize(v3.data(), 15), 0u) << "too short to tell";
+  std::string v0("\x89HDF\r\n\x1a\n\0\0\0\0\0\10\10\0", 16);
+  EXPECT_EQ(SuperblockSize(v0.data(), v0.size()), 96u);
+  v0[8] = 1;
+  EXPECT_EQ(SuperblockSize(v0.data(), v0.size()), 100u);
+  v0[13] = 4;
+  EXPECT_EQ(SuperblockSize(v0.data(), v0.size()), 76u);
+  v0[1] = 'h';
+  EXPECT_EQ(SuperblockSize(v0.data(), v0.size()), 0u);
+}
+
+TEST_F(SuperblockOrderTest, ANewFilesSuperblockComesAfterExtentsAndTruncation) {
+  Open();
+  ASSERT_TRUE(Write(0, Superblock('a')).ok());
+  ASSERT_TRUE(Write(48, std::string(100, 'm')).ok());
+  ASSERT_TRUE(Write(1000, "data").ok());
+  ASSERT_TRUE(file_->Truncate(2048).ok());
+  RunLanes();
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 48, 100}, {kWrite, 1000, 4}}))
+      << "lingering ends, but nobody asked for a drain";
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kTruncate, 0, 2048}, {kWrite, 0, 48}}));
+}
+
+TEST_F(SuperblockOrderTest, AnExistingFileIsMarkedBeforeItsContentsChange) {
+  Open(Superblock('o') + std::string(200, 'o'));
+  ASSERT_TRUE(Write(0, Superblock('m')).ok());
+  ASSERT_TRUE(Write(100, "data").ok());
+  RunLanes();
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 48}, {kWrite, 100, 4}}));
+  ASSERT_TRUE(Write(0, Superblock('c')).ok());
+  ASSERT_TRUE(Write(110, "data").ok());
+  ASSERT_TRUE(file_->Truncate(500).ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(),
+            (std::vector<Call>{{kWrite, 110, 4}, {kTruncate, 0, 500}, {kWrite, 0, 48}}));
+}
+
+// The accumulator merged the superblock with its neighbours; as one extent they went out together.
+TEST_F(SuperblockOrderTest, ASuperblockMergedWithItsNeighboursIsCapturedApart) {
+  Open();
+  file_->SetBaseAddress(512);
+  const std::string merged = std::string(12, 'u') + Superblock('s') + std::string(40, 'm');
+  ASSERT_TRUE(Write(500, merged).ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(),
+            (std::vector<Call>{{kWrite, 500, 12}, {kWrite, 560, 40}, {kWrite, 512, 48}}));
+  EXPECT_EQ(Stored().substr(500), merged);
+}
+
+TEST_F(SuperblockOrderTest, TheSecondSuperblockWaitsForTheFirstMark) {
+  Open(Superblock('o') + std::string(200, 'o'));
+  ASSERT_TRUE(Write(0, Superblock('1')).ok());
+  ASSERT_TRUE(Write(0, Superblock('2')).ok());
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 48}}))
+      << "the mark, stored by whoever would replace it";
+  EXPECT_EQ(Stored()[20], '1');
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Stored()[20], '2');
+}
+
+TEST_F(SuperblockOrderTest, NothingIsStoredWhileTheMarkCannotBe) {
+  Open(Superblock('o') + std::string(200, 'o'));
+  FailingWrites faults(*this);
+  ASSERT_TRUE(Write(0, Superblock('m')).ok());
+  ASSERT_TRUE(Write(100, "data").ok());
+  EXPECT_EQ(file_->Flush().code(), ENOSPC);
+  EXPECT_EQ(Stored(), Superblock('o') + std::string(200, 'o'));
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 48}})) << "nothing else was even tried";
+  faults.failing = false;
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 48}, {kWrite, 100, 4}}));
+}
+
+// The waiting request was neither done nor failed, and nobody was going to try again: H5ESwait
+// hung.
+TEST_F(SuperblockOrderTest, ARequestBehindAMarkThatFailedFails) {
+  Open(Superblock('o') + std::string(200, 'o'));
+  FailingWrites faults(*this);
+  ASSERT_TRUE(Write(0, Superblock('m')).ok());
+  CallScope scope(CallScope::kNone, true);
+  ASSERT_TRUE(Write(100, "data").ok());
+  const auto request = scope.TakeCompletion();
+  EXPECT_EQ(request->Wait(1'000'000'000), State::kFailed);
+  EXPECT_EQ(request->error().code(), ENOSPC);
+}
+
+// A request for the superblock alone (H5Fcreate_async, H5Fflush of nothing else) waited for a drain
+// that nobody started.
+TEST_F(SuperblockOrderTest, ARequestForTheSuperblockStartsTheDrainThatStoresIt) {
+  Open();
+  CallScope scope(CallScope::kNone, true);
+  ASSERT_TRUE(Write(0, Superblock('s')).ok());
+  const auto request = scope.TakeCompletion();
+  EXPECT_EQ(request->Wait(1'000'000'000), State::kDone);
+  EXPECT_EQ(Stored(), Superblock('s'));
+}
+
+TEST_F(SuperblockOrderTest, ARequestForTheSuperblockFailsWithWhatKeepsItBack) {
+  Open();
+  FailingWrites faults(*this);
+  ASSERT_TRUE(Write(1000, "data").ok());
+  CallScope scope(CallScope::kNone, true);
+  ASSERT_TRUE(Write(0, Superblock('s')).ok());
+  const auto request = scope.TakeCompletion();
+  EXPECT_EQ(request->Wait(1'000'000'000), State::kFailed);
+  faults.failing = false;
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Stored().substr(0, 48), Superblock('s'));
+}
+
+TEST_F(SuperblockOrderTest, AMarkIsStoredBeforeTheFileIsCutShort) {
+  Open(Superblock('o') + std::string(200, 'o'));
+  ASSERT_TRUE(Write(0, Superblock('m')).ok());
+  ASSERT_TRUE(file_->Truncate(100).ok());
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 48}, {kTruncate, 0, 100}}));
+}
+
+// Adopted when its last superblock was stored already, the file looked closed while the next
+// session changed it.
+TEST_F(SuperblockOrderTest, AnAdoptedFileThatLooksClosedIsMarkedFirst) {
+  Open();
+  ASSERT_TRUE(Write(0, Superblock('c')).ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(Write(100, "data").ok());
+  file_->DrainInBackground([](const std::shared_ptr<File>&) { ADD_FAILURE() << "adopted"; });
+  ASSERT_TRUE(file_->Adopt());
+  TakeChanges();
+  ASSERT_TRUE(Write(0, Superblock('m')).ok());
+  ASSERT_TRUE(Write(200, "data").ok());
+  RunLanes();
+  EXPECT_EQ(TakeChanges()[0], (Call{kWrite, 0, 48}));
+  ASSERT_TRUE(Write(0, Superblock('c')).ok());
+  ASSERT_TRUE(Write(300, "data").ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 300, 4}, {kWrite, 0, 48}}));
+}
+
+TEST_F(SuperblockOrderTest, AFileWhoseLastSuperblockIsOnItsWayIsNotAdopted) {
+  Open();
+  bool tried = false;
+  plan_ = [&](FaultPoint point, uint64_t address, uint64_t) {
+    if (point == kWrite && address == 0) {
+      tried = true;
+      EXPECT_FALSE(file_->Adopt());
+    }
+    return Fault{};
+  };
+  ASSERT_TRUE(Write(0, Superblock('c')).ok());
+  file_->DrainInBackground(
+      [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->CloseDevice().ok()); });
+  EXPECT_TRUE(file_->WaitClosed().ok());
+  EXPECT_TRUE(tried);
+}
+
+TEST_F(SuperblockOrderTest, AFileWhoseLastSuperblockStillWaitsIsAdopted) {
+  Open();
+  ASSERT_TRUE(Write(0, Superblock('c')).ok());
+  ASSERT_TRUE(Write(100, "data").ok());
+  file_->DrainInBackground([](const std::shared_ptr<File>&) { ADD_FAILURE() << "adopted"; });
+  ASSERT_TRUE(file_->Adopt());
+  ASSERT_TRUE(Write(0, Superblock('m')).ok());
+  RunLanes();
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 100, 4}, {kWrite, 0, 48}}));
+  EXPECT_EQ(Stored()[20], 'm');
+}
+
+}  // namespace
+}  // namespace tidelane

@@ -1,5 +1,6 @@
 /// \file
-/// Where the driver's class comes from. vfd/ writes the driver, vol/ puts it on files; neither knows the other.
+/// Where the driver's class comes from. vfd/ writes the driver, vol/ puts it on files; neither
+/// knows the other.
 ///
 /// Thread safety: a constant table.
 #pragma once

@@ -14,7 +14,8 @@ void PushStatus(Library& library, hid_t stack, const Status& status, std::source
                  std::generic_category().message(status.code()).c_str());
 }
 
-// Registering our messages is a public call that clears the stack: do it under a guard, before anything is pushed.
+// Registering our messages is a public call that clears the stack: do it under a guard, before
+// anything is pushed.
 void PrepareIds(Library& library) {
   KeepErrorStack keep(library);
   library.Errors();

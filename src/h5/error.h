@@ -1,9 +1,9 @@
 /// \file
 /// Our failures on HDF5's error stack, and HDF5's own failures kept there.
 ///
-/// Invariant: whoever reads the stack (a person, h5py) finds the cause at the bottom: ours is pushed before HDF5 adds
-/// what it was doing, and none of our later calls wipes it.
-/// Thread safety: used inside callbacks, under HDF5's lock; the stack is the calling thread's.
+/// Invariant: whoever reads the stack (a person, h5py) finds the cause at the bottom: ours is
+/// pushed before HDF5 adds what it was doing, and none of our later calls wipes it. Thread safety:
+/// used inside callbacks, under HDF5's lock; the stack is the calling thread's.
 #pragma once
 
 #include <source_location>
@@ -13,8 +13,8 @@
 
 namespace tidelane::h5 {
 
-/// Pushes a failure onto the current stack. The text carries "errno = N, error message = '…'" as HDF5's own drivers do:
-/// h5py, for one, chooses its exception by it.
+/// Pushes a failure onto the current stack. The text carries "errno = N, error message = '…'" as
+/// HDF5's own drivers do: h5py, for one, chooses its exception by it.
 void PushError(Library& library, const Status& status,
                std::source_location where = std::source_location::current());
 /// Pushes a failure that no errno describes: a wrong setting, a connector that we cannot stack on.

@@ -1,12 +1,13 @@
 /// \file
 /// The one place that includes HDF5's headers.
 ///
-/// We are not linked to libhdf5: every function is resolved at run time (h5/library.h). HDF5's macros hide two things
-/// that such a plugin must not have: calls (H5F_ACC_* checks the version and opens the library) and data symbols
-/// (H5P_FILE_ACCESS is a variable, and a program that copy-relocates it may show us -1 for ever).
+/// We are not linked to libhdf5: every function is resolved at run time (h5/library.h). HDF5's
+/// macros hide two things that such a plugin must not have: calls (H5F_ACC_* checks the version and
+/// opens the library) and data symbols (H5P_FILE_ACCESS is a variable, and a program that
+/// copy-relocates it may show us -1 for ever).
 ///
-/// Invariant: after this header H5F_ACC_* are plain constants, and a macro that names a data symbol does not link.
-/// Thread safety: declarations only.
+/// Invariant: after this header H5F_ACC_* are plain constants, and a macro that names a data symbol
+/// does not link. Thread safety: declarations only.
 #pragma once
 
 #include <H5FDdevelop.h>

@@ -42,11 +42,12 @@ bool Library::Resolve(void* handle, std::string& why) {
       return false;
     }
   }
-  const KeepErrorStack keep(*this);  // HDF5 also loads plugins while it looks for a way to open a file
+  const KeepErrorStack keep(
+      *this);       // HDF5 also loads plugins while it looks for a way to open a file
   int ignored = 0;  // the callback wants a non-null object and does not look at it
   const hid_t native = AcquireNativeId();
-  const bool found = native >= 0 && VLintrospect_get_conn_cls(&ignored, native, H5VL_GET_CONN_LVL_TERM,
-                                                              &native_) >= 0;
+  const bool found = native >= 0 && VLintrospect_get_conn_cls(
+                                        &ignored, native, H5VL_GET_CONN_LVL_TERM, &native_) >= 0;
   if (native >= 0) Idec_ref(native);
   if (!found) why = "HDF5's native connector is not available";
   return found;

@@ -1,16 +1,19 @@
 /// \file
 /// The libhdf5 copies of this process: which functions each has, and which of its ids we keep.
 ///
-/// One plugin image may be loaded by several libhdf5 copies at once (a C program's, h5py's, netCDF4's). Each gets a
-/// *slot*. HDF5's callbacks carry no context, so the faces instantiate their callback tables once per slot
+/// One plugin image may be loaded by several libhdf5 copies at once (a C program's, h5py's,
+/// netCDF4's). Each gets a *slot*. HDF5's callbacks carry no context, so the faces instantiate
+/// their callback tables once per slot
 /// (`template <int Slot>`), and a callback knows its library by its own address.
 ///
 /// Invariants:
-///  1. A slot belongs to one loaded libhdf5 for the life of the process (we hold a handle, so it is never unloaded).
+///  1. A slot belongs to one loaded libhdf5 for the life of the process (we hold a handle, so it is
+///  never unloaded).
 ///  2. Functions only, no data symbols: see h5/hdf5.h.
-///  3. Ids are valid between the library's opening and its closing (H5close, exit); after ForgetIds they are asked anew.
-/// Thread safety: SlotOf may be called from any thread. Everything else in a Library is protected by that libhdf5's own
-/// lock: it is used from inside its callbacks only.
+///  3. Ids are valid between the library's opening and its closing (H5close, exit); after ForgetIds
+///  they are asked anew.
+/// Thread safety: SlotOf may be called from any thread. Everything else in a Library is protected
+/// by that libhdf5's own lock: it is used from inside its callbacks only.
 #pragma once
 
 #include <string>
@@ -21,20 +24,22 @@ namespace tidelane::h5 {
 
 inline constexpr int kSlots = 8;
 
+// clang-format off
 // Every HDF5 function we call, without its H5 prefix.
-#define TL_H5_FUNCTIONS(X)                                                                         \
-  X(allocate_memory) X(atclose)                                                                    \
-  X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2)                       \
-  X(Eregister_class) X(Eset_current_stack)                                                         \
-  X(ESwait)                                                                                        \
-  X(FDregister)                                                                                    \
-  X(Idec_ref) X(Iinc_ref) X(Iiterate)                                                             \
-  X(Pclose) X(Pcopy) X(Pexist) X(Pget) X(Pget_driver) X(Pget_external_count) X(Pget_layout)        \
-  X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io)                                            \
-  X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type)       \
-  X(Sget_simple_extent_dims) X(Sis_regular_hyperslab)                                              \
-  X(Tget_size)                                                                                     \
+#define TL_H5_FUNCTIONS(X) \
+  X(atclose) X(allocate_memory) \
+  X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2) \
+    X(Eregister_class) X(Eset_current_stack) \
+  X(ESwait) \
+  X(FDregister) \
+  X(Idec_ref) X(Iinc_ref) X(Iiterate) \
+  X(Pclose) X(Pcopy) X(Pexist) X(Pget) X(Pget_driver) X(Pget_external_count) X(Pget_layout) \
+    X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
+  X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
+    X(Sget_simple_extent_dims) X(Sis_regular_hyperslab) \
+  X(Tget_size) \
   X(VLget_connector_id_by_value) X(VLget_value) X(VLintrospect_get_conn_cls)
+// clang-format on
 
 /// The functions of one libhdf5, called as `library.Pcopy(...)`.
 struct Functions {
@@ -44,9 +49,9 @@ struct Functions {
 };
 
 /// Constants of HDF5 that its headers hide behind calls.
-inline constexpr hid_t kNoId = -1;        // H5I_INVALID_HID
-inline constexpr hid_t kDefault = 0;      // H5P_DEFAULT, H5E_DEFAULT, H5S_ALL
-inline constexpr int kNativeValue = 0;    // H5VL_NATIVE_VALUE
+inline constexpr hid_t kNoId = -1;      // H5I_INVALID_HID
+inline constexpr hid_t kDefault = 0;    // H5P_DEFAULT, H5E_DEFAULT, H5S_ALL
+inline constexpr int kNativeValue = 0;  // H5VL_NATIVE_VALUE
 
 class Library : public Functions {
  public:
@@ -56,10 +61,11 @@ class Library : public Functions {
 
   int slot() const { return slot_; }
 
-  /// The native connector's class. Its callbacks are called directly: H5VL* would add a lock, a look-up and an entry in
-  /// every error stack, and would print errors twice.
+  /// The native connector's class. Its callbacks are called directly: H5VL* would add a lock, a
+  /// look-up and an entry in every error stack, and would print errors twice.
   const H5VL_class_t& native() const { return *native_; }
-  /// A new reference to the native connector's id (HDF5 2 makes such ids on demand); kNoId on failure.
+  /// A new reference to the native connector's id (HDF5 2 makes such ids on demand); kNoId on
+  /// failure.
   hid_t AcquireNativeId() { return VLget_connector_id_by_value(kNativeValue); }
   /// Our driver, registered on first use; kNoId on failure.
   hid_t DriverId();
@@ -100,8 +106,8 @@ Library& LibraryOf() {
 }
 inline Library& LibraryAt(int slot) { return internal::libraries[slot]; }
 
-/// The slot of the libhdf5 that contains the address `code` (assigned when it is new); -1 with the reason in `why` when
-/// it is too old, unknown to the dynamic linker, or one too many.
+/// The slot of the libhdf5 that contains the address `code` (assigned when it is new); -1 with the
+/// reason in `why` when it is too old, unknown to the dynamic linker, or one too many.
 int SlotOf(const void* code, std::string& why);
 
 }  // namespace tidelane::h5

@@ -1,8 +1,8 @@
 /// \file
 /// An HDF5 id that is given back when it goes out of scope.
 ///
-/// Invariant: one reference, released once. Releasing is a public HDF5 call, which clears the error stack: after a
-/// failed native call make a KeepErrorStack (h5/error.h) that outlives the id.
+/// Invariant: one reference, released once. Releasing is a public HDF5 call, which clears the error
+/// stack: after a failed native call make a KeepErrorStack (h5/error.h) that outlives the id.
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 

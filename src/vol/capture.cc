@@ -19,8 +19,9 @@ AccessList::AccessList(Instance& instance, const char* name, hid_t fapl)
     copy_.Reset();
   }
   Count(Fallback::kDriver);
-  // Another driver reads and writes the file behind our back: it must find all of it. If bytes were lost, the program
-  // learns it from that file's own flush or close; this open sees what storage has, as after any failed write.
+  // Another driver reads and writes the file behind our back: it must find all of it. If bytes were
+  // lost, the program learns it from that file's own flush or close; this open sees what storage
+  // has, as after any failed write.
   if (name != nullptr) static_cast<void>(Engine::Get().DrainPath(name));
 }
 

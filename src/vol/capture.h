@@ -1,8 +1,9 @@
 /// \file
-/// Puts our driver on files that would use sec2, and hides it again in what the program gets to see.
+/// Puts our driver on files that would use sec2, and hides it again in what the program gets to
+/// see.
 ///
-/// Invariants: the program's own access list is never changed, the driver goes on a copy; the error stack stays as it is.
-/// Thread safety: used inside callbacks, under HDF5's lock.
+/// Invariants: the program's own access list is never changed, the driver goes on a copy; the error
+/// stack stays as it is. Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include "h5/owned_id.h"
@@ -13,7 +14,8 @@ namespace tidelane::vol {
 /// The access list to open a file with: the caller's own, or a copy of it that names our driver.
 class AccessList {
  public:
-  /// For a file that another driver than sec2 will open, drains what we still hold of `name` and counts the fallback.
+  /// For a file that another driver than sec2 will open, drains what we still hold of `name` and
+  /// counts the fallback.
   AccessList(Instance& instance, const char* name, hid_t fapl);
   ~AccessList();
 

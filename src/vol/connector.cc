@@ -1,8 +1,8 @@
 /// \file
 /// The table of callbacks: one row for each slot of H5VL_class_t, and how it runs (vol/table.h).
 ///
-/// We stack on the native connector only, so our VOL objects are the native objects: rows that need nothing of ours are
-/// HDF5's own functions, there is no wrapper object, and no wrap context.
+/// We stack on the native connector only, so our VOL objects are the native objects: rows that need
+/// nothing of ours are HDF5's own functions, there is no wrapper object, and no wrap context.
 ///
 /// Invariant: a class is filled once per slot, before HDF5 sees it, and constant afterwards.
 #include "vol/connector.h"
@@ -168,7 +168,8 @@ void FillClass(H5VL_class_t& connector) {
 
 using Filler = void (*)(H5VL_class_t&);
 template <size_t... Slots>
-constexpr std::array<std::array<Filler, kNames>, h5::kSlots> Fillers(std::index_sequence<Slots...>) {
+constexpr std::array<std::array<Filler, kNames>, h5::kSlots> Fillers(
+    std::index_sequence<Slots...>) {
   return {{{{FillClass<static_cast<int>(Slots), kTidelane>,
              FillClass<static_cast<int>(Slots), kAsync>}}...}};
 }

@@ -1,5 +1,6 @@
 /// \file
-/// The VOL connector classes: `tidelane`, and `async`, the name that existing programs and job scripts know.
+/// The VOL connector classes: `tidelane`, and `async`, the name that existing programs and job
+/// scripts know.
 ///
 /// Thread safety: PluginInfo may be called from any thread.
 #pragma once
@@ -8,8 +9,8 @@
 
 namespace tidelane::vol {
 
-/// The class of the connector called `name` ("tidelane" or "async") for the libhdf5 that contains the address `caller`.
-/// nullptr, with the reason on stderr, when that library cannot be served.
+/// The class of the connector called `name` ("tidelane" or "async") for the libhdf5 that contains
+/// the address `caller`. nullptr, with the reason on stderr, when that library cannot be served.
 const H5VL_class_t* PluginInfo(const void* caller, const char* name);
 
 }  // namespace tidelane::vol

@@ -12,7 +12,9 @@ namespace tidelane::vol {
 
 namespace {
 
-const H5VL_file_class_t& NativeFile(Instance& instance) { return instance.hdf5().native().file_cls; }
+const H5VL_file_class_t& NativeFile(Instance& instance) {
+  return instance.hdf5().native().file_cls;
+}
 
 // Create and open differ in one call.
 template <typename NativeCall>
@@ -49,13 +51,15 @@ herr_t NativeClose(Instance& instance, void* file, hid_t dxpl) {
   return result;
 }
 
-// When the native connector cannot open a file, HDF5 asks every connector in the plugin path whether it can. We cannot
-// do better: a program that did not ask for Tidelane gets its native error. A probe is known by that error on the stack;
-// a program's own question begins with an empty one.
+// When the native connector cannot open a file, HDF5 asks every connector in the plugin path
+// whether it can. We cannot do better: a program that did not ask for Tidelane gets its native
+// error. A probe is known by that error on the stack; a program's own question begins with an empty
+// one.
 bool IsProbe(Instance& instance) { return instance.hdf5().Eget_num(h5::kDefault) > 0; }
 
-// The driver must drain and switch to ordered writing before H5Fstart_swmr_write: flushes, the unlock and the
-// superblock happen inside it. It does so when it is asked for its handle under this scope.
+// The driver must drain and switch to ordered writing before H5Fstart_swmr_write: flushes, the
+// unlock and the superblock happen inside it. It does so when it is asked for its handle under this
+// scope.
 void PrepareSwmr(Instance& instance, void* file, hid_t dxpl) {
   const CallScope scope(CallScope::kStartSwmr);
   void* handle = nullptr;
@@ -117,8 +121,7 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
       ours.args.del.fapl_id = access->get();
       break;
     case H5VL_FILE_REOPEN:
-    case H5VL_FILE_IS_EQUAL:
-      break;
+    case H5VL_FILE_IS_EQUAL: break;
   }
   return native(file, &ours, dxpl, request);
 }

@@ -22,11 +22,14 @@ struct Instance {
   bool watches_close = false;  ///< our H5atclose function is registered
   bool closing = false;        ///< the library is shutting down
   RequestQueue requests;
-  hid_t default_dxpl = h5::kNoId;  ///< what H5P_DEFAULT means for transfers, seen when files are opened
-  hid_t sieve_dxpl = h5::kNoId;    ///< a copy of it that leaves tiny runs to the sieve (vol/sieve_choice.h)
-  void* layout_of = nullptr;       ///< the dataset that `layout_is_contiguous` is about
+  hid_t default_dxpl =
+      h5::kNoId;  ///< what H5P_DEFAULT means for transfers, seen when files are opened
+  hid_t sieve_dxpl =
+      h5::kNoId;  ///< a copy of it that leaves tiny runs to the sieve (vol/sieve_choice.h)
+  void* layout_of = nullptr;  ///< the dataset that `layout_is_contiguous` is about
   bool layout_is_contiguous = false;
-  /// Files whose native close failed: HDF5 has released most of them, and only close may be called. Never destroyed.
+  /// Files whose native close failed: HDF5 has released most of them, and only close may be called.
+  /// Never destroyed.
   std::vector<void*>* half_closed = nullptr;
 };
 

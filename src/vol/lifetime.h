@@ -1,9 +1,10 @@
 /// \file
 /// How a connector comes and goes: initialize, terminate, and the closing of its libhdf5.
 ///
-/// At the end of a libhdf5's life (H5close, exit) HDF5 calls, in this order: our H5atclose function, which waits for
-/// every event set (HDF5 would try for ever to close one with operations in it) and drains; the close callback of every
-/// file that was left open; terminate, after which the summary is written. A program may open the library again.
+/// At the end of a libhdf5's life (H5close, exit) HDF5 calls, in this order: our H5atclose
+/// function, which waits for every event set (HDF5 would try for ever to close one with operations
+/// in it) and drains; the close callback of every file that was left open; terminate, after which
+/// the summary is written. A program may open the library again.
 ///
 /// Thread safety: called by HDF5, under its lock.
 #pragma once

@@ -26,8 +26,7 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   const auto native = hdf5.native().dataset_cls.create;
   if (hdf5.Pget_external_count(dcpl) > 0) Count(Fallback::kExternalRaw);
   TrackedCall call(instance, Effect::kWrite, request);
-  void* dataset =
-      native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
+  void* dataset = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
   call.Finish(dataset != nullptr);
   return dataset;
 }
@@ -38,7 +37,8 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
   const auto native = instance.hdf5().native().dataset_cls.write;
   dxpl = ChooseSieve(instance, count, datasets, memory_types, file_spaces, dxpl);
   if (request == nullptr) {
-    return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, nullptr);
+    return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers,
+                  nullptr);
   }
   TrackedCall call(instance, Effect::kData, request);
   const herr_t result =

@@ -8,13 +8,16 @@
 
 namespace tidelane::vol {
 
-/// HDF5's H5Aexists_async leaves the answer unset when there is no such attribute: it is set to false first.
+/// HDF5's H5Aexists_async leaves the answer unset when there is no such attribute: it is set to
+/// false first.
 herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params_t* location,
                          H5VL_attr_specific_args_t* args, hid_t dxpl, void** request);
 
-/// Counts datasets with external raw files: HDF5 writes those with plain system calls, past every driver.
-void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* location, const char* name,
-                    hid_t lcpl, hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** request);
+/// Counts datasets with external raw files: HDF5 writes those with plain system calls, past every
+/// driver.
+void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* location,
+                    const char* name, hid_t lcpl, hid_t type, hid_t space, hid_t dcpl, hid_t dapl,
+                    hid_t dxpl, void** request);
 
 herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],

@@ -40,7 +40,8 @@ Request* RequestQueue::Issue(std::shared_ptr<Completion> completion) {
   return request;
 }
 
-// The queue and the request are consistent before anything is called back: the callback may come here again.
+// The queue and the request are consistent before anything is called back: the callback may come
+// here again.
 void RequestQueue::SettleOldest(Completion::State state) {
   Request* request = oldest_;
   oldest_ = request->next_;
@@ -89,8 +90,8 @@ herr_t RequestNotify(Instance&, void* request, H5VL_request_notify_t callback, v
   return 0;
 }
 
-// What was captured will be written: by the time anyone cancels, HDF5 has allocated and indexed it. A request that has
-// finished says how; others cannot be cancelled.
+// What was captured will be written: by the time anyone cancels, HDF5 has allocated and indexed it.
+// A request that has finished says how; others cannot be cancelled.
 herr_t RequestCancel(Instance& instance, void* request, H5VL_request_status_t* status) {
   auto* self = static_cast<Request*>(request);
   instance.requests.Wait(*self, 0);

@@ -1,13 +1,15 @@
 /// \file
 /// Request tokens: what H5ES* waits for.
 ///
-/// A request settles when its call's bytes are stored or have failed (engine/completion.h). Requests of one libhdf5
-/// settle in the order in which they were issued, whatever order storage answers in: HDF5's event set loses operations
-/// when the last of its list is removed first (its list's tail is not updated).
+/// A request settles when its call's bytes are stored or have failed (engine/completion.h).
+/// Requests of one libhdf5 settle in the order in which they were issued, whatever order storage
+/// answers in: HDF5's event set loses operations when the last of its list is removed first (its
+/// list's tail is not updated).
 ///
 /// Invariants:
 ///  1. A request in the queue is unsettled, and everything issued after it is unsettled, too.
-///  2. Two references at most: HDF5's (until free) and the queue's (until settled). HDF5 never frees the token of an
+///  2. Two references at most: HDF5's (until free) and the queue's (until settled). HDF5 never
+///  frees the token of an
 ///     operation that it could not insert into a failed event set: that one stays, a few bytes.
 /// Thread safety: used under HDF5's lock. Lanes never touch a request, only its Completion.
 #pragma once
@@ -36,7 +38,8 @@ class Request {
   uint64_t issued_us() const { return issued_ns_ / 1000; }
   uint64_t duration_ns() const { return duration_ns_; }
 
-  /// Calls `callback` when the request settles, at once if it has. HDF5 calls back into the library from it.
+  /// Calls `callback` when the request settles, at once if it has. HDF5 calls back into the library
+  /// from it.
   void Notify(H5VL_request_notify_t callback, void* context);
   void Unref();
 
@@ -61,7 +64,8 @@ class RequestQueue {
 
   /// A token for HDF5.
   Request* Issue(std::shared_ptr<Completion> completion);
-  /// Waits at most `timeout_ns` (0: starts the work, looks, returns; UINT64_MAX: for ever) for `request`.
+  /// Waits at most `timeout_ns` (0: starts the work, looks, returns; UINT64_MAX: for ever) for
+  /// `request`.
   void Wait(Request& request, uint64_t timeout_ns);
   /// Waits for everything that was issued.
   void WaitAll();
@@ -76,8 +80,10 @@ class RequestQueue {
 struct Instance;
 
 // The class's callbacks.
-herr_t RequestWait(Instance& instance, void* request, uint64_t timeout_ns, H5VL_request_status_t* status);
-herr_t RequestNotify(Instance& instance, void* request, H5VL_request_notify_t callback, void* context);
+herr_t RequestWait(Instance& instance, void* request, uint64_t timeout_ns,
+                   H5VL_request_status_t* status);
+herr_t RequestNotify(Instance& instance, void* request, H5VL_request_notify_t callback,
+                     void* context);
 herr_t RequestCancel(Instance& instance, void* request, H5VL_request_status_t* status);
 herr_t RequestSpecific(Instance& instance, void* request, H5VL_request_specific_args_t* args);
 herr_t RequestFree(Instance& instance, void* request);

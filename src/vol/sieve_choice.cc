@@ -6,8 +6,9 @@ namespace tidelane::vol {
 
 namespace {
 
-// Only contiguous storage has a sieve. Asking costs some microseconds, so the last answer is kept; should another
-// dataset have come to live at the same address, its writes are only gathered in the costlier way.
+// Only contiguous storage has a sieve. Asking costs some microseconds, so the last answer is kept;
+// should another dataset have come to live at the same address, its writes are only gathered in the
+// costlier way.
 bool IsContiguous(Instance& instance, void* dataset, hid_t dxpl) {
   if (instance.layout_of == dataset) return instance.layout_is_contiguous;
   h5::Library& hdf5 = instance.hdf5();
@@ -44,7 +45,8 @@ uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* ex
 
 uint64_t RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride,
                          const hsize_t* count, const hsize_t* block) {
-  // From the fastest dimension on, a run goes on into the next one as long as the selection covers all of this one.
+  // From the fastest dimension on, a run goes on into the next one as long as the selection covers
+  // all of this one.
   uint64_t runs = 1;
   bool whole = true;
   for (int d = rank - 1; d >= 0; --d) {

@@ -1,17 +1,18 @@
 /// \file
 /// Sieve or not: who gathers the small runs of a write, HDF5's sieve buffer or our lanes.
 ///
-/// Our driver takes many runs in one call (selection I/O), and HDF5 then skips its sieve: nothing is copied twice,
-/// storage is not read on the program's thread, and lanes merge neighbours. But every run costs about 0.3 µs here and
-/// as much on a lane. The sieve pays per window of 64 KiB instead, so it is cheaper where many runs share a window,
-/// that is, where they lie close together: measured on tmpfs, runs 32 bytes apart cost 0.02 µs with it, 256 bytes
-/// 0.03, 1 KiB 0.09, 4 KiB 0.7, whatever their length. On slow storage a window may also cost a read. So dense writes
-/// are left to the sieve, by switching selection I/O off in the transfer list; HDF5 keeps both ways coherent, and stays
-/// with the sieve for a dataset that has one.
+/// Our driver takes many runs in one call (selection I/O), and HDF5 then skips its sieve: nothing
+/// is copied twice, storage is not read on the program's thread, and lanes merge neighbours. But
+/// every run costs about 0.3 µs here and as much on a lane. The sieve pays per window of 64 KiB
+/// instead, so it is cheaper where many runs share a window, that is, where they lie close
+/// together: measured on tmpfs, runs 32 bytes apart cost 0.02 µs with it, 256 bytes 0.03, 1 KiB
+/// 0.09, 4 KiB 0.7, whatever their length. On slow storage a window may also cost a read. So dense
+/// writes are left to the sieve, by switching selection I/O off in the transfer list; HDF5 keeps
+/// both ways coherent, and stays with the sieve for a dataset that has one.
 ///
-/// Invariant: only writes with the default transfer list are changed: a program that brings its own has decided.
-/// Cost: under 1 µs, but for the first dense write to each dataset.
-/// Thread safety: used inside callbacks, under HDF5's lock.
+/// Invariant: only writes with the default transfer list are changed: a program that brings its own
+/// has decided. Cost: under 1 µs, but for the first dense write to each dataset. Thread safety:
+/// used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@
 
 namespace tidelane::vol {
 
-/// Mean distance from the start of one run to the start of the next, in bytes, up to which the sieve gathers; and how
-/// many runs a write must have for the choice to matter.
+/// Mean distance from the start of one run to the start of the next, in bytes, up to which the
+/// sieve gathers; and how many runs a write must have for the choice to matter.
 inline constexpr uint64_t kSieveSpacing = 512;
 inline constexpr uint64_t kSieveFromRuns = 16;
 
@@ -29,7 +30,8 @@ inline constexpr uint64_t kSieveFromRuns = 16;
 hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
                   const hid_t file_spaces[], hid_t dxpl);
 
-/// How a selection lies in a file, in elements: contiguous runs, and the distance from its first to its last element.
+/// How a selection lies in a file, in elements: contiguous runs, and the distance from its first to
+/// its last element.
 struct Spread {
   uint64_t runs = 0;
   uint64_t span = 0;
@@ -39,7 +41,7 @@ struct Spread {
 Spread SpreadOf(h5::Library& hdf5, hid_t file_space);
 
 /// The contiguous runs of a regular hyperslab in an extent of `rank` dimensions.
-uint64_t RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride, const hsize_t* count,
-                         const hsize_t* block);
+uint64_t RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride,
+                         const hsize_t* count, const hsize_t* block);
 
 }  // namespace tidelane::vol

@@ -2,9 +2,10 @@
 /// The machinery behind the table of callbacks (connector.cc): each row is one line.
 ///
 /// A row names a slot of H5VL_class_t by two member pointers and says how it runs:
-///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing is in between.
-///   Tracked - the native callback inside a TrackedCall: permissions, and a request when one is asked for.
-///   Own     - a function of ours; it gets the Instance (which libhdf5) before the callback's own arguments.
+///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing
+///   is in between. Tracked - the native callback inside a TrackedCall: permissions, and a request
+///   when one is asked for. Own     - a function of ours; it gets the Instance (which libhdf5)
+///   before the callback's own arguments.
 /// Signatures are deduced from the slot; a row with a wrong one does not compile.
 ///
 /// Thread safety: tables are filled under SlotOf's caller's lock and constant afterwards.
@@ -39,15 +40,12 @@ inline Effect EffectOf(H5VL_group_specific_args_t* args) {
 }
 inline Effect EffectOf(H5VL_object_specific_args_t* args) {
   switch (args->op_type) {
-    case H5VL_OBJECT_FLUSH:
-      return Effect::kFlush;
+    case H5VL_OBJECT_FLUSH: return Effect::kFlush;
     case H5VL_OBJECT_EXISTS:
     case H5VL_OBJECT_LOOKUP:
-    case H5VL_OBJECT_VISIT:
-      return Effect::kNothing;
+    case H5VL_OBJECT_VISIT: return Effect::kNothing;
     case H5VL_OBJECT_CHANGE_REF_COUNT:
-    case H5VL_OBJECT_REFRESH:
-      break;
+    case H5VL_OBJECT_REFRESH: break;
   }
   return Effect::kWrite;
 }
@@ -97,7 +95,8 @@ void Native(Table<Slot> table) {
 template <auto Group, auto Member, int Slot>
 void Tracked(Table<Slot> table) {
   auto& callback = SlotIn<Group, Member>(table);
-  callback = TrackedCallback<Slot, Group, Member, std::remove_reference_t<decltype(callback)>>::Call;
+  callback =
+      TrackedCallback<Slot, Group, Member, std::remove_reference_t<decltype(callback)>>::Call;
 }
 
 template <auto Group, auto Member, auto Function, int Slot>

@@ -11,14 +11,11 @@ unsigned PermissionsOf(Effect effect, bool has_request) {
     case Effect::kFlush:
       return has_request || Engine::Get().config().flush_deferred ? CallScope::kFlushMayReturnEarly
                                                                   : CallScope::kNone;
-    case Effect::kOpen:
-      return CallScope::kFlushMayBeSkipped;
-    case Effect::kClose:
-      return CallScope::kCloseMayBeDeferred | CallScope::kFlushMayReturnEarly;
+    case Effect::kOpen: return CallScope::kFlushMayBeSkipped;
+    case Effect::kClose: return CallScope::kCloseMayBeDeferred | CallScope::kFlushMayReturnEarly;
     case Effect::kNothing:
     case Effect::kWrite:
-    case Effect::kData:
-      break;
+    case Effect::kData: break;
   }
   return CallScope::kNone;
 }
@@ -31,8 +28,10 @@ bool RunsPlain(Effect effect, void** request) {
 }
 
 TrackedCall::TrackedCall(Instance& instance, Effect effect, void** request)
-    : instance_(instance), effect_(effect), request_(request),
-      scope_(PermissionsOf(effect, request != nullptr), request != nullptr) {}
+    : instance_(instance),
+      effect_(effect),
+      request_(effect == Effect::kOpen ? nullptr : request),
+      scope_(PermissionsOf(effect, request != nullptr), request_ != nullptr) {}
 
 void TrackedCall::Finish(bool succeeded) {
   if (request_ == nullptr || !succeeded) return;

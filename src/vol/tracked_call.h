@@ -1,5 +1,6 @@
 /// \file
-/// A native call with what surrounds it: the permissions it gives the driver, and the request it leaves behind.
+/// A native call with what surrounds it: the permissions it gives the driver, and the request it
+/// leaves behind.
 ///
 /// Invariant: a token is handed out only for a call that succeeded.
 /// Thread safety: lives on the calling thread's stack, under HDF5's lock.
@@ -16,8 +17,9 @@ enum class Effect {
   kWrite,    ///< bytes, perhaps
   kData,     ///< bytes of a dataset: always a request when one is asked for
   kFlush,    ///< waits, unless a request or the setting says otherwise
-  kOpen,     ///< file create and open: their flush of the superblock need not wait
-  kClose,    ///< file close that may be deferred
+  kOpen,  ///< file create and open: their flush of the superblock need not wait, nor anybody for it
+          ///< (it is stored last)
+  kClose,  ///< file close that may be deferred
 };
 
 /// True when the call needs no surroundings at all.
@@ -28,8 +30,8 @@ class TrackedCall {
   /// `request` is where HDF5 wants the token, or null.
   TrackedCall(Instance& instance, Effect effect, void** request);
 
-  /// Call after the native call. A flush, a close and a dataset write always leave a token, so that event sets count
-  /// them; other calls only when something is pending.
+  /// Call after the native call. A flush, a close and a dataset write always leave a token, so that
+  /// event sets count them; other calls only when something is pending.
   void Finish(bool succeeded);
 
  private:

@@ -1,9 +1,10 @@
 /// \file
-/// libtidelane_async.so: the connector name `async` (value 512), which existing programs look for and job scripts carry.
+/// libtidelane_async.so: the connector name `async` (value 512), which existing programs look for
+/// and job scripts carry.
 ///
-/// HDF5 accepts one connector per plugin file, so this one forwards to libtidelane.so beside it. There is one engine in
-/// the process, whichever name was used.
-/// Thread safety: may be called from any thread.
+/// HDF5 accepts one connector per plugin file, so this one forwards to libtidelane.so beside it.
+/// There is one engine in the process, whichever name was used. Thread safety: may be called from
+/// any thread.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -22,7 +23,8 @@ PluginInfo FindPluginInfo() {
   if (dladdr(reinterpret_cast<const void*>(&FindPluginInfo), &self) == 0) return nullptr;
   const std::string path = self.dli_fname;
   const size_t slash = path.rfind('/');
-  const std::string beside = (slash == std::string::npos ? "." : path.substr(0, slash)) + "/libtidelane.so";
+  const std::string beside =
+      (slash == std::string::npos ? "." : path.substr(0, slash)) + "/libtidelane.so";
   void* plugin = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* function = plugin == nullptr ? nullptr : dlsym(plugin, "tidelane_plugin_info");
   if (function == nullptr) std::fprintf(stderr, "tidelane: connector async: %s\n", dlerror());

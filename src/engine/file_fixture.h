@@ -6,6 +6,8 @@
 /// Thread safety: the record is guarded; the rest belongs to the test's thread.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -108,6 +110,20 @@ class FailingWrites {
   }
   std::atomic<bool> failing{true};
 };
+
+/// Where two contents first differ; empty when they do not. (Printing megabytes helps nobody.)
+inline std::string Difference(const std::string& stored, const std::string& wanted) {
+  if (stored == wanted) return "";
+  const size_t common = std::min(stored.size(), wanted.size());
+  size_t at = 0;
+  while (at < common && stored[at] == wanted[at]) ++at;
+  const auto value = [at](const std::string& bytes) {
+    return at < bytes.size() ? std::to_string(static_cast<unsigned char>(bytes[at]))
+                             : std::string("the end");
+  };
+  return "byte " + std::to_string(at) + " is " + value(stored) + " instead of " + value(wanted) +
+         " (sizes " + std::to_string(stored.size()) + ", " + std::to_string(wanted.size()) + ")";
+}
 
 /// A superblock of version 2 or 3 as HDF5 writes it: 48 bytes with 8-byte offsets.
 inline std::string Superblock(char mark) {

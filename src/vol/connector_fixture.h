@@ -1,0 +1,65 @@
+/// \file
+/// For the VOL face's tests: our connector, registered with the libhdf5 that the test is linked to.
+///
+/// Thread safety: for the test's thread.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "h5/hdf5.h"
+#include "vol/connector.h"
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+class ConnectorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    H5open();
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    class_ = PluginInfo(reinterpret_cast<const void*>(&H5open), "tidelane");
+    ASSERT_NE(class_, nullptr);
+    connector_ = H5VLregister_connector(class_, H5P_DEFAULT);
+    ASSERT_GE(connector_, 0);
+    fapl_ = H5Pcreate(H5P_FILE_ACCESS);
+    ASSERT_GE(H5Pset_vol(fapl_, connector_, nullptr), 0);
+  }
+  void TearDown() override {
+    H5Pclose(fapl_);
+    H5VLclose(connector_);
+    std::remove(path_.c_str());
+  }
+
+  hid_t Create() { return H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, fapl_); }
+  Instance& instance() { return InstanceOf<0>(); }
+
+  /// Whether some text of the current error stack contains `part`.
+  static bool ErrorSays(const std::string& part) {
+    struct Search {
+      const std::string& part;
+      bool found;
+    } search{part, false};
+    H5Ewalk2(
+        H5E_DEFAULT, H5E_WALK_UPWARD,
+        [](unsigned, const H5E_error2_t* error, void* data) -> herr_t {
+          auto* self = static_cast<Search*>(data);
+          self->found |= std::string(error->desc).find(self->part) != std::string::npos;
+          return 0;
+        },
+        &search);
+    return search.found;
+  }
+
+  const H5VL_class_t* class_ = nullptr;
+  hid_t connector_ = h5::kNoId;
+  hid_t fapl_ = h5::kNoId;
+  const std::string path_ = "connector_test." + std::to_string(getpid()) + ".h5";
+};
+
+}  // namespace tidelane::vol

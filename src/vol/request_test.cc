@@ -1,0 +1,157 @@
+/// \file
+/// Requests settle in the order of issue, however storage answers; waiting, cancelling and asking
+/// for errors.
+#include "vol/request.h"
+
+#include <vector>
+
+#include "engine/file_fixture.h"
+#include "vol/connector_fixture.h"
+
+namespace tidelane::vol {
+namespace {
+
+// Two files whose lanes the test runs by hand: the younger request's bytes may land first.
+class RequestTest : public ConnectorTest {
+ protected:
+  void SetUp() override {
+    ConnectorTest::SetUp();
+    older_.Open();
+    younger_.Open();
+  }
+
+  static std::shared_ptr<Completion> Capture(FileBench& bench, const char* text) {
+    CallScope scope(CallScope::kNone, true);
+    EXPECT_TRUE(bench.Write(64, text).ok());
+    return scope.TakeCompletion();
+  }
+  H5VL_request_status_t Test(Request* request) {
+    H5VL_request_status_t status{};
+    EXPECT_EQ(RequestWait(instance(), request, 0, &status), 0);
+    return status;
+  }
+
+  FileBench older_, younger_;
+};
+
+TEST_F(RequestTest, OneIsDoneWhenItsBytesAreStored) {
+  Request* request = instance().requests.Issue(Capture(older_, "bytes"));
+  EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_IN_PROGRESS);
+  older_.RunLanes();
+  EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_SUCCEED);
+  EXPECT_EQ(older_.Stored().substr(64), "bytes");
+  RequestFree(instance(), request);
+}
+
+// HDF5 1.14 loses operations when the last one of an event set is removed before the others.
+TEST_F(RequestTest, AYoungerOneWaitsForItsElders) {
+  Request* first = instance().requests.Issue(Capture(older_, "old"));
+  Request* second = instance().requests.Issue(Capture(younger_, "young"));
+  Request* complete = instance().requests.Issue(nullptr);
+  EXPECT_EQ(Test(second), H5VL_REQUEST_STATUS_IN_PROGRESS);
+  younger_.RunLanes();
+  EXPECT_EQ(younger_.Stored().substr(64), "young") << "asking for it started its work";
+  EXPECT_EQ(Test(second), H5VL_REQUEST_STATUS_IN_PROGRESS) << "stored, but not its turn";
+  EXPECT_EQ(Test(complete), H5VL_REQUEST_STATUS_IN_PROGRESS);
+  older_.RunLanes();
+  EXPECT_EQ(Test(complete), H5VL_REQUEST_STATUS_SUCCEED);
+  EXPECT_TRUE(first->settled() && second->settled());
+  for (Request* request : {first, second, complete}) RequestFree(instance(), request);
+}
+
+TEST_F(RequestTest, ACompleteOneIsDoneAtOnceWhenNobodyIsBeforeIt) {
+  Request* request = instance().requests.Issue(nullptr);
+  EXPECT_TRUE(request->settled());
+  EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_SUCCEED);
+  RequestFree(instance(), request);
+}
+
+TEST_F(RequestTest, WaitingForEverWaitsForTheEldersToo) {
+  Request* first = instance().requests.Issue(Capture(older_, "old"));
+  Request* second = instance().requests.Issue(Capture(younger_, "young"));
+  H5VL_request_status_t status{};
+  EXPECT_EQ(RequestWait(instance(), second, UINT64_MAX, &status), 0);
+  EXPECT_EQ(status, H5VL_REQUEST_STATUS_SUCCEED);
+  EXPECT_TRUE(first->settled());
+  RequestFree(instance(), first);
+  RequestFree(instance(), second);
+}
+
+TEST_F(RequestTest, AFailureBelongsToItsRequestAndEachCallerGetsAStack) {
+  FailingWrites failing(older_, ENOSPC);
+  Request* bad = instance().requests.Issue(Capture(older_, "lost"));
+  Request* good = instance().requests.Issue(Capture(younger_, "kept"));
+  instance().requests.WaitAll();
+  EXPECT_EQ(Test(bad), H5VL_REQUEST_STATUS_FAIL);
+  EXPECT_EQ(Test(good), H5VL_REQUEST_STATUS_SUCCEED);
+  H5VL_request_specific_args_t args{};
+  args.op_type = H5VL_REQUEST_GET_ERR_STACK;
+  for (int caller = 0; caller < 2; ++caller) {
+    ASSERT_EQ(RequestSpecific(instance(), bad, &args), 0);
+    EXPECT_EQ(H5Eget_num(args.args.get_err_stack.err_stack_id), 1);
+    EXPECT_GE(H5Eclose_stack(args.args.get_err_stack.err_stack_id), 0);
+  }
+  RequestFree(instance(), bad);
+  RequestFree(instance(), good);
+  failing.failing = false;
+  EXPECT_TRUE(older_.file_->Flush().ok());
+}
+
+TEST_F(RequestTest, WhatIsPendingCannotBeCancelledAndWhatIsDoneSaysHow) {
+  Request* request = instance().requests.Issue(Capture(older_, "bytes"));
+  H5VL_request_status_t status{};
+  EXPECT_EQ(RequestCancel(instance(), request, &status), 0);
+  EXPECT_EQ(status, H5VL_REQUEST_STATUS_CANT_CANCEL);
+  older_.RunLanes();
+  EXPECT_EQ(RequestCancel(instance(), request, &status), 0);
+  EXPECT_EQ(status, H5VL_REQUEST_STATUS_SUCCEED);
+  RequestFree(instance(), request);
+}
+
+TEST_F(RequestTest, NotifyCallsOnceWhenItSettlesAndMayWaitForOthers) {
+  struct Seen {
+    Instance& instance;
+    Request* other = nullptr;
+    std::vector<H5VL_request_status_t> statuses;
+  } seen{instance(), nullptr, {}};
+  const auto callback = [](void* context, H5VL_request_status_t status) -> herr_t {
+    auto* self = static_cast<Seen*>(context);
+    self->statuses.push_back(status);
+    if (self->other != nullptr) self->instance.requests.Wait(*self->other, UINT64_MAX);
+    return 0;
+  };
+  Request* first = instance().requests.Issue(Capture(older_, "old"));
+  seen.other = instance().requests.Issue(Capture(younger_, "young"));
+  EXPECT_EQ(RequestNotify(instance(), first, callback, &seen), 0);
+  EXPECT_TRUE(seen.statuses.empty());
+  instance().requests.WaitAll();
+  EXPECT_EQ(seen.statuses.size(), 1u);
+  EXPECT_TRUE(seen.other->settled());
+  EXPECT_EQ(RequestNotify(instance(), first, callback, &seen), 0);
+  EXPECT_EQ(seen.statuses.size(), 2u) << "at once when it has settled";
+  RequestFree(instance(), first);
+  RequestFree(instance(), seen.other);
+}
+
+TEST_F(RequestTest, FreedBeforeItSettledIsStillWaitedFor) {
+  RequestFree(instance(), instance().requests.Issue(Capture(older_, "bytes")));
+  instance().requests.WaitAll();
+  EXPECT_EQ(older_.Stored().substr(64), "bytes");
+}
+
+TEST_F(RequestTest, ExecutionTimeIsKnownAfterwards) {
+  Request* request = instance().requests.Issue(Capture(older_, "bytes"));
+  instance().requests.WaitAll();
+  uint64_t begin = 0, took = 0;
+  H5VL_request_specific_args_t args{};
+  args.op_type = H5VL_REQUEST_GET_EXEC_TIME;
+  args.args.get_exec_time.exec_ts = &begin;
+  args.args.get_exec_time.exec_time = &took;
+  EXPECT_EQ(RequestSpecific(instance(), request, &args), 0);
+  EXPECT_NE(begin, 0u);
+  EXPECT_NE(took, 0u);
+  RequestFree(instance(), request);
+}
+
+}  // namespace
+}  // namespace tidelane::vol

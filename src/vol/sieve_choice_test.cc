@@ -1,0 +1,194 @@
+/// \file
+/// How selections fall into runs, against counting them one by one, and which writes go to the
+/// sieve.
+#include "vol/sieve_choice.h"
+
+#include <array>
+#include <random>
+#include <vector>
+
+#include "vol/connector_fixture.h"
+#include "vol/objects.h"
+
+namespace tidelane::vol {
+namespace {
+
+struct Hyperslab {
+  int rank;
+  std::array<hsize_t, 4> extent, start, stride, count, block;
+};
+
+bool Selected(const Hyperslab& slab, uint64_t element) {
+  for (int d = slab.rank - 1; d >= 0; --d) {
+    const uint64_t at = element % slab.extent[d];
+    element /= slab.extent[d];
+    if (at < slab.start[d]) return false;
+    const uint64_t from_start = at - slab.start[d];
+    if (from_start / slab.stride[d] >= slab.count[d] ||
+        from_start % slab.stride[d] >= slab.block[d])
+      return false;
+  }
+  return true;
+}
+
+uint64_t CountRuns(const Hyperslab& slab) {
+  uint64_t elements = 1;
+  for (int d = 0; d < slab.rank; ++d) elements *= slab.extent[d];
+  uint64_t runs = 0;
+  bool before = false;
+  for (uint64_t element = 0; element < elements; ++element) {
+    const bool now = Selected(slab, element);
+    if (now && !before) ++runs;
+    before = now;
+  }
+  return runs;
+}
+
+// Whole rows of whole planes make one run; a run that only happens to end where the next begins may
+// be counted as two.
+TEST(RunsOfHyperslabTest, AgreesWithCountingOneByOne) {
+  std::mt19937 random(20240229);
+  const auto pick = [&](hsize_t least, hsize_t most) {
+    return least + random() % (most - least + 1);
+  };
+  for (int round = 0; round < 3000; ++round) {
+    Hyperslab slab{};
+    slab.rank = static_cast<int>(pick(1, 4));
+    for (int d = 0; d < slab.rank; ++d) {
+      slab.block[d] = pick(1, 3);
+      slab.stride[d] = slab.block[d] + pick(0, 2);
+      slab.count[d] = pick(1, 3);
+      slab.start[d] = pick(0, 1);
+      const hsize_t needed = slab.start[d] + (slab.count[d] - 1) * slab.stride[d] + slab.block[d];
+      slab.extent[d] = needed + pick(0, 1);
+    }
+    const uint64_t runs = RunsOfHyperslab(slab.rank, slab.extent.data(), slab.stride.data(),
+                                          slab.count.data(), slab.block.data());
+    const uint64_t counted = CountRuns(slab);
+    ASSERT_GE(runs, counted) << "round " << round;
+    ASSERT_LE(runs, 2 * counted) << "round " << round;
+    const bool starts_at_zero = slab.start == std::array<hsize_t, 4>{};
+    ASSERT_TRUE(!starts_at_zero || slab.rank != 1 || runs == counted) << "round " << round;
+  }
+}
+
+class SieveChoiceTest : public ConnectorTest {
+ protected:
+  void SetUp() override {
+    ConnectorTest::SetUp();
+    file_ = Create();  // teaches the instance what the default transfer list is
+    const hsize_t extent[2] = {64, 4096};
+    space_ = H5Screate_simple(2, extent, nullptr);
+    contiguous_ =
+        H5Dcreate2(file_, "flat", H5T_NATIVE_CHAR, space_, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t chunk[2] = {16, 16};
+    H5Pset_chunk(dcpl, 2, chunk);
+    chunked_ =
+        H5Dcreate2(file_, "chunked", H5T_NATIVE_CHAR, space_, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    H5Pclose(dcpl);
+  }
+  void TearDown() override {
+    H5Sclose(space_);
+    H5Dclose(contiguous_);
+    H5Dclose(chunked_);
+    EXPECT_GE(H5Fclose(file_), 0);
+    ConnectorTest::TearDown();
+  }
+
+  /// `count` runs of 4 bytes, `apart` bytes from one another, in the first row.
+  void SelectRuns(hsize_t count, hsize_t apart) {
+    const hsize_t start[2] = {0, 0}, stride[2] = {1, apart}, counts[2] = {1, count},
+                  block[2] = {1, 4};
+    ASSERT_GE(H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, stride, counts, block), 0);
+  }
+  // As in a callback of ours: from inside HDF5, which a callback of its own gets us into.
+  hid_t Choose(hid_t dataset, hid_t dxpl) {
+    struct Question {
+      Instance& instance;
+      void* object;
+      hid_t space, dxpl, answer;
+    } question{instance(), H5VLobject(dataset), space_, dxpl, h5::kNoId};
+    H5Iiterate(
+        H5I_FILE,
+        [](hid_t, void* data) -> herr_t {
+          auto* self = static_cast<Question*>(data);
+          const hid_t type = H5T_NATIVE_CHAR;
+          self->answer =
+              ChooseSieve(self->instance, 1, &self->object, &type, &self->space, self->dxpl);
+          return 1;  // once
+        },
+        &question);
+    return question.answer;
+  }
+  static bool LeavesItToTheSieve(hid_t dxpl) {
+    H5D_selection_io_mode_t mode = H5D_SELECTION_IO_MODE_DEFAULT;
+    EXPECT_GE(H5Pget_selection_io(dxpl, &mode), 0);
+    return mode == H5D_SELECTION_IO_MODE_OFF;
+  }
+
+  hid_t file_ = h5::kNoId, space_ = h5::kNoId, contiguous_ = h5::kNoId, chunked_ = h5::kNoId;
+};
+
+TEST_F(SieveChoiceTest, DenseRunsOfContiguousStorageGoToTheSieve) {
+  SelectRuns(200, 16);
+  EXPECT_TRUE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+  EXPECT_FALSE(LeavesItToTheSieve(Choose(chunked_, H5P_DATASET_XFER_DEFAULT)));
+  EXPECT_TRUE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+}
+
+TEST_F(SieveChoiceTest, SparseFewOrWholeSelectionsDoNot) {
+  const hsize_t start[2] = {0, 0}, counts[2] = {64, 4};  // a column: runs 4096 bytes apart
+  H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, counts, nullptr);
+  EXPECT_EQ(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT), H5P_DATASET_XFER_DEFAULT);
+  SelectRuns(kSieveFromRuns - 1, 16);
+  EXPECT_EQ(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT), H5P_DATASET_XFER_DEFAULT);
+  H5Sselect_all(space_);
+  EXPECT_EQ(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT), H5P_DATASET_XFER_DEFAULT);
+}
+
+TEST_F(SieveChoiceTest, PointsCountAsRuns) {
+  std::vector<hsize_t> near, far;
+  for (hsize_t i = 0; i < 40; ++i) {
+    near.insert(near.end(), {0, (i * 7) % 300});
+    far.insert(far.end(), {i, (i * 701) % 4096});
+  }
+  H5Sselect_elements(space_, H5S_SELECT_SET, 40, near.data());
+  EXPECT_TRUE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+  H5Sselect_elements(space_, H5S_SELECT_SET, 40, far.data());
+  EXPECT_FALSE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+}
+
+TEST_F(SieveChoiceTest, AProgramsOwnTransferListIsLeftAlone) {
+  const hid_t own = H5Pcreate(H5P_DATASET_XFER);
+  SelectRuns(200, 16);
+  EXPECT_EQ(Choose(contiguous_, own), own);
+  H5Pclose(own);
+}
+
+TEST_F(SieveChoiceTest, BothWaysStoreTheSameBytes) {
+  std::vector<char> expected(64 * 4096, 0), data(4 * 200), stored(expected.size());
+  const hsize_t size = data.size();
+  const hid_t memory = H5Screate_simple(1, &size, nullptr);
+  for (const hsize_t apart : {16, 20, 5}) {
+    SelectRuns(200, apart);
+    for (size_t i = 0; i < data.size(); ++i) {
+      data[i] = static_cast<char>(i + apart);
+      expected[(i / 4) * apart + i % 4] = data[i];
+    }
+    ASSERT_GE(H5Dwrite(contiguous_, H5T_NATIVE_CHAR, memory, space_, H5P_DEFAULT, data.data()), 0);
+  }
+  const hsize_t start[2] = {0, 2},
+                counts[2] = {64, 4};  // and a sparse write across the sieve's window
+  H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, counts, nullptr);
+  const hsize_t column = 256;
+  H5Sset_extent_simple(memory, 1, &column, nullptr);
+  ASSERT_GE(H5Dwrite(contiguous_, H5T_NATIVE_CHAR, memory, space_, H5P_DEFAULT, data.data()), 0);
+  for (size_t i = 0; i < 256; ++i) expected[(i / 4) * 4096 + 2 + i % 4] = data[i];
+  ASSERT_GE(H5Dread(contiguous_, H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, stored.data()), 0);
+  EXPECT_EQ(stored, expected);
+  H5Sclose(memory);
+}
+
+}  // namespace
+}  // namespace tidelane::vol

@@ -70,6 +70,8 @@ class Demo:
         self.scratch = out / "scratch"
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
+        for old in ("results.json", "timeline.svg", "timeline.png"):
+            (out / old).unlink(missing_ok=True)
 
     def one_run(self, storage, options, env, folder):
         """Runs the checkpoint writer into storage/folder; returns its report, with the requests the storage saw."""
@@ -239,7 +241,7 @@ def main():
     out = pathlib.Path(arguments.out)
     demo = Demo(Places(arguments.build), out, arguments.rounds)
     try:
-        demo.places.check_plugin()
+        demo.places.check(["checkpoint"], ["h5diff", "h5repack", "h5copy"])
         results = run_all(demo, arguments.only_slow)
     except DemoError as error:
         report.progress_end()

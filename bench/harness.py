@@ -44,9 +44,14 @@ class Places:
             raise DemoError(f"{name} is missing (Debian's hdf5-tools has it)")
         return found
 
-    def check_plugin(self):
+    def check(self, programs, tools):
+        """Finds out at once, not after minutes, that something was not built or installed."""
         if not (self.plugins / "libtidelane.so").exists():
             raise DemoError(f"{self.plugins}/libtidelane.so is missing: run `make build`")
+        for name in programs:
+            self.program(name)
+        for name in tools:
+            self.tool(name)
 
 
 def native_environment():
@@ -66,7 +71,7 @@ def tidelane_environment(places, **settings):
     return env
 
 
-def run(command, env, timeout=120, **kwargs):
+def run(command, env, timeout=60, **kwargs):
     """Runs a program to its end; returns the seconds it took. Its failure, or a hang, is ours."""
     begin = time.monotonic()
     try:

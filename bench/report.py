@@ -96,6 +96,16 @@ def clients_table(rows):
     print_table(head, lines)
 
 
+def explain():
+    print(
+        "\n  waits: the run without its computation, its close included. compute ratio: how much longer the same"
+        "\n  computation took while lanes were writing. Every output of Tidelane was equal to the native one."
+        "\n\n  A file per step with a waiting close gains nothing, as it should: H5Fclose returns when the bytes are in"
+        "\n  the file, so nothing is left to do during the computation. If nobody else opens a step's file at once, set"
+        "\n  TIDELANE_CLOSE=deferred (the third row), or use H5Fclose_async (the last)."
+    )
+
+
 def show(results, out):
     """Prints everything; true when every target was met."""
     by_storage = {}
@@ -105,20 +115,14 @@ def show(results, out):
         simulation_table(storage, rows)
     if results["clients"]:
         clients_table(results["clients"])
-
-    met = all(verdict(row) is not False for row in results["rows"])
-    print(
-        "\n  waits: the run without its computation, its close included. compute ratio: how much longer the same"
-        "\n  computation took while lanes were writing. Every output of Tidelane was equal to the native one."
-        "\n\n  A file per step with a waiting close gains nothing, as it should: H5Fclose returns when the bytes are in"
-        "\n  the file, so nothing is left to do during the computation. If nobody else opens a step's file at once, set"
-        "\n  TIDELANE_CLOSE=deferred (the third row), or use H5Fclose_async (the last)."
-    )
+    if results["rows"]:
+        explain()
     for failure in results["failures"]:
         print(f"\n  {RED}FAILED{OFF} {failure}")
     if (out / "timeline.png").exists():
         print(f"\n  timeline: {out}/timeline.svg and .png")
     print(f"  all numbers: {out}/results.json")
+    met = all(verdict(row) is not False for row in results["rows"])
     if not met:
         print(f"  {RED}a target was missed{OFF} (a busy machine does that: look at the rounds in results.json)")
     return met

@@ -139,7 +139,7 @@ def main():
     rows = []
     print(HEAD + "\n" + " " * 43 + "each pair: native, Tidelane")
     try:
-        places.check_plugin()
+        places.check(["writes"], ["h5diff"])
         with tempfile.TemporaryDirectory(prefix="tidelane-writes-", dir="/dev/shm") as memory:
             slow = () if arguments.no_throttle else (places, arguments.latency_us, arguments.bandwidth)
             with Throttle(*slow) if slow else contextlib.nullcontext() as throttle:

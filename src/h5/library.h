@@ -8,10 +8,10 @@
 ///
 /// Invariants:
 ///  1. A slot belongs to one loaded libhdf5 for the life of the process (we hold a handle, so it is
-///  never unloaded).
+///     never unloaded).
 ///  2. Functions only, no data symbols: see h5/hdf5.h.
 ///  3. Ids are valid between the library's opening and its closing (H5close, exit); after ForgetIds
-///  they are asked anew.
+///     they are asked anew.
 /// Thread safety: SlotOf may be called from any thread. Everything else in a Library is protected
 /// by that libhdf5's own lock: it is used from inside its callbacks only.
 #pragma once

@@ -56,21 +56,23 @@ void RequestQueue::SettleOldest(Completion::State state) {
 }
 
 void RequestQueue::Wait(Request& request, uint64_t timeout_ns) {
+  if (request.settled_) return;
+  ++request.references_;  // the queue's may be the last one, and a callback may free the other
   // Its own work must start even while an elder, perhaps of another file, is what we wait for.
-  if (!request.settled_ && request.completion_ != nullptr) request.completion_->Poll();
+  if (request.completion_ != nullptr) request.completion_->Poll();
   const uint64_t begin = NowNs();
-  while (!request.settled_) {
+  auto state = Completion::State::kDone;
+  while (!request.settled_ && state != Completion::State::kPending) {
     uint64_t left = timeout_ns;
     if (timeout_ns != UINT64_MAX) {
       const uint64_t waited = NowNs() - begin;
       left = waited < timeout_ns ? timeout_ns - waited : 0;
     }
     Completion* completion = oldest_->completion_.get();
-    const Completion::State state =
-        completion == nullptr ? Completion::State::kDone : completion->Wait(left);
-    if (state == Completion::State::kPending) return;
-    SettleOldest(state);
+    state = completion == nullptr ? Completion::State::kDone : completion->Wait(left);
+    if (state != Completion::State::kPending) SettleOldest(state);
   }
+  request.Unref();
 }
 
 void RequestQueue::WaitAll() {

@@ -3,7 +3,9 @@
 /// see.
 ///
 /// Invariants: the program's own access list is never changed, the driver goes on a copy; the error
-/// stack stays as it is. Thread safety: used inside callbacks, under HDF5's lock.
+/// stack stays as it is.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include "h5/owned_id.h"

@@ -5,7 +5,6 @@
 
 #include "engine/engine.h"
 #include "vol/capture.h"
-#include "vol/lifetime.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -20,7 +19,6 @@ const H5VL_file_class_t& NativeFile(Instance& instance) {
 template <typename NativeCall>
 void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, void** request,
                NativeCall native) {
-  WatchClose(instance);
   instance.default_dxpl = dxpl;
   const AccessList access(instance, name, fapl);
   TrackedCall call(instance, Effect::kOpen, request);

@@ -6,8 +6,9 @@
 /// scripts carry the string and programs fill in the struct, which pass-through connectors share.
 /// Both are checked, and anything but the native connector is an error that says so.
 ///
-/// Invariant: an Info that HDF5 holds has a reference to the native connector's id and no further
-/// info. Thread safety: used under HDF5's lock.
+/// Invariant: an Info that HDF5 holds has a reference to the native connector's id, nothing else.
+///
+/// Thread safety: used under HDF5's lock.
 #pragma once
 
 #include "vol/instance.h"

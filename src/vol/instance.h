@@ -1,8 +1,8 @@
 /// \file
 /// What the VOL face remembers about one libhdf5.
 ///
-/// Invariant: nothing here owns HDF5 objects beyond the library's closing: Reset forgets all ids.
-/// Thread safety: used inside callbacks only, so protected by that libhdf5's lock.
+/// Invariant: nothing here owns HDF5 objects beyond the library's closing: Forget (lifetime.cc)
+/// drops all ids. Thread safety: used inside callbacks only, so protected by that libhdf5's lock.
 #pragma once
 
 #include <vector>

@@ -44,14 +44,15 @@ void AtClose(void* context) {
   if (instance.connectors == 0) Forget(instance);
 }
 
-}  // namespace
-
 void WatchClose(Instance& instance) {
   if (instance.watches_close) return;
   instance.watches_close = instance.hdf5().atclose(AtClose, &instance) >= 0;
 }
 
+}  // namespace
+
 herr_t Initialize(Instance& instance, hid_t) {
+  WatchClose(instance);
   const Status& status = Engine::Get().config_status();
   if (!status.ok()) {
     h5::PushError(instance.hdf5(), status);

@@ -16,7 +16,4 @@ namespace tidelane::vol {
 herr_t Initialize(Instance& instance, hid_t vipl);
 herr_t Terminate(Instance& instance);
 
-/// Makes sure that we hear of the library's closing. Call when a file is opened.
-void WatchClose(Instance& instance);
-
 }  // namespace tidelane::vol

@@ -8,7 +8,8 @@
 ///
 /// Invariants:
 ///  1. A request in the queue is unsettled, and everything issued after it is unsettled, too.
-///  2. HDF5 holds a reference until free, the queue until settled, a wait while it lasts. HDF5 never
+///  2. HDF5 holds a reference until free, the queue until settled, a wait while it lasts. HDF5
+///  never
 ///     frees the token of an operation that it could not insert into a failed event set: that one
 ///     stays, a few bytes.
 /// Thread safety: used under HDF5's lock. Lanes never touch a request, only its Completion.

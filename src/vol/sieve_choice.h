@@ -11,8 +11,11 @@
 /// both ways coherent, and stays with the sieve for a dataset that has one.
 ///
 /// Invariant: only writes with the default transfer list are changed: a program that brings its own
-/// has decided. Cost: under 1 µs, but for the first dense write to each dataset. Thread safety:
-/// used inside callbacks, under HDF5's lock.
+/// has decided.
+///
+/// Cost: under 1 µs, but for the first dense write to each dataset.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include <cstdint>

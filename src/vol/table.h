@@ -8,7 +8,7 @@
 ///   before the callback's own arguments.
 /// Signatures are deduced from the slot; a row with a wrong one does not compile.
 ///
-/// Thread safety: tables are filled under SlotOf's caller's lock and constant afterwards.
+/// Thread safety: tables are filled under PluginInfo's lock and constant afterwards.
 #pragma once
 
 #include <tuple>

@@ -127,42 +127,40 @@ void on_readlink(fuse_req_t req, fuse_ino_t ino) {
   fuse_reply_readlink(req, target);
 }
 
-void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode) {
-  if (is_control(parent)) {
-    fuse_reply_err(req, EPERM);
-  } else if (::mkdirat(fd_of(req, parent), name, mode) != 0) {
+// Answers with the entry that a call has just made.
+void reply_made(fuse_req_t req, int result, fuse_ino_t parent, const char* name) {
+  if (result != 0) {
     fuse_reply_err(req, errno);
   } else {
     reply_entry(req, parent, name);
   }
+}
+
+bool refuse_control(fuse_req_t req, fuse_ino_t one, fuse_ino_t other) {
+  if (!is_control(one) && !is_control(other)) return false;
+  fuse_reply_err(req, EPERM);
+  return true;
+}
+
+void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode) {
+  if (refuse_control(req, parent, parent)) return;
+  reply_made(req, ::mkdirat(fd_of(req, parent), name, mode), parent, name);
 }
 
 void on_symlink(fuse_req_t req, const char* target, fuse_ino_t parent, const char* name) {
-  if (is_control(parent)) {
-    fuse_reply_err(req, EPERM);
-  } else if (::symlinkat(target, fd_of(req, parent), name) != 0) {
-    fuse_reply_err(req, errno);
-  } else {
-    reply_entry(req, parent, name);
-  }
+  if (refuse_control(req, parent, parent)) return;
+  reply_made(req, ::symlinkat(target, fd_of(req, parent), name), parent, name);
 }
 
 void on_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char* name) {
-  if (is_control(ino) || is_control(parent)) {
-    fuse_reply_err(req, EPERM);
-  } else if (::linkat(AT_FDCWD, proc_path(fd_of(req, ino)).c_str(), fd_of(req, parent), name,
-                      AT_SYMLINK_FOLLOW) != 0) {
-    fuse_reply_err(req, errno);
-  } else {
-    reply_entry(req, parent, name);
-  }
+  if (refuse_control(req, ino, parent)) return;
+  const std::string from = proc_path(fd_of(req, ino));
+  reply_made(req, ::linkat(AT_FDCWD, from.c_str(), fd_of(req, parent), name, AT_SYMLINK_FOLLOW),
+             parent, name);
 }
 
 void remove_name(fuse_req_t req, fuse_ino_t parent, const char* name, int flags) {
-  if (is_control(parent)) {
-    fuse_reply_err(req, EPERM);
-    return;
-  }
+  if (refuse_control(req, parent, parent)) return;
   reply_status(req, ::unlinkat(fd_of(req, parent), name, flags));
 }
 
@@ -176,10 +174,7 @@ void on_rmdir(fuse_req_t req, fuse_ino_t parent, const char* name) {
 
 void on_rename(fuse_req_t req, fuse_ino_t from, const char* from_name, fuse_ino_t to,
                const char* to_name, unsigned flags) {
-  if (is_control(from) || is_control(to)) {
-    fuse_reply_err(req, EPERM);
-    return;
-  }
+  if (refuse_control(req, from, to)) return;
   reply_status(req, ::renameat2(fd_of(req, from), from_name, fd_of(req, to), to_name, flags));
 }
 
@@ -272,10 +267,7 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
 
 void on_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode,
                fuse_file_info* fi) {
-  if (is_control(parent)) {
-    fuse_reply_err(req, EPERM);
-    return;
-  }
+  if (refuse_control(req, parent, parent)) return;
   const int flags = (fi->flags & ~(O_NOFOLLOW | O_DIRECT)) | O_CREAT | O_CLOEXEC;
   const int fd = ::openat(fd_of(req, parent), name, flags, mode);
   if (fd < 0) {

@@ -17,7 +17,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import Places, Throttle, is_mounted  # noqa: E402  (found by the line above)
 
-LATENCY_US, BANDWIDTH = 4000, 100e6
+LATENCY_US, BANDWIDTH = 10000, 100e6
 places = None
 
 

@@ -116,7 +116,10 @@ uint64_t File::OpenBarrierLocked() {
 }
 
 void File::InsertLocked(const SlabWriter::Space& space, uint64_t address) {
-  pending_.Insert({address, space.size, space.data, space.slab, CurrentEpochLocked(), false});
+  // No request waits for the superblock, which may have to wait for a drain: only barriers do.
+  const bool superblock = address < superblock_end_ && address >= superblock_begin_;
+  const uint64_t epoch = superblock ? Epochs::kUntracked : CurrentEpochLocked();
+  pending_.Insert({address, space.size, space.data, space.slab, epoch, false});
   captured_any_ = true;
   const uint64_t end = address + space.size;
   if (end > eof_.load(std::memory_order_relaxed)) eof_.store(end, std::memory_order_relaxed);

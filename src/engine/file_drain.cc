@@ -173,17 +173,16 @@ void File::UnlockAfterFork(bool child) {
 
 Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) const {
   const Epochs& epochs = pending_.epochs();
-  const Epochs::State state = and_older ? epochs.StateUpTo(epoch, error) : epochs.StateOf(epoch, error);
+  Epochs::State state = and_older ? epochs.StateUpTo(epoch, error) : epochs.StateOf(epoch, error);
   if (state == Epochs::State::kFailed) return state;
+  // A request for a close is done when others can open the file: when its lock is gone, too.
+  if (and_older && (NeedsTruncateLocked() || resizing_ || closing_)) state = Epochs::State::kPending;
   // Nothing that is left can be stored without a retry, which is the program's to ask for: do not let it wait.
-  const bool hopeless = state == Epochs::State::kPending ? StuckLocked() : and_older && last_step_failed_;
-  if (hopeless) {
+  if ((state == Epochs::State::kPending && StuckLocked()) || (and_older && last_step_failed_)) {
     error = error_;
     return Epochs::State::kFailed;
   }
-  // A request for a close is done when others can open the file: when its lock is gone, too.
-  const bool last_step = and_older && (NeedsTruncateLocked() || resizing_ || closing_);
-  return last_step ? Epochs::State::kPending : state;
+  return state;
 }
 
 Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
@@ -191,7 +190,7 @@ Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
   const Epochs::State state = StateLocked(epoch, and_older, error);
   if (state != Epochs::State::kPending) return state;
   urgent_ = true;
-  if (and_older || pending_.HeldPending()) drain_wanted_ = true;  // only a drain stores the held range
+  if (and_older) drain_wanted_ = true;
   KickLocked();
   return state;
 }

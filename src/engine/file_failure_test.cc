@@ -210,6 +210,25 @@ TEST_F(FileFailureTest, ExtendingTheFileMayFailAndIsRetried) {
   EXPECT_EQ(Stored().size(), 1000u);
 }
 
+// Bytes written after the flush failed; its own were stored, but the file could not be extended any more: it waited for ever.
+TEST_F(FileFailureTest, ABarrierWhoseTruncationIsHeldBackByALaterFailureFails) {
+  Open();
+  plan_ = [](FaultPoint point, uint64_t address, uint64_t) {
+    return point == FaultPoint::kWrite && address == 500 ? Fault{EIO, 0} : Fault{};
+  };
+  ASSERT_TRUE(file_->Truncate(1000).ok());
+  std::shared_ptr<Completion> barrier;
+  {
+    CallScope scope(CallScope::kFlushMayReturnEarly, true);
+    ASSERT_TRUE(file_->Flush().ok());
+    barrier = scope.TakeCompletion();
+  }
+  ASSERT_TRUE(Write(500, "fails").ok());
+  EXPECT_EQ(barrier->Wait(2'000'000'000), State::kFailed);
+  plan_ = nullptr;
+  EXPECT_TRUE(file_->Flush().ok());
+}
+
 TEST_F(FileFailureTest, CuttingTheFileMayFailAndIsTriedAgain) {
   Open(std::string(100, 'o'));
   bool failing = true;

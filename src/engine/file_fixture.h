@@ -48,7 +48,7 @@ class FileBench {
       storage_->bytes.assign(bytes, bytes + contents.size());
     }
     auto plan = [this](FaultPoint point, uint64_t address, uint64_t size) {
-      {
+      if (record_) {
         MutexLock lock(mutex_);
         calls_.push_back({point, address, size});
       }
@@ -57,9 +57,10 @@ class FileBench {
     File::Environment environment{config_, arena_, lanes_, [this] {
                                     if (file_ != nullptr) file_->RelieveArena();
                                   }};
-    file_ = std::make_shared<File>(std::move(environment),
-                                   MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan)),
-                                   FileIdentity{1, 1}, "memory.h5", true);
+    auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
+    if (wrap_) device = wrap_(std::move(device));
+    file_ = std::make_shared<File>(std::move(environment), std::move(device), FileIdentity{1, 1},
+                                   "memory.h5", true);
   }
 
   Status Write(uint64_t address, const std::string& text) {
@@ -92,7 +93,10 @@ class FileBench {
   Arena arena_;
   Lanes lanes_;
   std::shared_ptr<MemoryFile> storage_;
-  FaultPlan plan_;  ///< set while no lane works
+  FaultPlan plan_;      ///< set while no lane works
+  bool record_ = true;  ///< keep the list for TakeChanges
+  std::function<std::unique_ptr<Device>(std::unique_ptr<Device>)>
+      wrap_;  ///< a device around the device
   std::shared_ptr<File> file_;
 
  private:

@@ -29,7 +29,7 @@ void Epochs::Remove(uint64_t epoch) {
 }
 
 void Epochs::Supersede(uint64_t older, uint64_t newer) {
-  if (older == newer) return;
+  if (older == newer || newer == kUntracked) return;
   std::vector<uint64_t>& superseded = entries_[newer].superseded;
   if (std::find(superseded.begin(), superseded.end(), older) != superseded.end()) return;
   superseded.push_back(older);

@@ -20,6 +20,9 @@ class Epochs {
  public:
   enum class State { kDone, kPending, kFailed };
 
+  /// The epoch of bytes that no request waits for (the superblock); older than every barrier.
+  static constexpr uint64_t kUntracked = 0;
+
   void Add(uint64_t epoch) { ++entries_[epoch].pending; }
   /// One extent of `epoch` is stored or gone. Finished entries disappear, with all that waited only for them.
   void Remove(uint64_t epoch);

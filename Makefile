@@ -22,6 +22,7 @@ help:  ## show this
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
 packages += $(if $(filter demo test test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(if $(TIDELANE_LINT),lint)
 packages += $(foreach goal,demo bench,$(filter $(goal),$(MAKECMDGOALS)))
 
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell
@@ -63,7 +64,7 @@ format: setup-python  ## format the C++ sources in place
 	@scripts/check/format.sh --fix
 
 clean:  ## remove what was compiled; HDF5 and the Python environment stay
-	rm -rf build/release build/debug build/asan build/ubsan build/tsan
+	rm -rf build/release build/debug build/asan build/ubsan build/tsan build/tsan-hdf5
 
 distclean:  ## remove build/ altogether
 	rm -rf build

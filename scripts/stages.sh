@@ -46,7 +46,7 @@ tests() {
   shift
   log="$logs/ctest-$preset.log"
   mkdir -p "$logs"
-  if [ "$preset" = tsan ]; then run=("${unrandomised[@]}"); fi
+  if [[ "$preset" = tsan* ]]; then run=("${unrandomised[@]}"); fi
   "${run[@]}" ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --no-tests=error --timeout 300 "$@" 2>&1 |
     tee "$log" | { if [ -t 1 ] || [ -n "${TIDELANE_VERBOSE:-}" ]; then cat; else grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )'; fi; }
   rc=${PIPESTATUS[0]}

@@ -14,6 +14,11 @@ stage "tests x$repeats (release)" tests release -LE 'long|client' --repeat "unti
 stage "build (asan)" compile asan
 stage "all tests (asan)" tests asan
 stage "tests x3 (asan)" tests asan -LE 'long|client' --repeat until-fail:3
+if [ -e "$build/hdf5/own" ]; then
+  stage "HDF5 with the thread sanitizer" scripts/setup/hdf5-build.sh thread
+  stage "build (tsan-hdf5)" compile tsan-hdf5
+  stage "tests (tsan, HDF5 too)" tests tsan-hdf5 -L 'unit|conformance|stress' -LE 'client'
+fi
 stage "build (tsan)" compile tsan tidelane_core_tests
 stage "core tests x$repeats (tsan)" tests tsan -L core --repeat "until-fail:$repeats"
 finish

@@ -4,6 +4,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 preset=$1
 root=$(cat "$build/hdf5/root")
+if [ "$preset" = tsan-hdf5 ]; then root="$(cat "$build/hdf5/own")-thread"; fi
 werror=${TIDELANE_WERROR:-OFF}
 cache="$build/$preset/CMakeCache.txt"
 if [ -e "$build/$preset/build.ninja" ] && grep -qxF "TIDELANE_HDF5_ROOT:PATH=$root" "$cache" &&

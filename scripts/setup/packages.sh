@@ -35,6 +35,9 @@ for group in "$@"; do
       need libcli11-dev header CLI/CLI.hpp
       need libfuse3-dev header fuse3/fuse.h
       ;;
+    lint)
+      need clang program clang++
+      ;;
     bench)
       need libbenchmark-dev header benchmark/benchmark.h
       ;;

@@ -1,0 +1,68 @@
+// What the generator believes to exist in the two files: enough to draw operations that mostly
+// succeed. It is a belief, not the oracle: where it is stale (a dataset reached through two links)
+// the operation fails on both sides and both failures are compared.
+//
+// Invariant: changed only by operations that succeeded on both sides, so it depends on the seed alone.
+// Thread safety: belongs to one thread.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "stress/types.h"
+
+namespace tidelane::stress {
+
+using Dims = std::array<hsize_t, 3>;
+
+enum class Layout : uint8_t { Contiguous, Compact, Chunked, Virtual };
+
+struct Dataset {
+  std::string path;
+  Kind kind = Kind::I32LE;
+  Layout layout = Layout::Contiguous;
+  int rank = 1;
+  Dims dims{1, 1, 1};
+  Dims chunk{1, 1, 1};
+  bool extendable = false;
+  bool deflate = false, shuffle = false, fletcher = false;
+  int fill = 0;        // 0 default, 1 user value, 2 undefined
+  bool written_whole = false;  // at creation
+  int alloc_time = 0;  // index into early, late, incremental (0: HDF5's default)
+  int source_file = 0;      // Virtual only
+  std::string source_path;  // Virtual only
+
+  size_t elements() const;
+  bool filtered() const { return deflate || shuffle || fletcher; }
+};
+
+struct Attribute {
+  std::string owner;
+  std::string name;
+  Kind kind = Kind::I32LE;
+  size_t elements = 1;
+};
+
+struct FileState {
+  std::string disk;  // its name in the side's directory at this moment
+  bool exists = false;
+  bool open = false;
+  bool writable = false;
+  std::vector<Dataset> datasets;
+  std::vector<std::string> groups;  // without the root group
+  std::vector<std::string> links;   // every other link: soft, external, to anything
+  std::vector<Attribute> attributes;
+
+  void clear_contents();
+  bool taken(const std::string& path) const;
+  // A link was removed or renamed: so is everything under it.
+  void remove(const std::string& path);
+  void rename(const std::string& from, const std::string& to);
+};
+
+struct Catalog {
+  std::array<FileState, 2> files;
+};
+
+}  // namespace tidelane::stress

@@ -1,0 +1,39 @@
+// What one operation gave on one side: everything the application could have observed.
+//
+// Invariant: equal outcomes mean that the application cannot tell the sides apart. Nothing that
+// may legally differ (identifiers, addresses, times, paths of directories) is recorded.
+// Thread safety: a value of one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tidelane::stress {
+
+class Outcome {
+ public:
+  // The call whose success decides whether the catalog is changed.
+  bool ok = false;
+
+  // Every call is recorded as success or failure; returns the same.
+  bool call(const char* what, int64_t rc) {
+    items_.emplace_back(what, rc < 0 ? "failed" : "ok");
+    ok = rc >= 0;
+    return ok;
+  }
+  void number(const char* what, int64_t value) { items_.emplace_back(what, std::to_string(value)); }
+  void bytes(const char* what, std::string value) { items_.emplace_back(what, std::move(value)); }
+
+  // Empty when equal; otherwise one line that says what differs and where.
+  static std::string difference(const Outcome& plugin, const Outcome& native);
+
+  // The program's own check: damages one recorded read; false when there is none.
+  bool corrupt();
+
+ private:
+  std::vector<std::pair<const char*, std::string>> items_;
+};
+
+}  // namespace tidelane::stress

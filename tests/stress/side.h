@@ -1,0 +1,69 @@
+// One side of the comparison: the same two files in a directory of its own, either through
+// whatever the environment configures (the plugin) or through native HDF5 set explicitly.
+//
+// Invariant: both sides see the same calls in the same order; only the connector differs.
+// Thread safety: belongs to one thread.
+#pragma once
+
+#include <array>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stress/op.h"
+
+namespace tidelane::stress {
+
+class Side {
+ public:
+  enum class Through { Environment, Native };
+
+  Side(std::string dir, Through through);
+  ~Side();
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  Hid access_list(const AccessProfile& profile) const;
+  static Hid create_list(const CreateProfile& profile);
+  std::string disk_path(const std::string& name) const { return dir_ + "/" + name; }
+  const std::string& dir() const { return dir_; }
+
+  hid_t file(int index) const { return files_[index].get(); }
+  const AccessProfile& profile(int index) const { return profiles_[index]; }
+  void set_file(int index, hid_t id, const AccessProfile& profile) {
+    files_[index] = Hid(id);
+    profiles_[index] = profile;
+  }
+  hid_t release_file(int index) { return files_[index].release(); }
+
+  // Datasets stay open between operations, as in a program, so that sieve buffers and chunk caches
+  // hold data. Returns a borrowed identifier, negative when the open failed.
+  hid_t dataset(int file, const std::string& path, bool async = false);
+  void close_datasets(int file);
+  void forget_path(int file, const std::string& path);  // its name changed; the handle is kept open
+  void orphan_datasets(int file);                       // kept open past the close of their file
+  herr_t close_orphans();
+
+  // Event set and the buffers that belong to it until the next full wait.
+  hid_t event_set() const { return event_set_.get(); }
+  void keep(Buffer buffer, bool compare);
+  void wait_all(Outcome& outcome);
+
+ private:
+  struct Pending {
+    Buffer buffer;
+    bool compare;  // a read, whose contents count
+  };
+
+  std::string dir_;
+  Through through_;
+  std::array<Hid, 2> files_;
+  std::array<AccessProfile, 2> profiles_;
+  std::map<std::pair<int, std::string>, Hid> datasets_;
+  std::vector<Hid> orphans_;
+  std::list<Pending> pending_;
+  Hid event_set_;
+};
+
+}  // namespace tidelane::stress

@@ -59,7 +59,6 @@ def simulation_table(storage, rows):
     unit = ["", "native", "Tidelane", "", "native", "Tidelane", "native", "Tidelane", "", "ratio", "native", "Tidelane", ""]
     lines = [unit]
     for row in rows:
-        stretch = row["tidelane"]["compute_s"] / row["native"]["compute_s"] if row["native"]["compute_s"] else None
         lines.append(
             [
                 row["case"],
@@ -68,7 +67,7 @@ def simulation_table(storage, rows):
                 *pair(row, "close_s"),
                 *pair(row, "total_s"),
                 mark(row, "total_ratio"),
-                f"{stretch:.2f}" if stretch else "",
+                f"{row['compute_ratio']:.2f}" if "compute_ratio" in row else "",
                 *requests(row),
                 f"{row['deferred_bytes'] / 2**20:.0f} MiB",
             ]

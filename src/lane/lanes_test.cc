@@ -1,0 +1,243 @@
+/// \file
+/// Lanes: who runs, when, in what surroundings, and what a fork leaves.
+#include "lane/lanes.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tidelane {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = Lanes::Clock;
+
+class Task final : public LaneTask {
+ public:
+  explicit Task(std::function<void()> work) : work_(std::move(work)) {}
+  void RunOne() override { work_(); }
+
+ private:
+  std::function<void()> work_;
+};
+
+std::shared_ptr<LaneTask> Do(std::function<void()> work) {
+  return std::make_shared<Task>(std::move(work));
+}
+
+// Waits until `condition` holds; false after long enough for any machine.
+bool Eventually(const std::function<bool()>& condition) {
+  const auto late = Clock::now() + seconds(30);
+  while (!condition()) {
+    if (Clock::now() > late) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST(LanesTest, WithoutThreadsTasksRunInOrderWhenAsked) {
+  Lanes lanes(0);
+  std::vector<int> ran;
+  EXPECT_FALSE(lanes.threaded());
+  EXPECT_TRUE(lanes.idle());
+  lanes.Schedule(Do([&] { ran.push_back(1); }));
+  lanes.ScheduleAfter(Do([&] { ran.push_back(3); }), seconds(1000));
+  lanes.Schedule(Do([&] { ran.push_back(2); }));
+  EXPECT_FALSE(lanes.idle());
+  EXPECT_TRUE(ran.empty());
+  while (lanes.RunQueued()) {
+  }
+  EXPECT_EQ(ran, (std::vector<int>{1, 2, 3}));
+  EXPECT_TRUE(lanes.idle());
+}
+
+TEST(LanesTest, ATaskMayScheduleItself) {
+  Lanes lanes(0);
+  int left = 5;
+  std::shared_ptr<LaneTask> task;
+  task = Do([&] {
+    EXPECT_FALSE(lanes.idle()) << "it is running";
+    if (--left > 0) lanes.Schedule(task);
+  });
+  lanes.Schedule(task);
+  while (lanes.RunQueued()) {
+  }
+  EXPECT_EQ(left, 0);
+  task.reset();
+}
+
+TEST(LanesTest, SeveralLanesShareOneQueue) {
+  Lanes lanes(3);
+  std::atomic<int> together{0};
+  std::atomic<int> done{0};
+  for (int i = 0; i < 3; ++i) {
+    lanes.Schedule(Do([&] {
+      ++together;
+      EXPECT_TRUE(Eventually([&] { return together == 3; })) << "three lanes at once";
+      ++done;
+    }));
+  }
+  EXPECT_TRUE(Eventually([&] { return done == 3 && lanes.idle(); }));
+}
+
+TEST(LanesTest, EveryTaskOfManyThreadsRunsOnce) {
+  Lanes lanes(2);
+  std::atomic<int> ran{0};
+  std::vector<std::thread> programs;
+  for (int p = 0; p < 4; ++p) {
+    programs.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        if (i % 3 == 0) {
+          lanes.ScheduleAfter(Do([&] { ++ran; }), std::chrono::microseconds(i % 50));
+        } else {
+          lanes.Schedule(Do([&] { ++ran; }));
+        }
+      }
+    });
+  }
+  for (std::thread& program : programs) program.join();
+  EXPECT_TRUE(Eventually([&] { return ran == 8000 && lanes.idle(); })) << ran;
+}
+
+TEST(LanesTest, ALingeringTaskComesWhenItIsDueAndNotBefore) {
+  Lanes lanes(1);
+  std::atomic<bool> ran{false};
+  Clock::time_point when;
+  const auto before = Clock::now();
+  lanes.ScheduleAfter(Do([&] {
+                        when = Clock::now();
+                        ran = true;
+                      }),
+                      milliseconds(30));
+  EXPECT_TRUE(Eventually([&] { return ran.load(); }));
+  EXPECT_GE(when - before, milliseconds(30));
+}
+
+// A lane slept until the first task was due; one that is due earlier must wake it.
+TEST(LanesTest, AnEarlierTaskDoesNotWaitForALaterOne) {
+  Lanes lanes(1);
+  std::atomic<bool> ran{false};
+  lanes.ScheduleAfter(Do([] {}), seconds(3600));
+  std::this_thread::sleep_for(milliseconds(10));
+  lanes.ScheduleAfter(Do([&] { ran = true; }), milliseconds(5));
+  EXPECT_TRUE(Eventually([&] { return ran.load(); }));
+}
+
+TEST(LanesTest, LanesBlockAllSignals) {
+  Lanes lanes(1);
+  std::atomic<bool> ran{false};
+  sigset_t blocked;
+  lanes.Schedule(Do([&] {
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    ran = true;
+  }));
+  ASSERT_TRUE(Eventually([&] { return ran.load(); }));
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD}) {
+    EXPECT_EQ(sigismember(&blocked, signal), 1) << signal;
+  }
+  sigset_t ours;
+  pthread_sigmask(SIG_BLOCK, nullptr, &ours);
+  EXPECT_EQ(sigismember(&ours, SIGUSR1), 0) << "the program's own mask is as it was";
+}
+
+TEST(LanesTest, LanesLeaveACoreThatALauncherBoundThemTo) {
+  cpu_set_t before;
+  ASSERT_EQ(pthread_getaffinity_np(pthread_self(), sizeof(before), &before), 0);
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one core only";
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(one), &one), 0);
+  std::atomic<int> cores{0};
+  {
+    Lanes lanes(1);
+    lanes.Schedule(Do([&] {
+      cpu_set_t mine;
+      pthread_getaffinity_np(pthread_self(), sizeof(mine), &mine);
+      cores = CPU_COUNT(&mine);
+    }));
+    EXPECT_TRUE(Eventually([&] { return cores != 0; }));
+  }
+  pthread_setaffinity_np(pthread_self(), sizeof(before), &before);
+  EXPECT_GT(cores, 1);
+}
+
+TEST(LanesTest, IdleLanesDoIdleWorkUntilThereIsNone) {
+  std::atomic<int> idle_calls{0};
+  std::atomic<bool> ran{false};
+  Lanes lanes(1);
+  lanes.SetIdleWork([&] { return ++idle_calls < 4; });
+  lanes.Schedule(Do([&] { ran = true; }));
+  EXPECT_TRUE(Eventually([&] { return ran && idle_calls >= 4; }));
+}
+
+TEST(LanesTest, AWriteYieldsToAReadButNotForLong) {
+  Lanes lanes(1);
+  const auto before = Clock::now();
+  lanes.YieldToReads();
+  EXPECT_LT(Clock::now() - before, seconds(1)) << "nobody reads";
+  {
+    Lanes::ForegroundRead never_ends(lanes);
+    lanes.YieldToReads();
+    EXPECT_GE(Clock::now() - before, milliseconds(1));
+    EXPECT_LT(Clock::now() - before, seconds(10)) << "it must get on in the end";
+  }
+  std::atomic<bool> written{false};
+  {
+    Lanes::ForegroundRead read(lanes);
+    lanes.Schedule(Do([&] {
+      lanes.YieldToReads();
+      written = true;
+    }));
+    Lanes::ForegroundRead nested(lanes);
+  }
+  EXPECT_TRUE(Eventually([&] { return written.load(); }));
+}
+
+TEST(LanesTest, DestructionDropsWhatHasNotRun) {
+  std::weak_ptr<LaneTask> watched;
+  {
+    Lanes lanes(1);
+    auto task = Do([] {});
+    watched = task;
+    lanes.ScheduleAfter(std::move(task), seconds(3600));
+  }
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(LanesTest, AForkedChildStartsLanesOfItsOwn) {
+  Lanes lanes(2);
+  std::atomic<int> ran{0};
+  lanes.Schedule(Do([&] { ++ran; }));
+  ASSERT_TRUE(Eventually([&] { return ran == 1 && lanes.idle(); }));
+  lanes.LockForFork();
+  const pid_t child = fork();
+  if (child == 0) {
+    lanes.ForgetThreadsAfterFork();
+    lanes.UnlockAfterFork();
+    lanes.Schedule(Do([&] { ++ran; }));
+    _exit(Eventually([&] { return ran == 2 && lanes.idle(); }) ? 0 : 1);
+  }
+  lanes.UnlockAfterFork();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  lanes.Schedule(Do([&] { ++ran; }));
+  EXPECT_TRUE(Eventually([&] { return ran == 2; }));
+}
+
+}  // namespace
+}  // namespace tidelane

@@ -51,7 +51,7 @@ class Places:
         for name in programs:
             self.program(name)
         for name in tools:
-            self.tool(name)
+            run([self.tool(name), "--version"], native_environment())
 
 
 def native_environment():

@@ -36,9 +36,6 @@ class Device {
   virtual int Write(uint64_t address, const struct iovec* parts, size_t count) = 0;
   virtual int Truncate(uint64_t size) = 0;
   virtual int Size(uint64_t& size) = 0;
-  /// True when [address, address + n) lies below the end and has no hole, as far as the file system
-  /// says.
-  virtual bool IsDense(uint64_t address, uint64_t n) = 0;
   /// Advisory lock, never blocking: EAGAIN/EWOULDBLOCK when somebody else holds it.
   virtual int Lock(bool exclusive) = 0;
   virtual int Unlock() = 0;

@@ -59,12 +59,6 @@ class MemoryDevice final : public Device {
     return 0;
   }
 
-  bool IsDense(uint64_t address, uint64_t n) override {
-    MutexLock lock(file_->mutex);
-    const uint64_t end = file_->bytes.size();
-    return n == 0 || (address <= end && n <= end - address);
-  }
-
   // As flock: a second lock by the same device converts the first.
   int Lock(bool exclusive) override {
     MutexLock lock(file_->mutex);
@@ -139,7 +133,6 @@ class FaultDevice final : public Device {
   }
 
   int Size(uint64_t& size) override { return inner_->Size(size); }
-  bool IsDense(uint64_t address, uint64_t n) override { return inner_->IsDense(address, n); }
   int Lock(bool exclusive) override { return inner_->Lock(exclusive); }
   int Unlock() override { return inner_->Unlock(); }
   int* descriptor() override { return inner_->descriptor(); }

@@ -35,9 +35,6 @@ TEST(MemoryDeviceTest, BehavesAsAFile) {
   uint64_t size = 0;
   ASSERT_EQ(device->Size(size), 0);
   EXPECT_EQ(size, 4u);
-  EXPECT_TRUE(device->IsDense(0, 4));
-  EXPECT_FALSE(device->IsDense(0, 5));
-  EXPECT_FALSE(device->IsDense(~uint64_t{0}, 2));
   EXPECT_EQ(*device->descriptor(), -1);
   EXPECT_EQ(device->Write(100, nullptr, 0), 0);
   EXPECT_EQ(file->bytes.size(), 4u) << "writing nothing extends nothing";
@@ -121,7 +118,6 @@ TEST(FaultDeviceTest, EveryPointCanFailAndIsOtherwisePassedOn) {
   failing = FaultPoint::kSync;
   EXPECT_EQ(device->Sync(), EIO);
   EXPECT_EQ(Put(*device, 6, "78"), 0);
-  EXPECT_TRUE(device->IsDense(0, 8));
   failing = FaultPoint::kClose;
   EXPECT_EQ(device->Lock(true), 0);
   EXPECT_EQ(device->Close(), EIO);

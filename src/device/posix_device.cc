@@ -105,15 +105,6 @@ class PosixDevice final : public Device {
     return 0;
   }
 
-  // The end of a file counts as a hole, so one question answers both. File systems that know
-  // nothing of holes report none; those that refuse to answer are taken to have one.
-  bool IsDense(uint64_t address, uint64_t n) override {
-    if (n == 0) return true;
-    if (address > static_cast<uint64_t>(INT64_MAX) - n) return false;
-    const off_t hole = lseek(fd_, static_cast<off_t>(address), SEEK_HOLE);
-    return hole >= 0 && static_cast<uint64_t>(hole) >= address + n;
-  }
-
   int Lock(bool exclusive) override {
     return Retry([&] { return flock(fd_, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB); });
   }

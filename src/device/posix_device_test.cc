@@ -110,25 +110,6 @@ TEST_F(PosixDeviceTest, TruncatesBothWays) {
   EXPECT_NE(device_->Truncate(~uint64_t{0}), 0);
 }
 
-TEST_F(PosixDeviceTest, KnowsHoles) {
-  const std::string block(1 << 16, 'x');
-  ASSERT_EQ(Put(0, block), 0);
-  ASSERT_EQ(Put(1 << 20, block), 0);
-  EXPECT_TRUE(device_->IsDense(0, 1 << 16));
-  EXPECT_TRUE(device_->IsDense(100, 1000));
-  EXPECT_TRUE(device_->IsDense(5, 0));
-  EXPECT_TRUE(device_->IsDense(1 << 20, 1 << 16));
-  EXPECT_FALSE(device_->IsDense(1 << 20, (1 << 16) + 1)) << "beyond the end";
-  EXPECT_FALSE(device_->IsDense(1 << 21, 1));
-  EXPECT_FALSE(device_->IsDense(~uint64_t{0} - 5, 100)) << "wraps around";
-  struct stat found;
-  ASSERT_EQ(fstat(*device_->descriptor(), &found), 0);
-  if (found.st_blocks * 512 < (1 << 20)) {  // this file system keeps holes
-    EXPECT_FALSE(device_->IsDense(0, 1 << 20));
-    EXPECT_FALSE(device_->IsDense(1 << 18, 1 << 16));
-  }
-}
-
 TEST_F(PosixDeviceTest, LocksExcludeOtherOpens) {
   const auto other = OpenAgain();
   ASSERT_EQ(device_->Lock(false), 0);

@@ -16,10 +16,10 @@ namespace {
 
 constexpr uint64_t kSmallCopy = 64 * 1024;        // copied under the lock: cheaper than taking it twice
 constexpr uint64_t kRunBytes = 1u << 20;          // a request worth making
-constexpr uint64_t kScatteredBytes = 8u << 20;    // small extents wait for more neighbours than large ones
-constexpr uint64_t kScatteredMean = 16 * 1024;
-constexpr size_t kManyExtents = 8192;             // bounds the map, and what one sweep has to merge
-constexpr size_t kTooManyExtents = 1u << 17;
+constexpr uint64_t kScatteredMean = 16 * 1024;    // smaller extents, on average, are worth more with their neighbours
+constexpr unsigned kPatience = 250;               // and linger so many times longer
+constexpr size_t kManyExtents = 1u << 16;         // what one sweep has to merge
+constexpr size_t kTooManyExtents = 1u << 18;      // bounds the map
 constexpr auto kArenaWait = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -240,15 +240,19 @@ void File::KickLocked() {
   lanes_.Schedule(shared_from_this());
 }
 
+bool File::PatientLocked() const {
+  // Written at once, scattered bytes cost a request each, and bytes that keep being replaced cost one every time. Both
+  // lose nothing by waiting: a flush, a close, a request or a full arena ends it.
+  const uint64_t bytes = pending_.queued_bytes();
+  const size_t extents = pending_.queued_extents();
+  return extents > 1 && (bytes / extents < kScatteredMean || pending_.replaced_bytes() > bytes);
+}
+
 bool File::WorthwhileLocked() const {
   if (urgent_ || drain_wanted_ || sweep_extents_ != 0) return true;
   if (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending()) return true;
-  const uint64_t bytes = pending_.queued_bytes();
-  const size_t extents = pending_.queued_extents();
-  if (extents >= kManyExtents) return true;
-  // Scattered small extents are worth more when their neighbours have arrived too.
-  const bool scattered = extents > 1 && bytes / extents < kScatteredMean;
-  return bytes >= (scattered ? std::min(kScatteredBytes, arena_.cap() / 8) : kRunBytes);
+  if (pending_.queued_extents() >= kManyExtents) return true;
+  return pending_.queued_bytes() >= (PatientLocked() ? std::max(arena_.cap() / 4, kRunBytes) : kRunBytes);
 }
 
 void File::PlanLocked() {
@@ -256,10 +260,29 @@ void File::PlanLocked() {
     KickLocked();
   } else if (!lingering_ && pending_.ordinary() != 0) {
     lingering_ = true;
-    const auto linger = std::chrono::microseconds(config_.linger_us);
-    linger_due_ = std::chrono::steady_clock::now() + linger;
-    lanes_.ScheduleAfter(shared_from_this(), linger);
+    lingering_since_ = std::chrono::steady_clock::now();
+    LingerLocked(std::chrono::microseconds(config_.linger_us));
   }
+}
+
+void File::LingerLocked(std::chrono::steady_clock::duration linger) {
+  linger_due_ = lingering_since_ + linger;
+  lanes_.ScheduleAfter(shared_from_this(), linger_due_ - std::chrono::steady_clock::now());
+}
+
+bool File::LingeredEnoughLocked() {
+  if (!lingering_) return false;
+  if (lanes_.threaded()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < linger_due_) return false;
+    const auto patience = std::chrono::microseconds(config_.linger_us * kPatience);
+    if (PatientLocked() && now < lingering_since_ + patience) {
+      LingerLocked(patience);
+      return false;
+    }
+  }
+  lingering_ = false;
+  return true;
 }
 
 Status File::Truncate(uint64_t size) {

@@ -123,6 +123,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void KickLocked() TL_REQUIRES(mutex_);
   void PlanLocked() TL_REQUIRES(mutex_);
   bool WorthwhileLocked() const TL_REQUIRES(mutex_);
+  bool PatientLocked() const TL_REQUIRES(mutex_);
+  void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
+  bool LingeredEnoughLocked() TL_REQUIRES(mutex_);
   bool DrainedLocked() const TL_REQUIRES(mutex_);
   bool StuckLocked() const TL_REQUIRES(mutex_);
   void StartDrainLocked() TL_REQUIRES(mutex_);
@@ -132,13 +135,17 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool NeedsTruncateLocked() const TL_REQUIRES(mutex_);
   void TruncateUp() TL_EXCLUDES(mutex_);
   bool TakeRunLocked(Run& run) TL_REQUIRES(mutex_);
-  int WriteRun(const Run& run) TL_EXCLUDES(mutex_);
-  int WriteRunWithGaps(const Run& run) TL_EXCLUDES(mutex_);
-  int WriteParts(const Run& run, size_t first, size_t last) TL_EXCLUDES(mutex_);
+  int WriteRun(const Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
+  int WriteWhole(const Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
+  int WriteParts(const Run& run) TL_EXCLUDES(mutex_);
   uint64_t EndAfterFailure(uint64_t end);
-  void AfterRun(const Run& run, int error) TL_EXCLUDES(mutex_);
+  void AfterRun(const Run& run, int error, uint64_t ns) TL_EXCLUDES(mutex_);
   void SettleLocked() TL_REQUIRES(mutex_);
   void Finish() TL_EXCLUDES(mutex_);
+  /// Nobody else can write the file now.
+  bool Alone() const {
+    return exclusive_.load(std::memory_order_relaxed) && !handed_out_.load(std::memory_order_relaxed);
+  }
   Status LogicalRead(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
   Status ReadStorage(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
   bool ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status)
@@ -183,7 +190,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool urgent_ TL_GUARDED_BY(mutex_) = false;         // store what is queued now: somebody waits for it or its memory
   bool scheduled_ TL_GUARDED_BY(mutex_) = false;
   bool lingering_ TL_GUARDED_BY(mutex_) = false;
+  std::chrono::steady_clock::time_point lingering_since_ TL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point linger_due_ TL_GUARDED_BY(mutex_);
+  bool quick_storage_ TL_GUARDED_BY(mutex_) = false;  // the last run went at memory's speed
   size_t sweep_extents_ TL_GUARDED_BY(mutex_) = 0;    // how many queued extents have lingered long enough
   bool downgrade_when_drained_ TL_GUARDED_BY(mutex_) = false;
   bool closing_ TL_GUARDED_BY(mutex_) = false;        // closed by the program, device not yet closed

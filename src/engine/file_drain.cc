@@ -1,4 +1,5 @@
 // The lanes' side of a file: runs, the drain's last steps, and everybody who waits for them.
+#include <limits.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -13,6 +14,9 @@ namespace tidelane {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kQuickRequestNs = 50'000;  // storage that answers as memory does: so long for a request,
+constexpr uint64_t kQuickMibNs = 1'000'000;   // and so long for each MiB
 
 constexpr uint64_t kLongestRun = 1u << 20;  // longer writes hold the inode's lock against the program's own
 
@@ -212,12 +216,12 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
 
 bool File::TakeRunLocked(Run& run) {
   if (resizing_) return false;
+  // Where a write is no more than a copy, two lanes would only spin on the inode's lock, on cores the program wants.
+  if (quick_storage_ && pending_.in_flight() && lanes_.threaded()) return false;
   RunLimits limits;
   limits.bytes = kLongestRun;
   // Reading a gap and writing it back is safe only while nobody else can write there.
-  const bool alone = exclusive_.load(std::memory_order_relaxed) && !handed_out_.load(std::memory_order_relaxed);
-  limits.gap = alone ? config_.gap_bytes : 0;
-  limits.gap_below = disk_size_;
+  limits.gap = Alone() ? config_.gap_bytes : 0;
   const bool rest_is_done = drain_wanted_ && pending_.only_held() && !NeedsTruncateLocked();
   return pending_.TakeRun(limits, order_, rest_is_done, run);
 }
@@ -226,13 +230,12 @@ void File::RunOne() {
   Run run;
   bool took = false;
   bool truncate = false;
+  uint64_t stored = 0;
   {
     MutexLock lock(mutex_);
+    stored = disk_size_;
     scheduled_ = false;
-    if (lingering_ && (!lanes_.threaded() || Clock::now() >= linger_due_)) {
-      lingering_ = false;
-      sweep_extents_ = pending_.ordinary();
-    }
+    if (LingeredEnoughLocked()) sweep_extents_ = pending_.ordinary();
     if (WorthwhileLocked()) {
       truncate = drain_wanted_ && !resizing_ && !last_step_failed_ && pending_.only_held() && NeedsTruncateLocked();
       resizing_ = resizing_ || truncate;
@@ -246,7 +249,12 @@ void File::RunOne() {
       SettleLocked();
     }
   }
-  if (took) AfterRun(run, WriteRun(run));
+  if (took) {
+    lanes_.YieldToReads();
+    const uint64_t begin_ns = NowNs();
+    const int error = WriteRun(run, stored);
+    AfterRun(run, error, NowNs() - begin_ns);
+  }
   if (truncate) TruncateUp();
   Finish();
 }
@@ -268,21 +276,22 @@ void File::TruncateUp() {
   changed_.NotifyAll();
 }
 
-int File::WriteParts(const Run& run, size_t first, size_t last) {
+int File::WriteParts(const Run& run) {
   std::vector<iovec> parts;
-  parts.reserve(last - first);
-  for (size_t i = first; i < last; ++i) {
-    const Extent& extent = run.extents[i];
+  parts.reserve(run.extents.size());
+  for (const Extent& extent : run.extents) {
     parts.push_back({const_cast<std::byte*>(extent.data), extent.size});
   }
-  Count(Counter::kRequestsWritten);
-  return device_->Write(run.extents[first].address, parts.data(), parts.size());
+  return device_->Write(run.begin, parts.data(), parts.size());
 }
 
-int File::WriteRunWithGaps(const Run& run) {
+// One buffer for the whole run: with gaps it is read first, and written back with what is new on top.
+int File::WriteWhole(const Run& run, uint64_t stored) {
   // Local memory, not the arena: a lane that waited for the arena could wait for itself.
   const auto whole = std::make_unique_for_overwrite<std::byte[]>(run.size());
-  {
+  if (run.gap_bytes != 0 && run.begin >= stored) {
+    std::memset(whole.get(), 0, run.size());
+  } else if (run.gap_bytes != 0) {
     Span span(SpanKind::kGapRead, run.size());
     Count(Counter::kGapFillReads);
     Count(Counter::kGapFillBytes, run.gap_bytes);
@@ -291,30 +300,16 @@ int File::WriteRunWithGaps(const Run& run) {
   for (const Extent& extent : run.extents) {
     std::memcpy(whole.get() + (extent.address - run.begin), extent.data, extent.size);
   }
-  Count(Counter::kRequestsWritten);
   const iovec part{whole.get(), run.size()};
   return device_->Write(run.begin, &part, 1);
 }
 
-int File::WriteRun(const Run& run) {
-  lanes_.YieldToReads();
+int File::WriteRun(const Run& run, uint64_t stored) {
   Span span(SpanKind::kPwrite, run.size());
-  const uint64_t begin_ns = NowNs();
-  int error = 0;
-  if (run.gap_bytes == 0) {
-    error = WriteParts(run, 0, run.extents.size());
-  } else if (device_->IsDense(run.begin, run.size())) {
-    error = WriteRunWithGaps(run);
-  } else {
-    // A hole must stay a hole: write the neighbours apart.
-    for (size_t first = 0, i = 1; i <= run.extents.size() && error == 0; ++i) {
-      if (i < run.extents.size() && run.extents[i].address == run.extents[i - 1].end()) continue;
-      error = WriteParts(run, first, i);
-      first = i;
-    }
-  }
+  Count(Counter::kRequestsWritten);
+  const bool in_parts = run.gap_bytes == 0 && run.extents.size() <= IOV_MAX;  // more would be several requests
+  const int error = in_parts ? WriteParts(run) : WriteWhole(run, stored);
   if (error == 0) Count(Counter::kBytesWritten, run.size());
-  Count(Counter::kLaneBusyNs, NowNs() - begin_ns);
   return error;
 }
 
@@ -324,7 +319,8 @@ uint64_t File::EndAfterFailure(uint64_t end) {
   return device_->Size(size) == 0 ? std::min(size, end) : 0;
 }
 
-void File::AfterRun(const Run& run, int error) {
+void File::AfterRun(const Run& run, int error, uint64_t ns) {
+  Count(Counter::kLaneBusyNs, ns);
   const uint64_t stored_end = error == 0 ? run.end : EndAfterFailure(run.end);
   MutexLock lock(mutex_);
   if (error == 0) {
@@ -337,6 +333,7 @@ void File::AfterRun(const Run& run, int error) {
     pending_.Fail(run, error_);
   }
   NoteSize(stored_end);
+  quick_storage_ = ns < kQuickRequestNs + run.size() * kQuickMibNs / kLongestRun;
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {

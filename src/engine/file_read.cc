@@ -48,19 +48,15 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
 
 Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
   std::vector<Piece> pieces;
+  uint64_t stored = UINT64_MAX;
   {
     MutexLock lock(mutex_);
-    if (pending_.empty()) {
-      pieces.clear();
-    } else {
-      pending_.Overlay(address, size, pieces);
-    }
+    if (Alone()) stored = disk_size_;
+    pending_.Overlay(address, size, pieces);
   }
-  if (pieces.empty()) return ReadStorage(address, size, buffer);
-
   // Bytes that were pending a moment ago may land while we read, which changes nothing: we have them. Bytes that were
   // not pending cannot become so: the program is here.
-  const auto from_storage = [](const Piece& piece) { return piece.data == nullptr; };
+  const auto from_storage = [&](const Piece& piece) { return piece.data == nullptr && piece.address < stored; };
   const auto storage_pieces = std::count_if(pieces.begin(), pieces.end(), from_storage);
   const bool whole = storage_pieces > 2;  // one request for all, then pending bytes on top, beats many small requests
   Status status;
@@ -71,6 +67,8 @@ Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
     if (piece.data != nullptr) {
       std::memcpy(to, piece.data, piece.size);
       Arena::Unref(piece.slab);
+    } else if (!from_storage(piece)) {
+      std::memset(to, 0, piece.size);  // written by nobody yet, and nobody else is there: no need to ask
     } else if (!whole && status.ok()) {
       status = ReadStorage(piece.address, piece.size, to);
     }

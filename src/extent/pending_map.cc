@@ -30,6 +30,7 @@ void PendingMap::Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch) {
     Extent& old = it->second;
     if (newer_epoch != 0) epochs_.Supersede(old.epoch, newer_epoch);
     const uint64_t old_end = old.end();
+    if (newer_epoch != 0) replaced_bytes_ += std::min(old_end, end) - std::max(old.address, begin);
     if (old_end > end) {  // the part behind the cut stays, under its new address
       Extent tail = old;
       tail.address = end;
@@ -182,7 +183,7 @@ void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bo
       if (extent.end() > boundary && extent.size < kWorthSplitting) break;
       if (!Takeable(extent, order, rest_is_done)) break;
       if (gap != 0) {
-        if (gap > limits.gap || extent.end() > limits.gap_below || InFlight(run.end, extent.address)) break;
+        if (gap > limits.gap || InFlight(run.end, extent.address)) break;
         if (++groups == 2) extents_of_first_group = run.extents.size(), end_of_first_group = run.end;
         run.gap_bytes += gap;
       }
@@ -238,6 +239,7 @@ bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done
     queued_bytes_ -= extent.size;
     queued_.erase(extent.address);
   }
+  replaced_bytes_ -= std::min(replaced_bytes_, run.size());
   cursor_ = run.end;
   in_flight_.push_back(&run);
   return true;

@@ -27,7 +27,6 @@ struct RunLimits {
   /// Longest run. Runs end at multiples of it: whole stripes for a parallel file system, whole pages for any.
   uint64_t bytes = 1u << 20;
   uint64_t gap = 0;            ///< largest gap to fill, 0: none
-  uint64_t gap_below = 0;      ///< no gap is filled at or above this address (what storage has not got yet)
 };
 
 class PendingMap {
@@ -67,6 +66,8 @@ class PendingMap {
   uint64_t held_end() const { return held_end_; }
 
   uint64_t queued_bytes() const { return queued_bytes_; }
+  /// How many queued bytes were replaced by newer ones before they were taken; runs taken since count against it.
+  uint64_t replaced_bytes() const { return replaced_bytes_; }
   size_t queued_extents() const { return queued_.size(); }
   size_t failed_extents() const { return failed_; }
   bool in_flight() const { return !in_flight_.empty(); }
@@ -100,6 +101,7 @@ class PendingMap {
   std::vector<const Run*> in_flight_;
   Epochs epochs_;
   uint64_t queued_bytes_ = 0;
+  uint64_t replaced_bytes_ = 0;
   size_t failed_ = 0;
   uint64_t cursor_ = 0;
   uint64_t held_begin_ = 0;

@@ -156,7 +156,6 @@ class Model {
   }
 
   void Take(bool rest_is_done = false) {
-    limits_.gap_below = Pick(2) * kSize;
     auto run = std::make_unique<Run>();
     if (flying_.size() == 4 || !map_.TakeRun(limits_, order_, rest_is_done, *run)) return;
     for (const auto& other : flying_) EXPECT_FALSE(other->Overlaps(run->begin, run->end));

@@ -197,7 +197,6 @@ TEST_F(PendingMapTest, ALargeExtentIsSplitAtTheBoundary) {
 
 TEST_F(PendingMapTest, GapsAreFilledWhereThatSavesRequests) {
   limits_.gap = 2;
-  limits_.gap_below = 100;
   Put(0, "a");
   Put(3, "b");
   Put(5, "c");
@@ -216,7 +215,6 @@ TEST_F(PendingMapTest, GapsAreFilledWhereThatSavesRequests) {
 
 TEST_F(PendingMapTest, OneGapIsNotWorthARead) {
   limits_.gap = 8;
-  limits_.gap_below = 100;
   Put(0, "ab");
   Put(4, "cd");
   Run run;
@@ -227,22 +225,12 @@ TEST_F(PendingMapTest, OneGapIsNotWorthARead) {
   map_.Complete(run);
 }
 
-TEST_F(PendingMapTest, NoGapIsFilledBeyondWhatStorageHasOrOverADirectWrite) {
+TEST_F(PendingMapTest, NoGapIsFilledOverADirectWrite) {
   limits_.gap = 8;
-  limits_.gap_below = 5;
-  Put(0, "a");
-  Put(2, "b");
-  Put(4, "c");
-  Put(6, "d");
-  Run run;
-  EXPECT_EQ(Take(run), "0:a_b_c") << "the gap before 6 would end above what storage has";
-  map_.Complete(run);
-  map_.CutFrom(0);
-
-  limits_.gap_below = 100;
   Put(10, "a");
   Put(12, "b");
   Put(14, "c");
+  Run run;
   Run direct;
   direct.begin = 11;
   direct.end = 12;

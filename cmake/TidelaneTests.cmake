@@ -11,7 +11,7 @@ set(TIDELANE_BROKEN_DIR "${CMAKE_BINARY_DIR}/lib/tidelane-broken")
 set(TIDELANE_TEST_ENVIRONMENT
   "ASAN_OPTIONS=abort_on_error=0:detect_stack_use_after_return=1:strict_string_checks=1"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
-  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")  # children of a fork start lanes of their own
 
 add_custom_target(tidelane_core_tests)   # unit tests of ranks 0 to 3: what the thread sanitizer runs
 add_custom_target(tidelane_unit_tests)   # all unit tests

@@ -57,6 +57,7 @@ enum class Counter : unsigned {
   X(UnstableInode, "unstable_inode")   /* the file system does not keep inode numbers */      \
   X(ModeSync, "mode_sync")             /* TIDELANE_MODE=sync */                               \
   X(ArenaFull, "arena_full")           /* no room, and nothing left that could make room */   \
+  X(QuickStorage, "quick_storage")      /* pieces that storage takes as fast as a second copy would */ \
   X(Locking, "locking_off")            /* no lock held: no gap filling, no read-ahead */      \
   X(OneCore, "one_core")               /* the program is bound to one core; lanes leave it if they may */            \
   X(ExternalRaw, "external_raw_file")  /* external raw data files bypass every driver */      \

@@ -20,6 +20,7 @@ constexpr uint64_t kScatteredMean = 16 * 1024;    // smaller extents, on average
 constexpr unsigned kPatience = 250;               // and linger so many times longer
 constexpr size_t kManyExtents = 1u << 16;         // what one sweep has to merge
 constexpr size_t kTooManyExtents = 1u << 18;      // bounds the map
+constexpr uint64_t kQuickBacklog = 8u << 20;      // as much may wait for storage that is as quick as memory
 constexpr auto kArenaWait = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -133,18 +134,23 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
   const auto* from = static_cast<const std::byte*>(bytes);
   while (size != 0) {
     SlabWriter::Space space;
+    bool quick = false;
     {
       MutexLock lock(mutex_);
-      if (pending_.queued_extents() < kTooManyExtents) space = writer_.Take(size, address);
+      quick = size > kSmallCopy && quick_storage_ && pending_.queued_bytes() > kQuickBacklog;
+      if (!quick && pending_.queued_extents() < kTooManyExtents) space = writer_.Take(size, address);
       if (space.data != nullptr && space.size <= kSmallCopy) {
         std::memcpy(space.data, from, space.size);
         InsertLocked(space, address);
       }
     }
     if (space.data == nullptr) {
-      if (MakeRoom()) continue;
-      Count(Fallback::kArenaFull);
-      return WriteDirect(address, size, from);
+      if (!quick && MakeRoom()) continue;
+      Count(quick ? Fallback::kQuickStorage : Fallback::kArenaFull);
+      const uint64_t piece = std::min(size, kRunBytes - address % kRunBytes);  // storage may be slower the next time
+      if (Status status = WriteDirect(address, piece, from); !status.ok()) return status;
+      address += piece, from += piece, size -= piece;
+      continue;
     }
     if (space.size > kSmallCopy) {
       CopyBytes(space.data, from, space.size, total);

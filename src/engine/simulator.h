@@ -63,6 +63,7 @@ class Simulator {
   using Rng = std::mt19937_64;
 
   Fault Plan(FaultPoint point, uint64_t address, uint64_t size);
+  bool Pause();
   void Interleave(FaultPoint point, uint64_t address, uint64_t size);
   void Step();
   void Write(uint64_t address, uint64_t size);

@@ -1,6 +1,8 @@
 // The simulated program: its calls and its checks. The seeds it is run with are in simulator_test.cc.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "engine/simulator.h"
 
@@ -54,12 +56,16 @@ Simulator::~Simulator() {
 // Asked before every device call, by lanes too: the state of its own generator is atomic.
 Fault Simulator::Plan(FaultPoint point, uint64_t address, uint64_t size) {
   if (options_.interleave && options_.lanes == 0) Interleave(point, address, size);
+  // A device that takes its time now and then, so that calls and runs meet.
+  if (options_.lanes != 0 && Pause()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (!failing_ || (point != FaultPoint::kWrite && point != FaultPoint::kTruncate)) return {};
   const uint64_t state = fault_state_.fetch_add(0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u >> 32;
   if (state % 3 != 0) return {};
   ++failures_;
   return {state % 2 == 0 ? ENOSPC : EIO, state % 5 == 0 ? state % (size + 1) : 0};
 }
+
+bool Simulator::Pause() { return (fault_state_.fetch_add(0x9E3779B97F4A7C15u) >> 40) % 4 == 0; }
 
 // The program goes on while the device works: calls from inside the device's. Only those that need
 // not wait for the call in progress, since this thread is what they would wait for.

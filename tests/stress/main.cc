@@ -87,6 +87,7 @@ bool parse(int argc, char** argv, Arguments& args) {
       default: return false;
     }
   }
+  if (const char* at = std::getenv("STRESS_FAULT_AT")) args.run.fault_at = std::atoll(at);
   return optind == argc && args.threads >= 1 && args.threads <= 16;
 }
 
@@ -167,6 +168,10 @@ int run(Arguments args) {
   std::filesystem::create_directories(args.run.dir);
   args.run.dir = std::filesystem::canonical(args.run.dir);
   const std::string summary = configure_summary(args.run.dir);
+  if (H5open() < 0) {  // the connector named by the environment could not be loaded, for instance
+    std::fprintf(stderr, "FAILED: HDF5 does not start\n");
+    return 1;
+  }
   hbool_t threadsafe = false;
   H5is_library_threadsafe(&threadsafe);
   if (args.threads > 1 && !threadsafe) {

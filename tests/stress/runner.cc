@@ -62,6 +62,9 @@ bool Runner::step(uint64_t index) {
     op.row->run(*native_, op, native);
     op.row->run(*plugin_, op, plugin);
   }
+  plugin.number("refused closes of datasets", plugin_->refused_closes());
+  native.number("refused closes of datasets", native_->refused_closes());
+  if (options_.verbose && native_->refused_closes() > 0) std::fputs("(a close was refused) ", stderr);
   if (options_.fault_at >= 0 && !fault_done_ &&
       index >= static_cast<uint64_t>(options_.fault_at)) {
     fault_done_ = plugin.corrupt();

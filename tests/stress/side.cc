@@ -56,7 +56,10 @@ Hid Side::create_list(const CreateProfile& profile) {
 hid_t Side::dataset(int file, const std::string& path, bool async) {
   const auto key = std::make_pair(file, path);
   if (const auto it = datasets_.find(key); it != datasets_.end()) return it->second.get();
-  if (datasets_.size() >= kMostOpenDatasets) datasets_.erase(datasets_.begin());
+  if (datasets_.size() >= kMostOpenDatasets) {
+    refused_closes_ += datasets_.begin()->second.reset() < 0;
+    datasets_.erase(datasets_.begin());
+  }
   const hid_t id = async ? H5Dopen_async(files_[file], path.c_str(), H5P_DEFAULT, event_set_)
                          : H5Dopen2(files_[file], path.c_str(), H5P_DEFAULT);
   if (id >= 0) datasets_[key] = Hid(id);
@@ -64,7 +67,14 @@ hid_t Side::dataset(int file, const std::string& path, bool async) {
 }
 
 void Side::close_datasets(int file) {
-  std::erase_if(datasets_, [&](const auto& entry) { return entry.first.first == file; });
+  for (auto it = datasets_.begin(); it != datasets_.end();) {
+    if (it->first.first == file) {
+      refused_closes_ += it->second.reset() < 0;
+      it = datasets_.erase(it);
+    } else {
+      ++it;
+    }
+  }
 }
 
 void Side::forget_path(int file, const std::string& path) {

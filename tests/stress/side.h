@@ -41,6 +41,8 @@ class Side {
   // hold data. Returns a borrowed identifier, negative when the open failed.
   hid_t dataset(int file, const std::string& path, bool async = false);
   void close_datasets(int file);
+  // How many closes of datasets the library has refused so far; compared after every operation.
+  int refused_closes() const { return refused_closes_; }
   void forget_path(int file, const std::string& path);  // its name changed; the handle is kept open
   void orphan_datasets(int file);                       // kept open past the close of their file
   herr_t close_orphans();
@@ -62,6 +64,7 @@ class Side {
   std::array<AccessProfile, 2> profiles_;
   std::map<std::pair<int, std::string>, Hid> datasets_;
   std::vector<Hid> orphans_;
+  int refused_closes_ = 0;
   std::list<Pending> pending_;
   Hid event_set_;
 };

@@ -168,12 +168,13 @@ Status Engine::Close(std::shared_ptr<File> file) {
   {
     MutexLock lock(mutex_);
     open_.erase(std::find(open_.begin(), open_.end(), file));
-    if (deferred) draining_.push_back(file);
-  }
-  if (deferred) {
-    Count(Counter::kClosesDeferred);
-    file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); });
-    return {};
+    if (deferred) {
+      Count(Counter::kClosesDeferred);
+      draining_.push_back(file);
+      // Still under the registry's lock: who finds the file there must find it closing.
+      file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); });
+      return {};
+    }
   }
   Status closed = file->CloseDevice();
   return status.ok() ? closed : status;

@@ -31,10 +31,10 @@ if [ ! -e "$prefix/tidelane-complete" ]; then
   put() {
     local component
     rm -rf "$prefix"
-    for component in libraries headers toolsapplications utilsapplications configinstall tests; do
+    for component in libraries headers toolslibraries toolsapplications utilsapplications configinstall tests; do
       cmake --install "$tree" --component "$component"
     done
-    test -x "$prefix/bin/h5_api_test" && test -x "$prefix/bin/h5diff" && test -e "$prefix/lib/libhdf5.so"
+    test -x "$prefix/bin/h5_api_test" && LD_LIBRARY_PATH="$prefix/lib" "$prefix/bin/h5diff" --version
     touch "$prefix/tidelane-complete"
     rm -rf "$tree"
   }

@@ -119,9 +119,9 @@ class Demo:
             data = self.one_run(storage, options, native_environment(), "native")
             computed, wanted = data["classes"]["compute"], covering_us(data["waits_us"])
             if not storage.compute or 0.75 * wanted <= computed <= 2 * wanted:
-                break
+                return data
             storage.substeps = max(1, round(storage.substeps * wanted / computed))
-        return data
+        return self.one_run(storage, options, native_environment(), "native")
 
     def compare(self, storage, name):
         """The rounds of one case; returns its row."""
@@ -131,21 +131,35 @@ class Demo:
         for _ in range(self.rounds if storage.compute else max(self.rounds, 9)):
             native.append(self.covered_run(storage, case["options"]))
             tidelane.append(self.tidelane_run(storage, case, "tidelane"))
-            require_deferred(tidelane[-1]["summary"], 0.9 * STEPS * STEP_BYTES, what)
+            # Storage as quick as memory takes what exceeds a small backlog directly (the reason is counted).
+            share = 0.9 if storage.throttle else 0.05
+            require_deferred(tidelane[-1]["summary"], share * STEPS * STEP_BYTES, what)
             require_equal(self.places, f"{storage.backing}/native", f"{storage.backing}/tidelane", what)
         for folder in ("native", "tidelane"):
             shutil.rmtree(os.path.join(storage.backing, folder))
         return row(storage, name, native, tidelane)
 
-    def timeline(self, storage):
-        """One more run of each with tracing on, drawn."""
-        case = CASES["one file"]
-        trace = self.scratch / "trace.json"
-        native = self.covered_run(storage, case["options"])
-        tidelane = self.tidelane_run(storage, case, "tidelane", trace=trace)
+    def traced_pair(self, storage):
+        """A native run and one of Tidelane with its trace, from a moment when the machine gave both the same: the
+        picture must not show as a gain what was somebody else's load."""
+        case, trace = CASES["one file"], self.scratch / "trace.json"
+        best = None
+        for _ in range(4):
+            native = self.covered_run(storage, case["options"])
+            tidelane = self.tidelane_run(storage, case, "tidelane", trace=trace)
+            unlike = abs(tidelane["classes"]["compute"] / native["classes"]["compute"] - 1)
+            if best is None or unlike < best[0]:
+                best = (unlike, native, tidelane, json.loads(trace.read_text()))
+            if unlike < 0.03:
+                break
         for folder in ("native", "tidelane"):
             shutil.rmtree(os.path.join(storage.backing, folder))
-        lanes = timeline.lanes_of(json.loads(trace.read_text()))
+        return best[1:]
+
+    def timeline(self, storage):
+        """Draws one more run of each."""
+        native, tidelane, trace = self.traced_pair(storage)
+        lanes = timeline.lanes_of(trace)
         if not lanes:
             raise DemoError("the trace has no writes of the lanes")
         subtitle = (

@@ -29,6 +29,8 @@ void Request::Unref() {
 
 Request* RequestQueue::Issue(std::shared_ptr<Completion> completion) {
   auto* request = new Request(std::move(completion));
+  request->number_ = ++issued_;
+  pending_in_pass_ = false;
   if (oldest_ == nullptr && request->completion_ == nullptr) {
     request->settled_ = true;
     return request;
@@ -75,15 +77,29 @@ void RequestQueue::Wait(Request& request, uint64_t timeout_ns) {
   request.Unref();
 }
 
+// HDF5 visits a list from its oldest request on: one that is not younger than the last begins a new
+// pass, and so does one that is waited for without limit. Two event sets visited in turn may look
+// like one pass; then a request is reported pending once more than it had to be, never for ever.
+H5VL_request_status_t RequestQueue::Ask(Request& request, uint64_t timeout_ns) {
+  if (timeout_ns == UINT64_MAX || request.number_ <= last_asked_) pending_in_pass_ = false;
+  last_asked_ = request.number_;
+  if (pending_in_pass_) {
+    if (request.completion_ != nullptr)
+      request.completion_->Poll();  // its work starts all the same
+    return H5VL_REQUEST_STATUS_IN_PROGRESS;
+  }
+  Wait(request, timeout_ns);
+  if (!request.settled_) pending_in_pass_ = true;
+  return request.status();
+}
+
 void RequestQueue::WaitAll() {
   while (oldest_ != nullptr) Wait(*newest_, UINT64_MAX);
 }
 
 herr_t RequestWait(Instance& instance, void* request, uint64_t timeout_ns,
                    H5VL_request_status_t* status) {
-  auto* self = static_cast<Request*>(request);
-  instance.requests.Wait(*self, timeout_ns);
-  *status = self->status();
+  *status = instance.requests.Ask(*static_cast<Request*>(request), timeout_ns);
   return 0;
 }
 
@@ -95,9 +111,8 @@ herr_t RequestNotify(Instance&, void* request, H5VL_request_notify_t callback, v
 // What was captured will be written: by the time anyone cancels, HDF5 has allocated and indexed it.
 // A request that has finished says how; others cannot be cancelled.
 herr_t RequestCancel(Instance& instance, void* request, H5VL_request_status_t* status) {
-  auto* self = static_cast<Request*>(request);
-  instance.requests.Wait(*self, 0);
-  *status = self->settled() ? self->status() : H5VL_REQUEST_STATUS_CANT_CANCEL;
+  *status = instance.requests.Ask(*static_cast<Request*>(request), 0);
+  if (*status == H5VL_REQUEST_STATUS_IN_PROGRESS) *status = H5VL_REQUEST_STATUS_CANT_CANCEL;
   return 0;
 }
 

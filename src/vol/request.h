@@ -4,7 +4,8 @@
 /// A request settles when its call's bytes are stored or have failed (engine/completion.h).
 /// Requests of one libhdf5 settle in the order in which they were issued, whatever order storage
 /// answers in: HDF5's event set loses operations when the last of its list is removed first (its
-/// list's tail is not updated).
+/// list's tail is not updated). For the same reason nothing is reported done in a pass over an event
+/// set in which something older was reported pending, even if storage finished both in between.
 ///
 /// Invariants:
 ///  1. A request in the queue is unsettled, and everything issued after it is unsettled, too.
@@ -51,6 +52,7 @@ class Request {
   std::shared_ptr<Completion> completion_;
   Status error_;
   const uint64_t issued_ns_;
+  uint64_t number_ = 0;
   uint64_t duration_ns_ = 0;
   H5VL_request_notify_t notify_ = nullptr;
   void* notify_context_ = nullptr;
@@ -68,6 +70,8 @@ class RequestQueue {
   /// Waits at most `timeout_ns` (0: starts the work, looks, returns; UINT64_MAX: for ever) for
   /// `request`.
   void Wait(Request& request, uint64_t timeout_ns);
+  /// The same for an event set, which then removes what is done from its list.
+  H5VL_request_status_t Ask(Request& request, uint64_t timeout_ns);
   /// Waits for everything that was issued.
   void WaitAll();
 
@@ -76,6 +80,9 @@ class RequestQueue {
 
   Request* oldest_ = nullptr;
   Request* newest_ = nullptr;
+  uint64_t issued_ = 0;
+  uint64_t last_asked_ = 0;       // number of the request that an event set asked for last
+  bool pending_in_pass_ = false;  // one was reported pending since this pass began
 };
 
 struct Instance;

@@ -59,6 +59,52 @@ TEST_F(RequestTest, AYoungerOneWaitsForItsElders) {
   for (Request* request : {first, second, complete}) RequestFree(instance(), request);
 }
 
+// Storage may answer between two steps of H5ESwait(es, 0): the last operation of the list was removed
+// while one before it stayed, and HDF5 lost all that was inserted later.
+TEST_F(RequestTest, WhatStorageFinishesDuringAPassIsReportedInTheNext) {
+  Request* first = instance().requests.Issue(Capture(older_, "old"));
+  Request* last = instance().requests.Issue(nullptr);
+  EXPECT_EQ(Test(first), H5VL_REQUEST_STATUS_IN_PROGRESS);
+  older_.RunLanes();
+  EXPECT_EQ(Test(last), H5VL_REQUEST_STATUS_IN_PROGRESS) << "an older one was pending in this pass";
+  EXPECT_EQ(Test(first), H5VL_REQUEST_STATUS_SUCCEED) << "the next pass";
+  EXPECT_EQ(Test(last), H5VL_REQUEST_STATUS_SUCCEED);
+  for (Request* request : {first, last}) RequestFree(instance(), request);
+}
+
+TEST_F(RequestTest, APassThatIsCancelledKeepsTheOrderToo) {
+  Request* first = instance().requests.Issue(Capture(older_, "old"));
+  Request* last = instance().requests.Issue(nullptr);
+  H5VL_request_status_t status{};
+  EXPECT_EQ(RequestCancel(instance(), first, &status), 0);
+  older_.RunLanes();
+  EXPECT_EQ(RequestCancel(instance(), last, &status), 0);
+  EXPECT_EQ(status, H5VL_REQUEST_STATUS_CANT_CANCEL);
+  for (Request* request : {first, last}) RequestFree(instance(), request);
+}
+
+// Another event set's operation is not held back by a pass that ended with something pending.
+TEST_F(RequestTest, AnEventSetOfItsOwnIsDoneAtTheSecondLookAtTheLatest) {
+  Request* first = instance().requests.Issue(Capture(older_, "old"));
+  Request* other = instance().requests.Issue(Capture(younger_, "young"));
+  EXPECT_EQ(Test(first), H5VL_REQUEST_STATUS_IN_PROGRESS);
+  older_.RunLanes();
+  younger_.RunLanes();
+  Test(other);
+  EXPECT_EQ(Test(other), H5VL_REQUEST_STATUS_SUCCEED);
+  for (Request* request : {first, other}) RequestFree(instance(), request);
+}
+
+TEST_F(RequestTest, WaitingForEverDoesNotAskWhatWasPendingBefore) {
+  Request* first = instance().requests.Issue(Capture(older_, "old"));
+  Request* last = instance().requests.Issue(nullptr);
+  EXPECT_EQ(Test(first), H5VL_REQUEST_STATUS_IN_PROGRESS);
+  H5VL_request_status_t status{};
+  EXPECT_EQ(RequestWait(instance(), last, UINT64_MAX, &status), 0);
+  EXPECT_EQ(status, H5VL_REQUEST_STATUS_SUCCEED);
+  for (Request* request : {first, last}) RequestFree(instance(), request);
+}
+
 TEST_F(RequestTest, ACompleteOneIsDoneAtOnceWhenNobodyIsBeforeIt) {
   Request* request = instance().requests.Issue(nullptr);
   EXPECT_TRUE(request->settled());

@@ -66,6 +66,7 @@ if [ -n "${HDF5_ROOT:-}" ]; then
   found=$(inspect "$root") || die "HDF5_ROOT=$HDF5_ROOT: no headers or no shared library there"
   newer_or_equal "${found% *}" "$oldest" || die "HDF5_ROOT=$HDF5_ROOT is ${found% *}; $oldest or newer is needed"
   [ "$mode" != own ] || [ -x "$root/bin/h5_api_test" ] || say "note: no bin/h5_api_test under HDF5_ROOT: HDF5's API tests will be skipped"
+  [ "$mode" != own ] || [ -x "$root/bin/h5diff" ] || command -v h5diff >/dev/null || say "note: no h5diff: the stress tests will be skipped"
   accept "$root" HDF5_ROOT
 fi
 

@@ -50,19 +50,19 @@ enum class Counter : unsigned {
 };
 
 // Why something ran natively (synchronously).
-#define TL_FALLBACKS(X)                                                                       \
-  X(Driver, "driver")                  /* the file uses another driver than sec2 */           \
-  X(SwmrWrite, "swmr_write")           /* single-writer-multiple-reader needs strict order */ \
-  X(HandleOut, "handle_handed_out")    /* the program asked for the file descriptor */        \
-  X(UnstableInode, "unstable_inode")   /* the file system does not keep inode numbers */      \
-  X(ModeSync, "mode_sync")             /* TIDELANE_MODE=sync */                               \
-  X(ArenaFull, "arena_full")           /* no room, and nothing left that could make room */   \
-  X(QuickStorage, "quick_storage")      /* pieces that storage takes as fast as a second copy would */ \
-  X(Locking, "locking_off")            /* no lock held: no gap filling, no read-ahead */      \
-  X(OneCore, "one_core")               /* the program is bound to one core; lanes leave it if they may */            \
-  X(ExternalRaw, "external_raw_file")  /* external raw data files bypass every driver */      \
-  X(OtherConnector, "other_connector") /* a foreign VOL connector below us */                 \
-  X(NoThreads, "no_threads")            /* the system refused threads: waiters do the lanes' work */
+#define TL_FALLBACKS(X)                                                                           \
+  X(Driver, "driver")                /* the file uses another driver than sec2 */                 \
+  X(SwmrWrite, "swmr_write")         /* single-writer-multiple-reader needs strict order */       \
+  X(HandleOut, "handle_handed_out")  /* the program asked for the file descriptor */              \
+  X(UnstableInode, "unstable_inode") /* the file system does not keep inode numbers */            \
+  X(ModeSync, "mode_sync")           /* TIDELANE_MODE=sync */                                     \
+  X(ArenaFull, "arena_full")         /* no room, and nothing left that could make room */         \
+  X(QuickStorage, "quick_storage") /* pieces that storage takes as fast as a second copy would */ \
+  X(Locking, "locking_off")        /* no lock held: no gap filling, no read-ahead */              \
+  X(OneCore, "one_core") /* the program is bound to one core; lanes leave it if they may */       \
+  X(ExternalRaw, "external_raw_file")  /* external raw data files bypass every driver */          \
+  X(OtherConnector, "other_connector") /* a foreign VOL connector below us */                     \
+  X(NoThreads, "no_threads")           /* the system refused threads: waiters do the lanes' work */
 
 enum class Fallback : unsigned {
 #define X(name, key) k##name,

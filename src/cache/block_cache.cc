@@ -18,7 +18,8 @@ bool BlockCache::Wants(uint64_t address, uint64_t size, bool raw, uint64_t eof) 
   if (raw) {
     const uint64_t last = last_raw_;
     last_raw_ = address;
-    return policy_ != Toggle::kOff && last != UINT64_MAX && address + kBlock > last && address < last + kBlock;
+    return policy_ != Toggle::kOff && last != UINT64_MAX && address + kBlock > last &&
+           address < last + kBlock;
   }
   return policy_ == Toggle::kOn || (policy_ == Toggle::kAuto && average_ns_ > kSlowReadNs);
 }
@@ -57,18 +58,20 @@ void BlockCache::Update(uint64_t address, uint64_t size, const void* bytes) {
     const uint64_t from = std::max(address, block.start);
     const uint64_t to = std::min(address + size, block.start + kBlock);
     if (from >= to) continue;
-    if (from > block.start + block.valid) {  // a hole would come between: what it holds is not known here
+    if (from >
+        block.start + block.valid) {  // a hole would come between: what it holds is not known here
       continue;
     }
-    std::memcpy(block.bytes.get() + (from - block.start), static_cast<const std::byte*>(bytes) + (from - address),
-                to - from);
+    std::memcpy(block.bytes.get() + (from - block.start),
+                static_cast<const std::byte*>(bytes) + (from - address), to - from);
     block.valid = std::max(block.valid, to - block.start);
   }
 }
 
 void BlockCache::CutFrom(uint64_t address) {
   for (Block& block : blocks_) {
-    if (block.start + block.valid > address) block.valid = address > block.start ? address - block.start : 0;
+    if (block.start + block.valid > address)
+      block.valid = address > block.start ? address - block.start : 0;
   }
 }
 

@@ -20,11 +20,15 @@ class CallScope {
  public:
   enum Permission : unsigned {
     kNone = 0,
-    kFlushMayReturnEarly = 1,  ///< flush starts the drain and need not wait for it (H5Fflush_async, flush=deferred)
-    kFlushMayBeSkipped = 16,   ///< flush need do nothing (HDF5 flushes the superblock at the end of create and open)
-    kCloseMayBeDeferred = 2,   ///< close may return while the file drains; it keeps its lock until it is whole
-    kHandOutDescriptor = 4,    ///< the driver's descriptor goes to the program: drain, write through from now on
-    kStartSwmr = 8,            ///< the file becomes a SWMR file: drain, write through from now on
+    kFlushMayReturnEarly =
+        1,  ///< flush starts the drain and need not wait for it (H5Fflush_async, flush=deferred)
+    kFlushMayBeSkipped =
+        16,  ///< flush need do nothing (HDF5 flushes the superblock at the end of create and open)
+    kCloseMayBeDeferred =
+        2,  ///< close may return while the file drains; it keeps its lock until it is whole
+    kHandOutDescriptor =
+        4,  ///< the driver's descriptor goes to the program: drain, write through from now on
+    kStartSwmr = 8,  ///< the file becomes a SWMR file: drain, write through from now on
   };
 
   /// `track`: remember which bytes this call captured, for a request.

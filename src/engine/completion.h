@@ -42,7 +42,8 @@ class Completion {
 
  private:
   mutable Mutex mutex_;
-  std::vector<Part> parts_ TL_GUARDED_BY(mutex_);  // finished parts are dropped: a file must not live on in requests
+  std::vector<Part> parts_
+      TL_GUARDED_BY(mutex_);  // finished parts are dropped: a file must not live on in requests
   Status error_ TL_GUARDED_BY(mutex_);
 };
 

@@ -33,7 +33,8 @@ Config ConfigFromEnvironment(Status& status) {
 }  // namespace
 
 Engine& Engine::Get() {
-  static Engine* const engine = new Engine();  // never destroyed: lanes may run until the process ends
+  static Engine* const engine =
+      new Engine();  // never destroyed: lanes may run until the process ends
   return *engine;
 }
 
@@ -123,13 +124,15 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   const bool regular = Identify(status, identity);
   File::Environment environment{config_, arena_, lanes_, [this] { RelieveArena(); }};
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
-  file = std::make_shared<File>(std::move(environment), MakePosixDevice(fd), identity, path, writable);
+  file =
+      std::make_shared<File>(std::move(environment), MakePosixDevice(fd), identity, path, writable);
   Count(Counter::kFilesOpened);
   if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
   if (!config_.asynchronous) return file->WriteThrough(Fallback::kModeSync);
   if (writable) {
     struct stat by_name;
-    const bool stable = stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino && by_name.st_dev == status.st_dev;
+    const bool stable = stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino &&
+                        by_name.st_dev == status.st_dev;
     if (!regular || !stable) return file->WriteThrough(Fallback::kUnstableInode);
   }
   return {};
@@ -151,7 +154,8 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
   }
   if (file != nullptr) return options.swmr ? file->WriteThrough(Fallback::kSwmrWrite) : Status();
   // It may just have finished: its lock must be gone before ours is tried.
-  if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr) (void)draining->WaitClosed();
+  if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr)
+    (void)draining->WaitClosed();
   if (Status status = OpenNew(path, options, file); !status.ok()) {
     file = nullptr;
     return status;
@@ -205,7 +209,8 @@ Status Engine::DrainPath(const char* path) {
   struct stat status;
   FileIdentity identity;
   if (path == nullptr || stat(path, &status) != 0 || !Identify(status, identity)) return {};
-  if (const std::shared_ptr<File> file = FindDraining(path); file != nullptr) return file->WaitClosed();
+  if (const std::shared_ptr<File> file = FindDraining(path); file != nullptr)
+    return file->WaitClosed();
   for (const auto& file : Known()) {
     if (file->identity() != identity) continue;
     if (Status drained = file->Drain(File::Wait::kOther); !drained.ok()) return drained;
@@ -235,7 +240,8 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   (void)engine.DrainAll();
   engine.mutex_.lock();
   engine.held_for_fork_ = engine.open_;
-  engine.held_for_fork_.insert(engine.held_for_fork_.end(), engine.draining_.begin(), engine.draining_.end());
+  engine.held_for_fork_.insert(engine.held_for_fork_.end(), engine.draining_.begin(),
+                               engine.draining_.end());
   for (const auto& file : engine.held_for_fork_) file->LockForFork();
   engine.lanes_.LockForFork();
   engine.arena_.LockForFork();

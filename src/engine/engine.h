@@ -27,9 +27,9 @@
 namespace tidelane {
 
 struct OpenOptions {
-  int flags = 0;              ///< open(2)'s
+  int flags = 0;  ///< open(2)'s
   mode_t mode = 0666;
-  bool swmr = false;          ///< opened for SWMR writing or reading: write through, no read-ahead
+  bool swmr = false;  ///< opened for SWMR writing or reading: write through, no read-ahead
 };
 
 class Engine {
@@ -74,9 +74,11 @@ class Engine {
   Arena arena_;
   Lanes lanes_;
   Mutex mutex_;
-  std::vector<std::shared_ptr<File>> open_ TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
+  std::vector<std::shared_ptr<File>> open_
+      TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
   std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<File>> leaving_ TL_GUARDED_BY(mutex_);  // drained; the device is being closed
+  std::vector<std::shared_ptr<File>> leaving_
+      TL_GUARDED_BY(mutex_);  // drained; the device is being closed
   std::vector<std::shared_ptr<File>> held_for_fork_ TL_GUARDED_BY(mutex_);
 };
 

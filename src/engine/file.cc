@@ -14,19 +14,21 @@
 namespace tidelane {
 namespace {
 
-constexpr uint64_t kSmallCopy = 64 * 1024;        // copied under the lock: cheaper than taking it twice
-constexpr uint64_t kRunBytes = 1u << 20;          // a request worth making
-constexpr uint64_t kScatteredMean = 16 * 1024;    // smaller extents, on average, are worth more with their neighbours
-constexpr unsigned kPatience = 250;               // and linger so many times longer
-constexpr size_t kManyExtents = 1u << 16;         // what one sweep has to merge
-constexpr size_t kTooManyExtents = 1u << 18;      // bounds the map
-constexpr uint64_t kQuickBacklog = 8u << 20;      // as much may wait for storage that is as quick as memory
+constexpr uint64_t kSmallCopy = 64 * 1024;  // copied under the lock: cheaper than taking it twice
+constexpr uint64_t kRunBytes = 1u << 20;    // a request worth making
+constexpr uint64_t kScatteredMean =
+    16 * 1024;  // smaller extents, on average, are worth more with their neighbours
+constexpr unsigned kPatience = 250;           // and linger so many times longer
+constexpr size_t kManyExtents = 1u << 16;     // what one sweep has to merge
+constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
+constexpr uint64_t kQuickBacklog =
+    8u << 20;  // as much may wait for storage that is as quick as memory
 constexpr auto kArenaWait = std::chrono::milliseconds(5);
 
 }  // namespace
 
-File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity, std::string path,
-           bool writable)
+File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
+           std::string path, bool writable)
     : config_(environment.config),
       arena_(environment.arena),
       lanes_(environment.lanes),
@@ -54,7 +56,8 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   }
   if (write_through_.load(std::memory_order_relaxed)) return WriteDirect(address, size, bytes);
   Span span(SpanKind::kWrite, size);
-  if (address <= base_address_ && base_address_ < address + size) FindSuperblock(address, size, bytes);
+  if (address <= base_address_ && base_address_ < address + size)
+    FindSuperblock(address, size, bytes);
   const auto* at = static_cast<const std::byte*>(bytes);
   // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
   const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
@@ -138,7 +141,8 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     {
       MutexLock lock(mutex_);
       quick = size > kSmallCopy && quick_storage_ && pending_.queued_bytes() > kQuickBacklog;
-      if (!quick && pending_.queued_extents() < kTooManyExtents) space = writer_.Take(size, address);
+      if (!quick && pending_.queued_extents() < kTooManyExtents)
+        space = writer_.Take(size, address);
       if (space.data != nullptr && space.size <= kSmallCopy) {
         std::memcpy(space.data, from, space.size);
         InsertLocked(space, address);
@@ -147,7 +151,8 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     if (space.data == nullptr) {
       if (!quick && MakeRoom()) continue;
       Count(quick ? Fallback::kQuickStorage : Fallback::kArenaFull);
-      const uint64_t piece = std::min(size, kRunBytes - address % kRunBytes);  // storage may be slower the next time
+      const uint64_t piece =
+          std::min(size, kRunBytes - address % kRunBytes);  // storage may be slower the next time
       if (Status status = WriteDirect(address, piece, from); !status.ok()) return status;
       address += piece, from += piece, size -= piece;
       continue;
@@ -180,11 +185,13 @@ bool File::MakeRoom() {
     {
       MutexLock lock(mutex_);
       extents_bound = pending_.queued_extents() >= kTooManyExtents;
-      if (extents_bound && !StuckLocked()) WaitUntilLocked(std::chrono::steady_clock::now() + kArenaWait);
+      if (extents_bound && !StuckLocked())
+        WaitUntilLocked(std::chrono::steady_clock::now() + kArenaWait);
       room = extents_bound && pending_.queued_extents() < kTooManyExtents;
     }
     if (room) break;
-    Slab* slab = extents_bound ? nullptr : arena_.AcquireUntil(std::chrono::steady_clock::now() + kArenaWait);
+    Slab* slab = extents_bound ? nullptr
+                               : arena_.AcquireUntil(std::chrono::steady_clock::now() + kArenaWait);
     if (slab != nullptr) {
       MutexLock lock(mutex_);
       room = writer_.Use(slab);
@@ -213,7 +220,8 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes) {
   {
     MutexLock lock(mutex_);
     while (pending_.InFlight(direct.begin, direct.end) || resizing_) WaitLocked();
-    pending_.BeginDirect(direct);  // what is queued under it stays there: if this fails, it is the file's content
+    pending_.BeginDirect(
+        direct);  // what is queued under it stays there: if this fails, it is the file's content
     captured_any_ = true;
   }
   const iovec part{const_cast<void*>(bytes), size};
@@ -228,7 +236,8 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes) {
   pending_.Complete(direct);
   if (error == 0) pending_.CutRange(direct.begin, direct.end);
   NoteSize(stored_end);
-  if (stored_end > eof_.load(std::memory_order_relaxed)) eof_.store(stored_end, std::memory_order_relaxed);
+  if (stored_end > eof_.load(std::memory_order_relaxed))
+    eof_.store(stored_end, std::memory_order_relaxed);
   SettleLocked();
   PlanLocked();  // lanes may have waited for these bytes
   changed_.NotifyAll();
@@ -258,7 +267,8 @@ bool File::WorthwhileLocked() const {
   if (urgent_ || drain_wanted_ || sweep_extents_ != 0) return true;
   if (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending()) return true;
   if (pending_.queued_extents() >= kManyExtents) return true;
-  return pending_.queued_bytes() >= (PatientLocked() ? std::max(arena_.cap() / 4, kRunBytes) : kRunBytes);
+  return pending_.queued_bytes() >=
+         (PatientLocked() ? std::max(arena_.cap() / 4, kRunBytes) : kRunBytes);
 }
 
 void File::PlanLocked() {
@@ -322,7 +332,8 @@ Status File::Truncate(uint64_t size) {
   if (error == 0) {
     disk_size_ = std::min(disk_size_, size);
   } else {
-    eof_.store(disk_size_, std::memory_order_relaxed);  // so that the next attempt finds something to cut
+    eof_.store(disk_size_,
+               std::memory_order_relaxed);  // so that the next attempt finds something to cut
   }
   SettleLocked();
   PlanLocked();
@@ -334,13 +345,15 @@ Status File::Truncate(uint64_t size) {
 Status File::Lock(bool exclusive) {
   {
     MutexLock lock(mutex_);
-    if (exclusive_.load(std::memory_order_relaxed)) {  // an adopted file still has its writer's lock
+    if (exclusive_.load(
+            std::memory_order_relaxed)) {  // an adopted file still has its writer's lock
       downgrade_when_drained_ = !exclusive && !DrainedLocked();
       if (exclusive || downgrade_when_drained_) return {};
     }
   }
   if (const int error = device_->Lock(exclusive); error != 0) {
-    return Status::Failed(error, exclusive ? "lock for writing" : "lock for reading").At(path_, 0, 0);
+    return Status::Failed(error, exclusive ? "lock for writing" : "lock for reading")
+        .At(path_, 0, 0);
   }
   exclusive_.store(exclusive, std::memory_order_relaxed);
   locked_.store(true, std::memory_order_relaxed);

@@ -41,7 +41,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     std::function<void()> relieve_arena = [] {};
   };
 
-  File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity, std::string path, bool writable);
+  File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
+       std::string path, bool writable);
   ~File() override;
 
   const FileIdentity& identity() const { return identity_; }
@@ -82,7 +83,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// Waits until everything is stored; retries what failed first.
   Status Drain(Wait why) TL_EXCLUDES(mutex_);
   /// The file was closed; it drains on its own and then calls `finished` once, unless Adopt comes first.
-  void DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished) TL_EXCLUDES(mutex_);
+  void DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished)
+      TL_EXCLUDES(mutex_);
   /// The file was opened again while draining. False when it has just finished.
   bool Adopt() TL_EXCLUDES(mutex_);
   /// After DrainInBackground: drains, then waits until the device is closed as well.
@@ -103,7 +105,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// How an epoch (or all up to it) stands; starts its work.
   Epochs::State Poll(uint64_t epoch, bool and_older, Status& error) TL_EXCLUDES(mutex_);
   /// Waits for it until `deadline`.
-  Epochs::State WaitFor(uint64_t epoch, bool and_older, std::chrono::steady_clock::time_point deadline, Status& error)
+  Epochs::State WaitFor(uint64_t epoch, bool and_older,
+                        std::chrono::steady_clock::time_point deadline, Status& error)
       TL_EXCLUDES(mutex_);
 
   // The lanes' side ---------------------------------------------------------------------------------------------
@@ -131,7 +134,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void StartDrainLocked() TL_REQUIRES(mutex_);
   void WaitLocked() TL_REQUIRES(mutex_);
   bool WaitUntilLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
-  Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const TL_REQUIRES(mutex_);
+  Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const
+      TL_REQUIRES(mutex_);
   bool NeedsTruncateLocked() const TL_REQUIRES(mutex_);
   void TruncateUp() TL_EXCLUDES(mutex_);
   bool TakeRunLocked(Run& run) TL_REQUIRES(mutex_);
@@ -144,13 +148,16 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void Finish() TL_EXCLUDES(mutex_);
   /// Nobody else can write the file now.
   bool Alone() const {
-    return exclusive_.load(std::memory_order_relaxed) && !handed_out_.load(std::memory_order_relaxed);
+    return exclusive_.load(std::memory_order_relaxed) &&
+           !handed_out_.load(std::memory_order_relaxed);
   }
   Status LogicalRead(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
   Status ReadStorage(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
   bool ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status)
       TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
-  void NoteSize(uint64_t end) TL_REQUIRES(mutex_) { disk_size_ = disk_size_ > end ? disk_size_ : end; }
+  void NoteSize(uint64_t end) TL_REQUIRES(mutex_) {
+    disk_size_ = disk_size_ > end ? disk_size_ : end;
+  }
 
   const Config& config_;
   Arena& arena_;
@@ -178,24 +185,28 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Condition changed_;
   PendingMap pending_ TL_GUARDED_BY(mutex_);
   SlabWriter writer_ TL_GUARDED_BY(mutex_);
-  Status error_ TL_GUARDED_BY(mutex_);            // the newest failure, until a retry
+  Status error_ TL_GUARDED_BY(mutex_);  // the newest failure, until a retry
   uint64_t disk_size_ TL_GUARDED_BY(mutex_) = 0;
   uint64_t epoch_ TL_GUARDED_BY(mutex_) = 1;
-  bool epoch_closed_ TL_GUARDED_BY(mutex_) = false;   // the current epoch belongs to a call that is over
+  bool epoch_closed_ TL_GUARDED_BY(mutex_) =
+      false;  // the current epoch belongs to a call that is over
   bool captured_any_ TL_GUARDED_BY(mutex_) = false;
   PendingMap::Order order_ TL_GUARDED_BY(mutex_) = PendingMap::Order::kHeldLast;
   bool drain_wanted_ TL_GUARDED_BY(mutex_) = false;
-  bool resizing_ TL_GUARDED_BY(mutex_) = false;       // ftruncate is on its way: no run may start
-  bool last_step_failed_ TL_GUARDED_BY(mutex_) = false;  // extending or closing the file: error_ says how
-  bool urgent_ TL_GUARDED_BY(mutex_) = false;         // store what is queued now: somebody waits for it or its memory
+  bool resizing_ TL_GUARDED_BY(mutex_) = false;  // ftruncate is on its way: no run may start
+  bool last_step_failed_ TL_GUARDED_BY(mutex_) =
+      false;  // extending or closing the file: error_ says how
+  bool urgent_ TL_GUARDED_BY(mutex_) =
+      false;  // store what is queued now: somebody waits for it or its memory
   bool scheduled_ TL_GUARDED_BY(mutex_) = false;
   bool lingering_ TL_GUARDED_BY(mutex_) = false;
   std::chrono::steady_clock::time_point lingering_since_ TL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point linger_due_ TL_GUARDED_BY(mutex_);
   bool quick_storage_ TL_GUARDED_BY(mutex_) = false;  // the last run went at memory's speed
-  size_t sweep_extents_ TL_GUARDED_BY(mutex_) = 0;    // how many queued extents have lingered long enough
+  size_t sweep_extents_ TL_GUARDED_BY(mutex_) =
+      0;  // how many queued extents have lingered long enough
   bool downgrade_when_drained_ TL_GUARDED_BY(mutex_) = false;
-  bool closing_ TL_GUARDED_BY(mutex_) = false;        // closed by the program, device not yet closed
+  bool closing_ TL_GUARDED_BY(mutex_) = false;  // closed by the program, device not yet closed
   std::function<void(const std::shared_ptr<File>&)> finished_ TL_GUARDED_BY(mutex_);
 };
 

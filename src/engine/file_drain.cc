@@ -15,10 +15,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kQuickRequestNs = 50'000;  // storage that answers as memory does: so long for a request,
-constexpr uint64_t kQuickMibNs = 1'000'000;   // and so long for each MiB
+constexpr uint64_t kQuickRequestNs =
+    50'000;  // storage that answers as memory does: so long for a request,
+constexpr uint64_t kQuickMibNs = 1'000'000;  // and so long for each MiB
 
-constexpr uint64_t kLongestRun = 1u << 20;  // longer writes hold the inode's lock against the program's own
+constexpr uint64_t kLongestRun =
+    1u << 20;  // longer writes hold the inode's lock against the program's own
 
 Counter WaitCounter(File::Wait why) {
   switch (why) {
@@ -44,7 +46,9 @@ SpanKind WaitSpan(File::Wait why) {
 
 bool File::NeedsTruncateLocked() const { return disk_size_ < eof_.load(std::memory_order_relaxed); }
 
-bool File::DrainedLocked() const { return pending_.empty() && !resizing_ && !NeedsTruncateLocked(); }
+bool File::DrainedLocked() const {
+  return pending_.empty() && !resizing_ && !NeedsTruncateLocked();
+}
 
 bool File::StuckLocked() const {
   return !resizing_ && (pending_.stuck(order_) || (last_step_failed_ && pending_.only_held()));
@@ -145,7 +149,8 @@ Status File::CloseDevice() {
   Status status;
   // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
   if (expected != 0 && device_->Size(size) == 0 && size < expected) {
-    status = Status::Failed(EIO, "keep (another process cut the file short)").At(path_, size, expected - size);
+    status = Status::Failed(EIO, "keep (another process cut the file short)")
+                 .At(path_, size, expected - size);
   }
   const int error = device_->Close();
   if (status.ok() && error != 0) status = Status::Failed(error, "close").At(path_, 0, 0);
@@ -180,7 +185,8 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
   Epochs::State state = and_older ? epochs.StateUpTo(epoch, error) : epochs.StateOf(epoch, error);
   if (state == Epochs::State::kFailed) return state;
   // A request for a close is done when others can open the file: when its lock is gone, too.
-  if (and_older && (NeedsTruncateLocked() || resizing_ || closing_)) state = Epochs::State::kPending;
+  if (and_older && (NeedsTruncateLocked() || resizing_ || closing_))
+    state = Epochs::State::kPending;
   // Nothing that is left can be stored without a retry, which is the program's to ask for: do not let it wait.
   if ((state == Epochs::State::kPending && StuckLocked()) || (and_older && last_step_failed_)) {
     error = error_;
@@ -199,7 +205,8 @@ Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
   return state;
 }
 
-Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline, Status& error) {
+Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline,
+                            Status& error) {
   Epochs::State state = Poll(epoch, and_older, error);
   if (state != Epochs::State::kPending) return state;
   Span span(SpanKind::kRequestWait);
@@ -237,7 +244,8 @@ void File::RunOne() {
     scheduled_ = false;
     if (LingeredEnoughLocked()) sweep_extents_ = pending_.ordinary();
     if (WorthwhileLocked()) {
-      truncate = drain_wanted_ && !resizing_ && !last_step_failed_ && pending_.only_held() && NeedsTruncateLocked();
+      truncate = drain_wanted_ && !resizing_ && !last_step_failed_ && pending_.only_held() &&
+                 NeedsTruncateLocked();
       resizing_ = resizing_ || truncate;
       took = !truncate && TakeRunLocked(run);
     }
@@ -295,7 +303,8 @@ int File::WriteWhole(const Run& run, uint64_t stored) {
     Span span(SpanKind::kGapRead, run.size());
     Count(Counter::kGapFillReads);
     Count(Counter::kGapFillBytes, run.gap_bytes);
-    if (const int error = device_->Read(run.begin, whole.get(), run.size()); error != 0) return error;
+    if (const int error = device_->Read(run.begin, whole.get(), run.size()); error != 0)
+      return error;
   }
   for (const Extent& extent : run.extents) {
     std::memcpy(whole.get() + (extent.address - run.begin), extent.data, extent.size);
@@ -307,7 +316,8 @@ int File::WriteWhole(const Run& run, uint64_t stored) {
 int File::WriteRun(const Run& run, uint64_t stored) {
   Span span(SpanKind::kPwrite, run.size());
   Count(Counter::kRequestsWritten);
-  const bool in_parts = run.gap_bytes == 0 && run.extents.size() <= IOV_MAX;  // more would be several requests
+  const bool in_parts =
+      run.gap_bytes == 0 && run.extents.size() <= IOV_MAX;  // more would be several requests
   const int error = in_parts ? WriteParts(run) : WriteWhole(run, stored);
   if (error == 0) Count(Counter::kBytesWritten, run.size());
   return error;
@@ -324,7 +334,8 @@ void File::AfterRun(const Run& run, int error, uint64_t ns) {
   const uint64_t stored_end = error == 0 ? run.end : EndAfterFailure(run.end);
   MutexLock lock(mutex_);
   if (error == 0) {
-    const bool was_first = order_ == PendingMap::Order::kHeldFirst && run.begin == pending_.held_begin();
+    const bool was_first =
+        order_ == PendingMap::Order::kHeldFirst && run.begin == pending_.held_begin();
     pending_.Complete(run);
     if (was_first) order_ = PendingMap::Order::kHeldLast;
   } else {
@@ -355,7 +366,8 @@ void File::SettleLocked() {
   if (downgrade_when_drained_) {
     downgrade_when_drained_ = false;
     exclusive_.store(false, std::memory_order_relaxed);
-    (void)device_->Lock(false);  // from exclusive to shared on one's own descriptor: nobody can be in the way
+    (void)device_->Lock(
+        false);  // from exclusive to shared on one's own descriptor: nobody can be in the way
   }
 }
 

@@ -24,7 +24,8 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
   return status;
 }
 
-bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status) {
+bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw,
+                            Status& status) {
   if (cache_.Read(address, size, buffer)) {
     Count(Counter::kReadAheadHits);
     return true;
@@ -56,9 +57,13 @@ Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
   }
   // Bytes that were pending a moment ago may land while we read, which changes nothing: we have them. Bytes that were
   // not pending cannot become so: the program is here.
-  const auto from_storage = [&](const Piece& piece) { return piece.data == nullptr && piece.address < stored; };
+  const auto from_storage = [&](const Piece& piece) {
+    return piece.data == nullptr && piece.address < stored;
+  };
   const auto storage_pieces = std::count_if(pieces.begin(), pieces.end(), from_storage);
-  const bool whole = storage_pieces > 2;  // one request for all, then pending bytes on top, beats many small requests
+  const bool whole =
+      storage_pieces >
+      2;  // one request for all, then pending bytes on top, beats many small requests
   Status status;
   if (whole) status = ReadStorage(address, size, buffer);
   auto* out = static_cast<std::byte*>(buffer);
@@ -68,7 +73,8 @@ Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
       std::memcpy(to, piece.data, piece.size);
       Arena::Unref(piece.slab);
     } else if (!from_storage(piece)) {
-      std::memset(to, 0, piece.size);  // written by nobody yet, and nobody else is there: no need to ask
+      std::memset(to, 0,
+                  piece.size);  // written by nobody yet, and nobody else is there: no need to ask
     } else if (!whole && status.ok()) {
       status = ReadStorage(piece.address, piece.size, to);
     }

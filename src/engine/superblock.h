@@ -22,7 +22,8 @@ inline uint64_t SuperblockSize(const void* bytes, uint64_t size) {
   }
   const uint64_t offset_size = at[13];
   const uint64_t fixed = version == 1 ? 28 : 24;
-  return fixed + 4 * offset_size + 2 * offset_size + 24;  // addresses, then the root's symbol table entry
+  return fixed + 4 * offset_size + 2 * offset_size +
+         24;  // addresses, then the root's symbol table entry
 }
 
 }  // namespace tidelane

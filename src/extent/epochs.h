@@ -41,8 +41,8 @@ class Epochs {
  private:
   struct Entry {
     uint64_t pending = 0;
-    uint64_t waits_for = 0;              // how many newer epochs
-    std::vector<uint64_t> superseded;    // older epochs that wait for this one
+    uint64_t waits_for = 0;            // how many newer epochs
+    std::vector<uint64_t> superseded;  // older epochs that wait for this one
     Status error;
   };
   void EraseIfDone(std::map<uint64_t, Entry>::iterator entry);

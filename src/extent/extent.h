@@ -18,8 +18,8 @@ struct Extent {
   uint64_t size = 0;
   const std::byte* data = nullptr;
   Slab* slab = nullptr;
-  uint64_t epoch = 0;    ///< the call that captured it
-  bool failed = false;   ///< a lane could not store it; kept until a retry is asked for
+  uint64_t epoch = 0;   ///< the call that captured it
+  bool failed = false;  ///< a lane could not store it; kept until a retry is asked for
 
   uint64_t end() const { return address + size; }
 };

@@ -7,7 +7,8 @@
 namespace tidelane {
 namespace {
 
-constexpr uint64_t kWorthSplitting = 64 * 1024;  // smaller extents are written whole, across a boundary if need be
+constexpr uint64_t kWorthSplitting =
+    64 * 1024;  // smaller extents are written whole, across a boundary if need be
 
 }  // namespace
 
@@ -60,8 +61,9 @@ void PendingMap::Insert(const Extent& extent) {
   if (next != queued_.begin()) {
     Extent& before = std::prev(next)->second;
     // A stream of neighbouring writes fills its slab without gaps: one extent grows, and no node is made per write.
-    if (before.end() == extent.address && before.data + before.size == extent.data && before.slab == extent.slab &&
-        before.epoch == extent.epoch && !before.failed && Held(before) == Held(extent)) {
+    if (before.end() == extent.address && before.data + before.size == extent.data &&
+        before.slab == extent.slab && before.epoch == extent.epoch && !before.failed &&
+        Held(before) == Held(extent)) {
       before.size += extent.size;
       Arena::Unref(extent.slab);
       epochs_.Remove(extent.epoch);
@@ -107,7 +109,8 @@ void PendingMap::OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>&
       found.push_back({from, to - from, extent.data + (from - extent.address), extent.slab});
     }
   }
-  std::sort(found.begin(), found.end(), [](const Piece& a, const Piece& b) { return a.address < b.address; });
+  std::sort(found.begin(), found.end(),
+            [](const Piece& a, const Piece& b) { return a.address < b.address; });
   uint64_t at = begin;
   for (const Piece& piece : found) {
     if (piece.address > at) pieces.push_back({at, piece.address - at, nullptr, nullptr});
@@ -146,13 +149,15 @@ bool PendingMap::InFlight(uint64_t begin, uint64_t end) const {
 bool PendingMap::HeldPending() const {
   auto it = queued_.upper_bound(held_begin_);
   if (it != queued_.begin() && std::prev(it)->second.end() > held_begin_) --it;
-  return (it != queued_.end() && it->second.address < held_end_) || InFlight(held_begin_, held_end_);
+  return (it != queued_.end() && it->second.address < held_end_) ||
+         InFlight(held_begin_, held_end_);
 }
 
 size_t PendingMap::HeldQueued() const {
   // Extents are split at the range's ends (SetHeld and the file do that), so none begins before it.
   size_t count = 0;
-  for (auto it = queued_.lower_bound(held_begin_); it != queued_.end() && it->first < held_end_; ++it) {
+  for (auto it = queued_.lower_bound(held_begin_); it != queued_.end() && it->first < held_end_;
+       ++it) {
     if (!it->second.failed) ++count;
   }
   return count;
@@ -169,7 +174,8 @@ bool PendingMap::Takeable(const Extent& extent, Order order, bool rest_is_done) 
   return Broken("order") || !InFlight(extent.address, extent.end());
 }
 
-void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done, Run& run) {
+void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done,
+                      Run& run) {
   const bool first_is_held = Held(it->second);
   const uint64_t boundary = (run.begin / limits.bytes + 1) * limits.bytes;
   size_t groups = 1;
@@ -184,7 +190,8 @@ void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bo
       if (!Takeable(extent, order, rest_is_done)) break;
       if (gap != 0) {
         if (gap > limits.gap || InFlight(run.end, extent.address)) break;
-        if (++groups == 2) extents_of_first_group = run.extents.size(), end_of_first_group = run.end;
+        if (++groups == 2)
+          extents_of_first_group = run.extents.size(), end_of_first_group = run.end;
         run.gap_bytes += gap;
       }
     }
@@ -218,7 +225,8 @@ bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done
   if (order == Order::kHeldFirst && held_end_ != 0 && HeldPending()) {
     // Nothing else may be stored before the held range is: take that, or wait until it has landed.
     const auto held = queued_.lower_bound(held_begin_);
-    if (held == queued_.end() || !Held(held->second) || !Takeable(held->second, order, true)) return false;
+    if (held == queued_.end() || !Held(held->second) || !Takeable(held->second, order, true))
+      return false;
     cursor_ = held_begin_;
   }
   if (queued_.size() == failed_) return false;

@@ -26,7 +26,7 @@ namespace tidelane {
 struct RunLimits {
   /// Longest run. Runs end at multiples of it: whole stripes for a parallel file system, whole pages for any.
   uint64_t bytes = 1u << 20;
-  uint64_t gap = 0;            ///< largest gap to fill, 0: none
+  uint64_t gap = 0;  ///< largest gap to fill, 0: none
 };
 
 class PendingMap {
@@ -89,7 +89,9 @@ class PendingMap {
 
   void Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch);
   Map::iterator Erase(Map::iterator it);
-  bool Held(const Extent& extent) const { return extent.address < held_end_ && held_begin_ < extent.end(); }
+  bool Held(const Extent& extent) const {
+    return extent.address < held_end_ && held_begin_ < extent.end();
+  }
   bool Takeable(const Extent& extent, Order order, bool rest_is_done) const;
   size_t HeldQueued() const;
   void SplitQueued(uint64_t at);

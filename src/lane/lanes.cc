@@ -20,7 +20,9 @@ constexpr auto kLongestYield = std::chrono::milliseconds(20);
 // Launchers bind a rank to one core; lanes bound there would steal the program's time. Widen to what the system allows.
 void LeaveSingleCore(unsigned number) {
   cpu_set_t allowed;
-  if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) != 1) return;
+  if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0 ||
+      CPU_COUNT(&allowed) != 1)
+    return;
   cpu_set_t every;
   CPU_ZERO(&every);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &every);
@@ -29,7 +31,8 @@ void LeaveSingleCore(unsigned number) {
 }
 
 const char* LaneName(unsigned number) {
-  static constexpr const char* kNames[] = {"lane 0", "lane 1", "lane 2", "lane 3", "lane 4", "lane 5", "lane 6", "lane 7"};
+  static constexpr const char* kNames[] = {"lane 0", "lane 1", "lane 2", "lane 3",
+                                           "lane 4", "lane 5", "lane 6", "lane 7"};
   return number < std::size(kNames) ? kNames[number] : "lane";
 }
 
@@ -51,7 +54,9 @@ void Lanes::StartThreads() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // threads inherit the mask: the program's signals stay with the program
+  pthread_sigmask(
+      SIG_SETMASK, &all,
+      &before);  // threads inherit the mask: the program's signals stay with the program
   try {
     for (unsigned i = 0; i < count_; ++i) threads_.emplace_back([this, i] { ThreadMain(i); });
   } catch (const std::system_error&) {
@@ -108,8 +113,9 @@ std::shared_ptr<LaneTask> Lanes::Next() {
       work_.Wait(mutex_);
       continue;
     }
-    const auto soonest = std::min_element(lingering_.begin(), lingering_.end(),
-                                          [](const Lingering& a, const Lingering& b) { return a.due < b.due; });
+    const auto soonest =
+        std::min_element(lingering_.begin(), lingering_.end(),
+                         [](const Lingering& a, const Lingering& b) { return a.due < b.due; });
     work_.WaitUntil(mutex_, soonest->due);
   }
 }
@@ -161,7 +167,8 @@ void Lanes::YieldToReads() {
   const auto deadline = Clock::now() + kLongestYield;
   MutexLock lock(mutex_);
   yielding_.fetch_add(1, std::memory_order_acq_rel);
-  while (foreground_reads_.load(std::memory_order_acquire) != 0 && reads_done_.WaitUntil(mutex_, deadline)) {
+  while (foreground_reads_.load(std::memory_order_acquire) != 0 &&
+         reads_done_.WaitUntil(mutex_, deadline)) {
   }
   yielding_.fetch_sub(1, std::memory_order_acq_rel);
 }

@@ -4,6 +4,8 @@
 //
 // Invariant: complete without any VOL call. What it may do early, the CallScope on this thread says.
 // Thread safety: callbacks run under HDF5's lock, one at a time per libhdf5.
+#include "h5/driver.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,7 +16,6 @@
 #include <new>
 
 #include "engine/engine.h"
-#include "h5/driver.h"
 #include "h5/error.h"
 #include "h5/library.h"
 
@@ -57,7 +58,8 @@ bool IgnoreDisabledLocks(h5::Library& library, hid_t fapl) {
 // h5repart's wish to read a member of a family as a file of its own.
 bool FamilyToSingle(h5::Library& library, hid_t fapl) {
   hbool_t single = false;
-  return library.Pexist(fapl, "family_to_single") > 0 && library.Pget(fapl, "family_to_single", &single) >= 0 && single;
+  return library.Pexist(fapl, "family_to_single") > 0 &&
+         library.Pget(fapl, "family_to_single", &single) >= 0 && single;
 }
 
 OpenOptions OptionsFor(unsigned flags) {
@@ -70,7 +72,8 @@ OpenOptions OptionsFor(unsigned flags) {
   return options;
 }
 
-H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fapl, haddr_t max_address) {
+H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fapl,
+               haddr_t max_address) {
   if (name == nullptr || *name == '\0' || max_address == 0 || max_address == HADDR_UNDEF ||
       max_address > kMaxAddress) {
     h5::PushError(library, Status::Failed(EINVAL, "open").At(name == nullptr ? "" : name, 0, 0));
@@ -106,8 +109,8 @@ int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
 herr_t Query(const H5FD_t* file, unsigned long* flags) noexcept {
   if (flags == nullptr) return 0;
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
-           H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE |
+           H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
   if (file != nullptr && Of(file).family_to_single) *flags |= H5FD_FEAT_IGNORE_DRVRINFO;
   return 0;
 }
@@ -134,21 +137,25 @@ bool Overflows(haddr_t address, size_t size) {
 }
 
 Status ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, void* buffer) {
-  if (Overflows(address, size)) return Status::Failed(EOVERFLOW, "read").At(handle.file->path(), address, size);
+  if (Overflows(address, size))
+    return Status::Failed(EOVERFLOW, "read").At(handle.file->path(), address, size);
   return handle.file->Read(address, size, buffer, type == H5FD_MEM_DRAW);
 }
 
 Status WritePiece(Handle& handle, haddr_t address, size_t size, const void* buffer) {
-  if (Overflows(address, size)) return Status::Failed(EOVERFLOW, "write").At(handle.file->path(), address, size);
+  if (Overflows(address, size))
+    return Status::Failed(EOVERFLOW, "write").At(handle.file->path(), address, size);
   handle.file->SetBaseAddress(handle.pub.base_addr);
   return handle.file->Write(address, size, buffer);
 }
 
-herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size, void* buffer) noexcept {
+herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size,
+            void* buffer) noexcept {
   return Report(Of(file), ReadPiece(Of(file), type, address, size, buffer));
 }
 
-herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, const void* buffer) noexcept {
+herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size,
+             const void* buffer) noexcept {
   return Report(Of(file), WritePiece(Of(file), address, size, buffer));
 }
 
@@ -157,8 +164,14 @@ class VectorShorthand {
  public:
   VectorShorthand(const H5FD_mem_t* types, const size_t* sizes) : types_(types), sizes_(sizes) {}
   void Advance(uint32_t i) {
-    if (sizes_ != nullptr && (i == 0 || sizes_[i] != 0)) size_ = sizes_[i]; else sizes_ = nullptr;
-    if (types_ != nullptr && types_[i] != H5FD_MEM_NOLIST) type_ = types_[i]; else types_ = nullptr;
+    if (sizes_ != nullptr && (i == 0 || sizes_[i] != 0))
+      size_ = sizes_[i];
+    else
+      sizes_ = nullptr;
+    if (types_ != nullptr && types_[i] != H5FD_MEM_NOLIST)
+      type_ = types_[i];
+    else
+      types_ = nullptr;
   }
   size_t size() const { return size_; }
   H5FD_mem_t type() const { return type_; }
@@ -170,8 +183,8 @@ class VectorShorthand {
   H5FD_mem_t type_ = H5FD_MEM_DEFAULT;
 };
 
-herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[], size_t sizes[],
-                  void* buffers[]) noexcept {
+herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
+                  size_t sizes[], void* buffers[]) noexcept {
   VectorShorthand entry(types, sizes);
   for (uint32_t i = 0; i < count; ++i) {
     entry.Advance(i);
@@ -181,8 +194,8 @@ herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr
   return 0;
 }
 
-herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[], size_t sizes[],
-                   const void* buffers[]) noexcept {
+herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
+                   size_t sizes[], const void* buffers[]) noexcept {
   VectorShorthand entry(types, sizes);
   for (uint32_t i = 0; i < count; ++i) {
     entry.Advance(i);
@@ -192,7 +205,9 @@ herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], hadd
   return 0;
 }
 
-herr_t Flush(H5FD_t* file, hid_t, hbool_t) noexcept { return Report(Of(file), Of(file).file->Flush()); }
+herr_t Flush(H5FD_t* file, hid_t, hbool_t) noexcept {
+  return Report(Of(file), Of(file).file->Flush());
+}
 
 herr_t Truncate(H5FD_t* file, hid_t, hbool_t) noexcept {
   Handle& handle = Of(file);

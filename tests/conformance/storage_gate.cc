@@ -78,7 +78,7 @@ void fail_with(int error) {
 
 // The name that the plugin's calls are bound to, large-file suffix included.
 extern "C" __attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* parts,
-                                                                   int count, off_t offset) {
+                                                                  int count, off_t offset) {
   using Pwritev = ssize_t (*)(int, const iovec*, int, off_t);
   static const auto next = reinterpret_cast<Pwritev>(dlsym(RTLD_NEXT, "pwritev64"));
   if (const int error = tidelane::testing::storage::pass(); error != 0) {

@@ -27,11 +27,11 @@ struct Dataset {
   Dims chunk{1, 1, 1};
   bool extendable = false;
   bool deflate = false, shuffle = false, fletcher = false;
-  int fill = 0;        // 0 default, 1 user value, 2 undefined
+  int fill = 0;                // 0 default, 1 user value, 2 undefined
   bool written_whole = false;  // at creation
-  int alloc_time = 0;  // index into early, late, incremental (0: HDF5's default)
-  int source_file = 0;      // Virtual only
-  std::string source_path;  // Virtual only
+  int alloc_time = 0;          // index into early, late, incremental (0: HDF5's default)
+  int source_file = 0;         // Virtual only
+  std::string source_path;     // Virtual only
 
   size_t elements() const;
   bool filtered() const { return deflate || shuffle || fletcher; }

@@ -30,7 +30,7 @@ struct OpRow {
   unsigned weight;
   bool (*plan)(Rng&, const Catalog&, Op&);  // false: nothing to do it to, draw another
   void (*run)(Side&, const Op&, Outcome&);
-  void (*commit)(Catalog&, const Op&);      // it succeeded; may be null
+  void (*commit)(Catalog&, const Op&);             // it succeeded; may be null
   void (*abandon)(Catalog&, const Op&) = nullptr;  // it failed, on both sides alike; may be null
 };
 
@@ -57,21 +57,21 @@ struct Op {
   uint64_t index = 0;
   uint64_t data_seed = 0;
   int file = 0;
-  int other = 0;                // second file (copy, external link, VDS source)
-  std::string path, path2;      // objects, or names on disk for file operations
+  int other = 0;            // second file (copy, external link, VDS source)
+  std::string path, path2;  // objects, or names on disk for file operations
   std::string attribute;
-  Dataset dataset;              // the dataset as believed, or the one to create
+  Dataset dataset;  // the dataset as believed, or the one to create
   Dataset dataset2;
   Selection selection, selection2;
   Mem mem = Mem::I32;
   Mem mem2 = Mem::I32;
-  Dims dims{};                  // new extent
-  int variant = 0;              // row-specific, see its plan()
-  bool async = false;           // through an event set
+  Dims dims{};         // new extent
+  int variant = 0;     // row-specific, see its plan()
+  bool async = false;  // through an event set
   bool keep_handles = false;
   AccessProfile access;
   CreateProfile create;
-  std::string note;             // added to the description by plan()
+  std::string note;  // added to the description by plan()
 
   std::string text() const;
 };

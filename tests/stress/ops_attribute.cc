@@ -136,7 +136,8 @@ void commit_delete(Catalog& catalog, const Op& op) {
 }
 
 herr_t list_one(hid_t, const char* name, const H5A_info_t* info, void* out) {
-  *static_cast<std::string*>(out) += std::string(name) + " " + std::to_string(info->data_size) + "\n";
+  *static_cast<std::string*>(out) +=
+      std::string(name) + " " + std::to_string(info->data_size) + "\n";
   return 0;
 }
 
@@ -149,9 +150,9 @@ bool plan_list(Rng& rng, const Catalog& catalog, Op& op) {
 void run_list(Side& side, const Op& op, Outcome& out) {
   std::string names;
   hsize_t position = 0;
-  if (out.call("H5Aiterate", H5Aiterate_by_name(side.file(op.file), op.path.c_str(), H5_INDEX_NAME,
-                                                H5_ITER_INC, &position, list_one, &names,
-                                                H5P_DEFAULT))) {
+  if (out.call("H5Aiterate",
+               H5Aiterate_by_name(side.file(op.file), op.path.c_str(), H5_INDEX_NAME, H5_ITER_INC,
+                                  &position, list_one, &names, H5P_DEFAULT))) {
     out.bytes("read list of attributes", std::move(names));
   }
 }

@@ -55,8 +55,8 @@ void run_write(Side& side, const Op& op, Outcome& out) {
   Buffer buffer(op.mem, t.elements);
   buffer.fill(op.data_seed);
   if (!op.async) {
-    out.call("H5Dwrite", H5Dwrite(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT,
-                                  buffer.data()));
+    out.call("H5Dwrite",
+             H5Dwrite(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT, buffer.data()));
     return;
   }
   out.call("H5Dwrite_async", H5Dwrite_async(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT,
@@ -79,9 +79,9 @@ void run_read(Side& side, const Op& op, Outcome& out) {
   Buffer buffer(op.mem, t.elements);
   buffer.prepare_for_read();
   if (op.async) {
-    const bool ok = out.call(
-        "H5Dread_async", H5Dread_async(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT,
-                                       buffer.data(), side.event_set()));
+    const bool ok =
+        out.call("H5Dread_async", H5Dread_async(dset, t.type, t.memory_space, t.file_space,
+                                                H5P_DEFAULT, buffer.data(), side.event_set()));
     side.keep(std::move(buffer), ok);
   } else if (out.call("H5Dread", H5Dread(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT,
                                          buffer.data()))) {
@@ -134,16 +134,15 @@ void run_multi(Side& side, const Op& op, Outcome& out) {
   first.fill(op.data_seed);
   second.fill(op.data_seed + 1);
   const void* buffers[2] = {first.data(), second.data()};
-  out.call("H5Dwrite_multi",
-           H5Dwrite_multi(2, dsets, types, memory, spaces, H5P_DEFAULT, buffers));
+  out.call("H5Dwrite_multi", H5Dwrite_multi(2, dsets, types, memory, spaces, H5P_DEFAULT, buffers));
 }
 
 bool plan_chunk(Rng& rng, const Catalog& catalog, Op& op) {
   op.variant = rng.chance(50) ? 1 : 0;  // 1: read
   if (!pick_dataset(rng, catalog, op, op.variant == 0)) return false;
   const Dataset& d = op.dataset;
-  if (d.layout != Layout::Chunked || d.kind == Kind::VlString || d.fill == 2 ||
-      d.alloc_time > 0 || d.elements() == 0 || (d.filtered() && op.variant == 0)) {
+  if (d.layout != Layout::Chunked || d.kind == Kind::VlString || d.fill == 2 || d.alloc_time > 0 ||
+      d.elements() == 0 || (d.filtered() && op.variant == 0)) {
     return false;
   }
   for (int i = 0; i < d.rank; ++i) op.dims[i] = rng.below(d.dims[i]) / d.chunk[i] * d.chunk[i];
@@ -176,7 +175,8 @@ void run_chunk(Side& side, const Op& op, Outcome& out) {
   // (an HDF5 quirk), and native fletcher32 then reads past the end of bytes that are not its own.
   Buffer buffer(Mem::I16, bytes / 2 + 1);
   buffer.fill(op.data_seed);
-  out.call("H5Dwrite_chunk", H5Dwrite_chunk(dset, H5P_DEFAULT, 0, op.dims.data(), bytes, buffer.data()));
+  out.call("H5Dwrite_chunk",
+           H5Dwrite_chunk(dset, H5P_DEFAULT, 0, op.dims.data(), bytes, buffer.data()));
 }
 
 bool plan_wait(Rng& rng, const Catalog&, Op& op) {
@@ -197,10 +197,8 @@ void run_wait(Side& side, const Op& op, Outcome& out) {
 }
 
 constexpr OpRow kRows[] = {
-    {"write", 260, plan_write, run_write, nullptr},
-    {"read", 200, plan_read, run_read, nullptr},
-    {"multi", 15, plan_multi, run_multi, nullptr},
-    {"chunk", 25, plan_chunk, run_chunk, nullptr},
+    {"write", 260, plan_write, run_write, nullptr}, {"read", 200, plan_read, run_read, nullptr},
+    {"multi", 15, plan_multi, run_multi, nullptr},  {"chunk", 25, plan_chunk, run_chunk, nullptr},
     {"wait", 30, plan_wait, run_wait, nullptr},
 };
 

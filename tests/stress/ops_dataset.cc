@@ -96,9 +96,10 @@ void run_create(Side& side, const Op& op, Outcome& out) {
       H5Screate_simple(d.rank, d.dims.data(), d.extendable ? unlimited.data() : nullptr));
   const Hid type = file_type(d.kind);
   const hid_t file = side.file(op.file);
-  Hid dset(op.async ? H5Dcreate_async(file, d.path.c_str(), type, space, H5P_DEFAULT, dcpl,
-                                      H5P_DEFAULT, side.event_set())
-                    : H5Dcreate2(file, d.path.c_str(), type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT));
+  Hid dset(op.async
+               ? H5Dcreate_async(file, d.path.c_str(), type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT,
+                                 side.event_set())
+               : H5Dcreate2(file, d.path.c_str(), type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT));
   if (!out.call("H5Dcreate", dset) || !d.written_whole) return;
   Buffer buffer(op.mem, d.elements());
   buffer.fill(op.data_seed);

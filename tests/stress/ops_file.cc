@@ -55,9 +55,8 @@ OpenHow draw_how(Rng& rng, bool exists) {
   static constexpr struct {
     OpenHow how;
     unsigned weight;
-  } table[] = {{kReadWrite, 62},       {kReadOnly, 8},        {kThroughSymlink, 8},
-               {kTruncate, 5},         {kExclusive, 2},       {kUnlinkAndCreate, 3},
-               {kDeleteAndCreate, 3},  {kRenameAndOpen, 9}};
+  } table[] = {{kReadWrite, 62}, {kReadOnly, 8},        {kThroughSymlink, 8},  {kTruncate, 5},
+               {kExclusive, 2},  {kUnlinkAndCreate, 3}, {kDeleteAndCreate, 3}, {kRenameAndOpen, 9}};
   uint64_t at = rng.below(100);
   for (const auto& row : table) {
     if (at < row.weight) return row.how;
@@ -87,8 +86,7 @@ void plan_how(Rng& rng, const FileState& file, Op& op) {
   op.note = "degree " + std::to_string(op.access.degree) + " libver " +
             std::to_string(op.access.libver) + " sieve " + std::to_string(op.access.sieve) +
             " page buffer " + std::to_string(op.access.page_buffer) + " userblock " +
-            std::to_string(op.create.userblock) + " strategy " +
-            std::to_string(op.create.strategy);
+            std::to_string(op.create.userblock) + " strategy " + std::to_string(op.create.strategy);
 }
 
 bool plan_open(Rng& rng, const Catalog& catalog, Op& op) {
@@ -172,8 +170,8 @@ void run_close(Side& side, const Op& op, Outcome& out) {
     side.close_orphans();
   }
   const hid_t id = side.release_file(op.file);
-  const bool closed = out.call("H5Fclose", op.async ? H5Fclose_async(id, side.event_set())
-                                                    : H5Fclose(id));
+  const bool closed =
+      out.call("H5Fclose", op.async ? H5Fclose_async(id, side.event_set()) : H5Fclose(id));
   // If it was refused: is the identifier still good?
   const bool still_valid = H5Iis_valid(id) > 0;
   out.number("identifier valid after the close", still_valid);
@@ -218,8 +216,8 @@ bool plan_flush(Rng& rng, const Catalog& catalog, Op& op) {
 void run_flush(Side& side, const Op& op, Outcome& out) {
   const auto scope = op.variant == 0 ? H5F_SCOPE_LOCAL : H5F_SCOPE_GLOBAL;
   const hid_t file = side.file(op.file);
-  out.call("H5Fflush", op.async ? H5Fflush_async(file, scope, side.event_set())
-                                : H5Fflush(file, scope));
+  out.call("H5Fflush",
+           op.async ? H5Fflush_async(file, scope, side.event_set()) : H5Fflush(file, scope));
 }
 
 bool plan_orphans(Rng&, const Catalog&, Op&) { return true; }

@@ -65,9 +65,8 @@ void run_link(Side& side, const Op& op, Outcome& out) {
   const char* to = op.path2.c_str();
   herr_t rc = -1;
   if (op.variant == kHard) {
-    rc = op.async
-             ? H5Lcreate_hard_async(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT, es)
-             : H5Lcreate_hard(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT);
+    rc = op.async ? H5Lcreate_hard_async(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT, es)
+                  : H5Lcreate_hard(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT);
   } else if (op.variant == kExternal) {
     rc = H5Lcreate_external(op.attribute.c_str(), from, file, to, H5P_DEFAULT, H5P_DEFAULT);
   } else {
@@ -112,9 +111,9 @@ bool plan_delete(Rng& rng, const Catalog& catalog, Op& op) {
 void run_delete(Side& side, const Op& op, Outcome& out) {
   side.forget_path(op.file, op.path);
   const hid_t file = side.file(op.file);
-  out.call("H5Ldelete",
-           op.async ? H5Ldelete_async(file, op.path.c_str(), H5P_DEFAULT, side.event_set())
-                    : H5Ldelete(file, op.path.c_str(), H5P_DEFAULT));
+  out.call("H5Ldelete", op.async
+                            ? H5Ldelete_async(file, op.path.c_str(), H5P_DEFAULT, side.event_set())
+                            : H5Ldelete(file, op.path.c_str(), H5P_DEFAULT));
 }
 
 void commit_delete(Catalog& catalog, const Op& op) { catalog.files[op.file].remove(op.path); }
@@ -129,8 +128,8 @@ bool plan_rename(Rng& rng, const Catalog& catalog, Op& op) {
 void run_rename(Side& side, const Op& op, Outcome& out) {
   side.forget_path(op.file, op.path);
   const hid_t file = side.file(op.file);
-  out.call("H5Lmove", H5Lmove(file, op.path.c_str(), file, op.path2.c_str(), H5P_DEFAULT,
-                              H5P_DEFAULT));
+  out.call("H5Lmove",
+           H5Lmove(file, op.path.c_str(), file, op.path2.c_str(), H5P_DEFAULT, H5P_DEFAULT));
 }
 
 void commit_rename(Catalog& catalog, const Op& op) {

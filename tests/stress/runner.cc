@@ -19,9 +19,8 @@ Runner::Runner(const RunOptions& options) : options_(options) {
   fs::remove_all(options.dir + "/b");
   fs::create_directories(options.dir + "/a");
   fs::create_directories(options.dir + "/b");
-  plugin_ = std::make_unique<Side>(options.dir + "/a", options.native_both
-                                                           ? Side::Through::Native
-                                                           : Side::Through::Environment);
+  plugin_ = std::make_unique<Side>(
+      options.dir + "/a", options.native_both ? Side::Through::Native : Side::Through::Environment);
   native_ = std::make_unique<Side>(options.dir + "/b", Side::Through::Native);
   catalog_.files[0].disk = "f0.0.h5";
   catalog_.files[1].disk = "f1.0.h5";
@@ -64,9 +63,9 @@ bool Runner::step(uint64_t index) {
   }
   plugin.number("refused closes of datasets", plugin_->refused_closes());
   native.number("refused closes of datasets", native_->refused_closes());
-  if (options_.verbose && native_->refused_closes() > 0) std::fputs("(a close was refused) ", stderr);
-  if (options_.fault_at >= 0 && !fault_done_ &&
-      index >= static_cast<uint64_t>(options_.fault_at)) {
+  if (options_.verbose && native_->refused_closes() > 0)
+    std::fputs("(a close was refused) ", stderr);
+  if (options_.fault_at >= 0 && !fault_done_ && index >= static_cast<uint64_t>(options_.fault_at)) {
     fault_done_ = plugin.corrupt();
   }
   remember(op, native.ok);

@@ -29,7 +29,8 @@ struct RunOptions {
   uint64_t ops = 20000;
   std::string dir;  // holds a/ (through the environment) and b/ (native)
   std::vector<std::pair<uint64_t, uint64_t>> drop;  // ranges of operations to leave out
-  int64_t fault_at = -1;  // damage the first read at or after this operation: the program's own check
+  int64_t fault_at =
+      -1;  // damage the first read at or after this operation: the program's own check
   bool native_both = false;
   bool verbose = false;
 };

@@ -109,9 +109,9 @@ std::string Selection::text() const {
     default:
       return "start " + join(start, rank) + " stride " + join(stride, rank) + " count " +
              join(count, rank) + " block " + join(block, rank) +
-             (shape == Shape::Union ? " or start " + join(start2, rank) + " count " +
-                                          join(count2, rank)
-                                    : "") +
+             (shape == Shape::Union
+                  ? " or start " + join(start2, rank) + " count " + join(count2, rank)
+                  : "") +
              memory;
   }
 }

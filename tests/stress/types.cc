@@ -38,7 +38,7 @@ void fill_numbers(std::vector<uint8_t>& raw, size_t n, Rng& rng) {
 }  // namespace
 
 const char* name(Kind kind) {
-  static const char* const names[kKinds] = {"i32le", "i32be", "i16le",    "u8",  "i64be",
+  static const char* const names[kKinds] = {"i32le", "i32be", "i16le",    "u8",   "i64be",
                                             "f32be", "f64le", "compound", "vlstr"};
   return names[static_cast<int>(kind)];
 }
@@ -99,7 +99,8 @@ void Buffer::fill(uint64_t seed) {
     for (const auto& s : strings_) pointers_.push_back(s.c_str());
     return;
   }
-  raw_.assign(n_ * memory_size(mem_) + 1, 0);  // never empty: HDF5 wants a pointer even for 0 elements
+  raw_.assign(n_ * memory_size(mem_) + 1,
+              0);  // never empty: HDF5 wants a pointer even for 0 elements
   switch (mem_) {
     case Mem::I16: fill_numbers<int16_t>(raw_, n_, rng); break;
     case Mem::I32: fill_numbers<int32_t>(raw_, n_, rng); break;

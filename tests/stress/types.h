@@ -33,10 +33,12 @@ class Buffer {
  public:
   Buffer(Mem mem, size_t elements) : mem_(mem), n_(elements) {}
 
-  void fill(uint64_t seed);     // for writes
-  void prepare_for_read();      // recognisable contents, so that untouched bytes are compared too
-  void scribble();              // after an asynchronous write: the library must have copied
-  void* data() { return mem_ == Mem::VlString ? static_cast<void*>(pointers_.data()) : raw_.data(); }
+  void fill(uint64_t seed);  // for writes
+  void prepare_for_read();   // recognisable contents, so that untouched bytes are compared too
+  void scribble();           // after an asynchronous write: the library must have copied
+  void* data() {
+    return mem_ == Mem::VlString ? static_cast<void*>(pointers_.data()) : raw_.data();
+  }
   size_t elements() const { return n_; }
 
   // What a read left here, as comparable bytes; gives memory of strings back to HDF5.

@@ -4,9 +4,9 @@
 // Thread safety: none of its own; HDF5 decides which identifiers may be shared between threads.
 #pragma once
 
-#include <hdf5.h>
-
 #include <utility>
+
+#include <hdf5.h>
 
 namespace tidelane::testing {
 

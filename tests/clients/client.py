@@ -53,6 +53,7 @@ def native_environment():
 @dataclasses.dataclass
 class Done:
     rc: int
+    pid: int
     output: str
     seconds: float
 
@@ -78,7 +79,7 @@ def run(command, env, folder, timeout=100):
         text = output.read().decode(errors="replace")
     if hung:
         raise ClientError(f"no end after {timeout} s: {command}\n{text[-3000:]}")
-    return Done(process.returncode, text, time.monotonic() - begin)
+    return Done(process.returncode, process.pid, text, time.monotonic() - begin)
 
 
 def run_native(command, folder, timeout=100):
@@ -94,13 +95,12 @@ def run_plugin(command, folder, connector="tidelane", settings=None, timeout=100
         env["TIDELANE_SUMMARY"] = os.path.join(summaries, "%p.json")
         env.update(settings or {})
         done = run(command, env, folder, timeout)
-        found = sorted(pathlib.Path(summaries).glob("*.json"))
-        if len(found) != 1:
+        written = pathlib.Path(summaries) / f"{done.pid}.json"  # its children may have left theirs
+        if not written.exists():
             raise ClientError(
-                f"expected one summary of the plugin, found {len(found)}: was it loaded? "
-                f"(exit status {done.rc}: {command})\n{done.output[-2000:]}"
+                f"no summary of the plugin: was it loaded? (exit status {done.rc}: {command})\n{done.output[-2000:]}"
             )
-        return done, json.loads(found[0].read_text())
+        return done, json.loads(written.read_text())
 
 
 def require(condition, message):

@@ -48,9 +48,12 @@ class Gong {
   Gong& operator=(const Gong&) = delete;
 
   void ring() const;
-  bool wait() const;  // false when nobody rang within some seconds
+  bool wait() const { return rung_within(20'000); }  // false when nobody rang within some seconds
+  bool rung() const { return rung_within(0); }
 
  private:
+  bool rung_within(int milliseconds) const;
+
   int ends_[2];
 };
 

@@ -224,9 +224,9 @@ TEST_P(Draining, ExternalLinksAndVirtualSourcesAreFound) {
     const Hid virtual_dataset(
         H5Dcreate2(main, "virtual", H5T_NATIVE_INT, space, H5P_DEFAULT, layout, H5P_DEFAULT));
     ASSERT_TRUE(virtual_dataset.valid()) << error_text();
+    storage::release_after(50ms);  // such opens are HDF5's own and ask nobody: their closes wait
     expect_dataset(main, "link", 1);
     expect_dataset(main, "virtual", 1);
-    storage::release();
   });
   expect_natively(file(), {{"link", 1}, {"virtual", 1}});
 }

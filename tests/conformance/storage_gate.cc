@@ -20,6 +20,7 @@ struct Gate {
   int admitted = kNoLimit;
   int waiting = 0;
   int error = 0;
+  int failed = 0;
 };
 
 // Never destroyed: lanes may write until the process ends.
@@ -37,6 +38,9 @@ int pass() {
   at.changed.wait(lock, [&] { return at.admitted > 0; });
   --at.waiting;
   if (at.admitted != kNoLimit) --at.admitted;
+  if (at.error == 0) return 0;
+  ++at.failed;
+  at.changed.notify_all();
   return at.error;
 }
 
@@ -72,6 +76,12 @@ bool wait_held() {
 void fail_with(int error) {
   std::lock_guard const lock(gate().mutex);
   gate().error = error;
+}
+
+bool wait_failed() {
+  Gate& at = gate();
+  std::unique_lock lock(at.mutex);
+  return at.changed.wait_for(lock, std::chrono::seconds(10), [&] { return at.failed > 0; });
 }
 
 }  // namespace tidelane::testing::storage

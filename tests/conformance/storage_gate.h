@@ -21,5 +21,7 @@ void release_after(std::chrono::milliseconds delay);
 bool wait_held();
 // Writes fail with this errno; 0: they succeed again.
 void fail_with(int error);
+// Waits until a write has failed so: false if none does within some seconds.
+bool wait_failed();
 
 }  // namespace tidelane::testing::storage

@@ -1,0 +1,223 @@
+// Storage that refuses bytes: nothing reports success over lost bytes, and what failed can be tried again.
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "conformance/fixture.h"
+
+namespace tidelane::testing {
+namespace {
+
+class FailingStorage : public Conformance {
+ public:
+  // The system refuses every byte beyond `bytes` of any file.
+  static void limit_files(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  static void lift_limit() { limit_files(RLIM_INFINITY); }
+
+  void expect_cause(const std::string& text, const char* cause) const {
+    EXPECT_NE(text.find(file()), std::string::npos) << text;
+    EXPECT_NE(text.find(cause), std::string::npos) << text;
+  }
+  // What the scenario prints on stderr, HDF5's own words included.
+  std::string told(const std::function<void()>& scenario) {
+    const std::string log = in_folder("stderr");
+    Child child(environment(), [&] {
+      ASSERT_NE(std::freopen(log.c_str(), "w", stderr), nullptr);
+      scenario();
+    });
+    child.expect_success();
+    EXPECT_GT(child.summary(summaries()).counter("errors"), 0);
+    return bytes_on_storage(log);
+  }
+};
+
+constexpr rlim_t kLittle = 16 * 1024;
+
+class FailingWait : public FailingStorage {};
+
+TEST_P(FailingWait, FlushFailsAndSaysWhichFileAndWhy) {
+  const Summary summary = run([&] {
+    const Hid opened = create(file());
+    put(opened, "a", 1);
+    limit_files(kLittle);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      EXPECT_LT(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+      expect_cause(error_text(), "File too large");
+    }
+    lift_limit();
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0) << error_text();
+    expect_dataset(opened, "a", 1);
+  });
+  EXPECT_GT(summary.counter("bytes_deferred"), 0);
+  EXPECT_GE(summary.counter("errors"), 3);
+  expect_natively(file(), {{"a", 1}});
+}
+
+TEST_P(FailingWait, CloseFailsUntilTheBytesAreStored) {
+  const Summary summary = run([&] {
+    const hid_t opened = create(file()).release();
+    put(opened, "a", 1);
+    limit_files(kLittle);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      EXPECT_LT(H5Fclose(opened), 0);
+      expect_cause(error_text(), "File too large");
+    }
+    lift_limit();
+    EXPECT_GE(H5Fclose(opened), 0) << error_text();
+    EXPECT_LE(H5Iis_valid(opened), 0);
+  });
+  EXPECT_GE(summary.counter("errors"), 3);
+  expect_natively(file(), {{"a", 1}});
+}
+
+TEST_P(FailingWait, ReadsSeeTheBytesThatCouldNotBeStored) {
+  run([&] {
+    const Hid opened = create(file());
+    put(opened, "a", 1);
+    limit_files(kLittle);
+    EXPECT_LT(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+    expect_dataset(opened, "a", 1);
+    overwrite(opened, "a", 2);
+    expect_dataset(opened, "a", 2);
+    lift_limit();
+  });
+  expect_natively(file(), {{"a", 2}});
+}
+
+TEST_P(FailingWait, AFullFileSystemIsTriedAgainWhenThereIsRoom) {
+  const std::string tiny = in_folder("tiny");
+  std::filesystem::create_directory(tiny);
+  // A mount of this process's own: it goes when the process goes.
+  if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("none", tiny.c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "only root can mount a small file system";
+  }
+  const std::string path = tiny + "/full.h5";
+  const std::string filler = tiny + "/filler";
+  constexpr size_t kMany = 300'000;  // 1.2 MB: more than fits beside the filler
+  const Summary summary = run([&] {
+    std::ofstream(filler) << std::string(1'400'000, 'x');
+    const hid_t opened = create(path).release();
+    put(opened, "a", 1, kMany);
+    EXPECT_LT(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+    EXPECT_NE(error_text().find("No space left on device"), std::string::npos) << error_text();
+    EXPECT_LT(H5Fclose(opened), 0);
+    EXPECT_NE(error_text().find(path), std::string::npos) << error_text();
+    ASSERT_EQ(unlink(filler.c_str()), 0);
+    EXPECT_GE(H5Fclose(opened), 0) << error_text();
+  });
+  EXPECT_GE(summary.counter("errors"), 2);
+  run_natively([&] { expect_dataset(open(path, H5F_ACC_RDONLY), "a", 1, kMany); });
+  umount2(tiny.c_str(), MNT_DETACH);
+}
+
+TEST_P(FailingWait, OneFailingFileDoesNotHarmAnother) {
+  const std::string other = in_folder("other.h5");
+  run([&] {
+    const hid_t opened = create(file()).release();
+    put(opened, "a", 1);
+    const hid_t small = create(other).release();
+    put(small, "b", 2, 16);
+    limit_files(kLittle);
+    EXPECT_LT(H5Fclose(opened), 0);
+    EXPECT_GE(H5Fclose(small), 0) << error_text();
+    lift_limit();
+    EXPECT_GE(H5Fclose(opened), 0) << error_text();
+  });
+  expect_natively(file(), {{"a", 1}});
+  run_natively([&] { expect_dataset(open(other, H5F_ACC_RDONLY), "b", 2, 16); });
+}
+
+class FailingDeferred : public FailingStorage {};
+
+TEST_P(FailingDeferred, ExitTriesAgain) {
+  const std::string text = told([&] {
+    storage::fail_with(ENOSPC);
+    Hid opened = create(file());
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+    EXPECT_TRUE(storage::wait_failed());
+    Hid again = open(file());  // what could not be stored is still the file's content
+    expect_dataset(again, "a", 1);
+    EXPECT_GE(H5Fclose(again.release()), 0);
+    storage::fail_with(0);
+  });
+  EXPECT_EQ(text.find("at exit"), std::string::npos) << text;
+  expect_natively(file(), {{"a", 1}});
+}
+
+TEST_P(FailingDeferred, ExitOverLostBytesSaysSo) {
+  const std::string text = told([&] {
+    storage::fail_with(ENOSPC);
+    Hid opened = create(file());
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+  });
+  EXPECT_NE(text.find("No space left on device"), std::string::npos) << text;
+  EXPECT_NE(text.find(file()), std::string::npos) << text;
+}
+
+// Event sets say it with the call that failed, in every way of working.
+TEST_P(FailingStorage, EventSetNamesTheFailedCall) {
+  const Summary summary = run([&] {
+    const Hid opened = create(file());
+    const hsize_t extent = kElements;
+    const Hid space(H5Screate_simple(1, &extent, nullptr));
+    const Hid dataset(H5Dcreate2(opened, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT,
+                                 H5P_DEFAULT));
+    const Hid set(H5EScreate());
+    limit_files(kLittle);
+    const std::vector<int> values = elements(1, kElements);
+    const unsigned line = __LINE__ + 1;
+    EXPECT_GE(H5Dwrite_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data(), set), 0);
+    hbool_t status = true;
+    EXPECT_GE(H5ESget_err_status(set, &status), 0);
+    EXPECT_FALSE(status);
+    size_t in_progress = 0;
+    hbool_t failed = false;
+    EXPECT_GE(H5ESwait(set, H5ES_WAIT_FOREVER, &in_progress, &failed), 0);
+    EXPECT_TRUE(failed);
+    EXPECT_GE(H5ESget_err_status(set, &status), 0);
+    EXPECT_TRUE(status);
+    size_t errors = 0;
+    EXPECT_GE(H5ESget_err_count(set, &errors), 0);
+    ASSERT_EQ(errors, 1u);
+    H5ES_err_info_t info{};
+    size_t cleared = 0;
+    ASSERT_GE(H5ESget_err_info(set, 1, &info, &cleared), 0);
+    ASSERT_EQ(cleared, 1u);
+    EXPECT_STREQ(info.api_name, "H5Dwrite_async");
+    EXPECT_NE(std::string(info.api_args).find("H5T_NATIVE_INT"), std::string::npos) << info.api_args;
+    EXPECT_NE(std::string(info.app_file_name).find("failing_storage_test.cc"), std::string::npos);
+    EXPECT_EQ(info.app_line_num, line);
+    EXPECT_EQ(info.op_ins_count, 0u);
+    expect_cause(error_text(info.err_stack_id), "File too large");
+    EXPECT_GE(H5ESfree_err_info(1, &info), 0);
+    lift_limit();
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0) << error_text();  // the bytes are kept for the next flush
+  });
+  EXPECT_GE(summary.counter("errors"), 1);
+  expect_natively(file(), {{"a", 1}});
+}
+
+CONFORMANCE_WAYS(FailingWait, kImplicit, kAsyncName);
+CONFORMANCE_WAYS(FailingDeferred, kDeferredClose, kDeferredAll);
+CONFORMANCE_WAYS(FailingStorage, kImplicit, kDeferredClose, kDeferredAll, kAsyncName);
+
+}  // namespace
+}  // namespace tidelane::testing

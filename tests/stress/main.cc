@@ -57,7 +57,7 @@ int usage(const char* program) {
                "  --native           native on both sides, no summary expected (checks the test)\n"
                "  --fault N          damage the first read from operation N on (checks the test)\n"
                "  --drop A-B,C-D     leave operations out (to make a failing sequence shorter)\n"
-               "  --keep --tally --verbose\n",
+               "  --keep --tally --verbose --errors\n",
                program);
   return 2;
 }
@@ -69,6 +69,7 @@ bool parse(int argc, char** argv, Arguments& args) {
                                    {"native", 0, nullptr, 'n'},  {"fault", 1, nullptr, 'f'},
                                    {"drop", 1, nullptr, 'D'},    {"keep", 0, nullptr, 'k'},
                                    {"tally", 0, nullptr, 'y'},   {"verbose", 0, nullptr, 'v'},
+                                   {"errors", 0, nullptr, 'e'},
                                    {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (c) {
@@ -83,6 +84,7 @@ bool parse(int argc, char** argv, Arguments& args) {
       case 'D': args.run.drop = parse_ranges(optarg); break;
       case 'k': args.keep = true; break;
       case 'y': args.tally = true; break;
+      case 'e': Outcome::print_errors = true; break;
       case 'v': args.run.verbose = true; break;
       default: return false;
     }

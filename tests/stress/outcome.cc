@@ -1,5 +1,7 @@
 #include "stress/outcome.h"
 
+#include <hdf5.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -50,6 +52,11 @@ std::string Outcome::difference(const Outcome& plugin, const Outcome& native) {
            (more ? plugin : native).items_[common].first;
   }
   return "";
+}
+
+void Outcome::print_error_stack(const char* what) {
+  std::fprintf(stderr, "failed: %s\n", what);
+  H5Eprint2(H5E_DEFAULT, stderr);
 }
 
 bool Outcome::corrupt() {

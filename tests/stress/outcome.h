@@ -14,6 +14,9 @@ namespace tidelane::stress {
 
 class Outcome {
  public:
+  // Print HDF5's error stack whenever a call fails (--errors): for one run that is looked at closely.
+  static inline bool print_errors = false;
+
   // The call whose success decides whether the catalog is changed.
   bool ok = false;
 
@@ -21,6 +24,7 @@ class Outcome {
   bool call(const char* what, int64_t rc) {
     items_.emplace_back(what, rc < 0 ? "failed" : "ok");
     ok = rc >= 0;
+    if (!ok && print_errors) print_error_stack(what);
     return ok;
   }
   void number(const char* what, int64_t value) { items_.emplace_back(what, std::to_string(value)); }
@@ -33,6 +37,8 @@ class Outcome {
   bool corrupt();
 
  private:
+  static void print_error_stack(const char* what);
+
   std::vector<std::pair<const char*, std::string>> items_;
 };
 

@@ -34,6 +34,7 @@ Environment Conformance::environment(const Way& way) const {
           {"HDF5_VOL_CONNECTOR", way.connector},
           {"HDF5_USE_FILE_LOCKING", ""},
           {"TIDELANE_MODE", ""},
+          {"TIDELANE_READAHEAD", ""},
           {"TIDELANE_CLOSE", way.close},
           {"TIDELANE_FLUSH", way.flush},
           {"TIDELANE_LINGER", way.native() ? "" : "10s"},

@@ -1,0 +1,218 @@
+// Files as programs meet them: what opens, what is refused, and what an access list says, just as natively.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+
+#include "conformance/fixture.h"
+
+namespace tidelane::testing {
+namespace {
+
+class Access : public Conformance {};
+
+TEST_P(Access, MissingFileHasItsErrnoOnTheErrorStack) {
+  run([&] {
+    EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), 0);
+    EXPECT_NE(error_text().find("errno = 2, error message = 'No such file or directory'"),
+              std::string::npos)
+        << error_text();
+    EXPECT_NE(error_text().find(file()), std::string::npos) << error_text();
+  });
+}
+
+TEST_P(Access, FileThatIsNotHdf5IsRefusedAndLeftAlone) {
+  std::ofstream(file()) << std::string(10'000, 'x');
+  run([&] {
+    EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDWR, H5P_DEFAULT), 0);
+    EXPECT_NE(error_text().find("file signature not found"), std::string::npos) << error_text();
+    EXPECT_EQ(H5Fis_accessible(file().c_str(), H5P_DEFAULT), 0);
+  });
+  EXPECT_EQ(bytes_on_storage(file()), std::string(10'000, 'x'));
+}
+
+TEST_P(Access, ReadOnlyFileIsReadAndNotWritten) {
+  run_natively([&] { put(create(file()), "a", 1); });
+  ASSERT_EQ(chmod(file().c_str(), 0444), 0);
+  const std::string before = bytes_on_storage(file());
+  run([&] {
+    const Hid opened = open(file(), H5F_ACC_RDONLY);
+    expect_dataset(opened, "a", 1);
+    EXPECT_LT(H5Gcreate2(opened, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0);
+    unsigned intent = 99;
+    EXPECT_GE(H5Fget_intent(opened, &intent), 0);
+    EXPECT_EQ(intent, static_cast<unsigned>(H5F_ACC_RDONLY));
+  });
+  EXPECT_TRUE(bytes_on_storage(file()) == before);
+}
+
+TEST_P(Access, AccessListOfAnOpenFileSaysSec2) {
+  run([&] {
+    const Hid opened = create(file());
+    const Hid access(H5Fget_access_plist(opened));
+    EXPECT_EQ(H5Pget_driver(access), H5FD_SEC2);
+    // What it says can be used again.
+    const Hid other = create(in_folder("other.h5"), access);
+    put(other, "a", 1);
+  });
+  expect_natively(in_folder("other.h5"), {{"a", 1}});
+}
+
+TEST_P(Access, SecondProcessMeetsTheLockAsNatively) {
+  const Gong ready;
+  const Gong seen;
+  Child writer(environment(), [&] {
+    const Hid opened = create(file());
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+    ready.ring();
+    EXPECT_TRUE(seen.wait());
+  });
+  ASSERT_TRUE(ready.wait());
+  const auto conflict = [&] {
+    for (const unsigned flags : {H5F_ACC_RDONLY, H5F_ACC_RDWR}) {
+      EXPECT_LT(H5Fopen(file().c_str(), flags, H5P_DEFAULT), 0);
+      EXPECT_NE(error_text().find("unable to lock the file"), std::string::npos) << error_text();
+      EXPECT_NE(error_text().find("errno = 11, error message = 'Resource temporarily unavailable'"),
+                std::string::npos)
+          << error_text();
+    }
+  };
+  run_natively(conflict);
+  run(conflict);
+  seen.ring();
+  writer.expect_success();
+}
+
+TEST_P(Access, TwoReadersShareAFile) {
+  run_natively([&] { put(create(file()), "a", 1); });
+  const Gong ready;
+  const Gong seen;
+  Child reader(environment(), [&] {
+    const Hid opened = open(file(), H5F_ACC_RDONLY);
+    ready.ring();
+    EXPECT_TRUE(seen.wait());
+    expect_dataset(opened, "a", 1);
+  });
+  ASSERT_TRUE(ready.wait());
+  run([&] { expect_dataset(open(file(), H5F_ACC_RDONLY), "a", 1); });
+  seen.ring();
+  reader.expect_success();
+}
+
+TEST_P(Access, WithoutFileLockingEverythingWorks) {
+  Environment unlocked = environment();
+  unlocked["HDF5_USE_FILE_LOCKING"] = "FALSE";
+  unlocked["TIDELANE_READAHEAD"] = plugged() ? "on" : "";  // which needs a lock, and says so
+  const Summary summary = run(
+      [&] {
+        Hid opened = create(file());
+        put(opened, "a", 1);
+        EXPECT_GE(H5Fclose(opened.release()), 0);
+        const Hid again = open(file());
+        expect_dataset(again, "a", 1);
+        put(again, "b", 2);
+      },
+      unlocked);
+  if (plugged()) {
+    EXPECT_GT(summary.counter("bytes_deferred"), 0);
+    EXPECT_GT(summary.fallback("locking_off"), 0);
+  }
+  expect_natively(file(), {{"a", 1}, {"b", 2}});
+}
+
+TEST_P(Access, TheSameFileOpenedTwiceIsOneFile) {
+  run_deferring([&] {
+    const Hid opened = create(file());
+    put(opened, "a", 1);
+    const Hid again = open(file());
+    expect_dataset(again, "a", 1);
+    overwrite(again, "a", 2);
+    expect_dataset(opened, "a", 2);
+    EXPECT_LT(H5Fcreate(file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), 0);
+  });
+  expect_natively(file(), {{"a", 2}});
+}
+
+TEST_P(Access, UserBlockStaysTheProgramsOwn) {
+  constexpr hsize_t kBlock = 1024;
+  run_deferring([&] {
+    const Hid creation(H5Pcreate(H5P_FILE_CREATE));
+    ASSERT_GE(H5Pset_userblock(creation, kBlock), 0);
+    Hid opened(H5Fcreate(file().c_str(), H5F_ACC_TRUNC, creation, H5P_DEFAULT));
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+    const Hid again = open(file());
+    put(again, "b", 2);
+  });
+  FILE* raw = std::fopen(file().c_str(), "r+");
+  ASSERT_NE(raw, nullptr);
+  std::fputs("the program's words", raw);
+  std::fclose(raw);
+  run_deferring([&] {
+    const Hid opened = open(file());
+    expect_contents(opened, {{"a", 1}, {"b", 2}});
+    put(opened, "c", 3);
+  });
+  expect_natively(file(), {{"a", 1}, {"b", 2}, {"c", 3}});
+  EXPECT_EQ(bytes_on_storage(file()).rfind("the program's words", 0), 0u);
+}
+
+TEST_P(Access, CloseDegreesTreatOpenObjectsAsNatively) {
+  for (const H5F_close_degree_t degree : {H5F_CLOSE_WEAK, H5F_CLOSE_SEMI, H5F_CLOSE_STRONG}) {
+    SCOPED_TRACE(degree);
+    run_deferring([&] {
+      const Hid access(H5Pcreate(H5P_FILE_ACCESS));
+      ASSERT_GE(H5Pset_fclose_degree(access, degree), 0);
+      const hid_t opened = create(file(), access).release();
+      put(opened, "a", 1);
+      Hid dataset(H5Dopen2(opened, "a", H5P_DEFAULT));
+      if (degree == H5F_CLOSE_SEMI) {
+        EXPECT_LT(H5Fclose(opened), 0);
+        EXPECT_GE(H5Dclose(dataset.release()), 0);
+        EXPECT_GE(H5Fclose(opened), 0) << error_text();
+        return;
+      }
+      EXPECT_GE(H5Fclose(opened), 0) << error_text();
+      if (degree == H5F_CLOSE_STRONG) {
+        EXPECT_LE(H5Iis_valid(dataset), 0);
+        dataset.release();
+        return;
+      }
+      const std::vector<int> values = elements(2, kElements);  // the file stays open until its last object is closed
+      EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+      EXPECT_GE(H5Dclose(dataset.release()), 0);
+      expect_dataset(open(file()), "a", 2);
+    });
+    expect_natively(file(), {{"a", degree == H5F_CLOSE_WEAK ? 2 : 1}});
+  }
+}
+
+TEST_P(Access, LinksAndVirtualSourcesOfAnOpenFileSeeItsPendingBytes) {
+  const std::string source = in_folder("source.h5");
+  run_deferring([&] {
+    const Hid sources = create(source);
+    put(sources, "a", 1);
+    const Hid main = create(file());
+    ASSERT_GE(H5Lcreate_external("source.h5", "/a", main, "link", H5P_DEFAULT, H5P_DEFAULT), 0);
+    const hsize_t extent = kElements;
+    const Hid space(H5Screate_simple(1, &extent, nullptr));
+    const Hid layout(H5Pcreate(H5P_DATASET_CREATE));
+    ASSERT_GE(H5Pset_virtual(layout, space, "source.h5", "/a", space), 0);
+    const Hid virtual_dataset(
+        H5Dcreate2(main, "virtual", H5T_NATIVE_INT, space, H5P_DEFAULT, layout, H5P_DEFAULT));
+    expect_contents(main, {{"link", 1}, {"virtual", 1}});
+    overwrite(main, "link", 2);
+    expect_contents(main, {{"link", 2}, {"virtual", 2}});
+    overwrite(main, "virtual", 3);
+    expect_dataset(sources, "a", 3);
+  });
+  expect_natively(file(), {{"link", 3}, {"virtual", 3}});
+}
+
+CONFORMANCE_WAYS(Access, kNative, kImplicit, kDeferredClose, kDeferredAll);
+
+}  // namespace
+}  // namespace tidelane::testing

@@ -3,8 +3,10 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "base/trace.h"
 #include "engine/call_scope.h"
@@ -318,7 +320,12 @@ int File::WriteRun(const Run& run, uint64_t stored) {
   Count(Counter::kRequestsWritten);
   const bool in_parts =
       run.gap_bytes == 0 && run.extents.size() <= IOV_MAX;  // more would be several requests
-  const int error = in_parts ? WriteParts(run) : WriteWhole(run, stored);
+  int error = 0;
+  try {
+    error = in_parts ? WriteParts(run) : WriteWhole(run, stored);
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;  // as any failure: the bytes stay, and are tried again
+  }
   if (error == 0) Count(Counter::kBytesWritten, run.size());
   return error;
 }

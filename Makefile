@@ -5,14 +5,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
-export TIDELANE_JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-export TIDELANE_WERROR ?= OFF
+export JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+export WERROR ?= OFF
 # `make test` needs a thread-safe HDF5 with its API test program: it builds its own even where an HDF5 is installed.
 # TIDELANE_TEST_HDF5=found tests with the one that `make build` would take.
 export TIDELANE_TEST_HDF5 ?= own
 
 setup := scripts/setup
-ninja := ninja -j $(TIDELANE_JOBS) $(shell test -t 1 || echo --quiet)
+ninja := ninja -j $(JOBS) $(shell test -t 1 || echo --quiet)
 
 .PHONY: help build demo test test-long bench check format clean distclean setup-build setup-test setup-python
 
@@ -22,7 +22,7 @@ help:  ## show this
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
 packages += $(if $(filter demo test test-long check format setup-python,$(MAKECMDGOALS)),python)
-packages += $(if $(TIDELANE_LINT),lint)
+packages += $(if $(LINT),lint)
 packages += $(foreach goal,demo bench,$(filter $(goal),$(MAKECMDGOALS)))
 
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell

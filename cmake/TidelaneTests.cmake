@@ -36,7 +36,7 @@ function(tidelane_unit_tests room rank)
   endif()
   add_dependencies(tidelane_unit_tests ${target})
   gtest_discover_tests(${target} TEST_PREFIX "${room}." TEST_LIST ${target}_cases
-    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES)
   # gtest_discover_tests' own PROPERTIES cannot hold lists, so ctest sets these from a file of ours.
   set(properties "${CMAKE_BINARY_DIR}/${target}_properties.cmake")
   file(CONFIGURE OUTPUT "${properties}" @ONLY CONTENT [==[
@@ -79,7 +79,7 @@ if(TIDELANE_SANITIZE STREQUAL "address")
 endif()
 
 # tidelane_test(<name> COMMAND ... LABELS ... [TIMEOUT s] [ENVIRONMENT ...] [COST n]): for tests/*/CMakeLists.txt.
-# The command runs in an empty folder of its own with TIDELANE_PLUGIN_DIR, TIDELANE_BROKEN_DIR and TIDELANE_HDF5_ROOT set.
+# The command runs in an empty folder of its own with TIDELANE_TEST_PLUGIN_DIR, TIDELANE_TEST_BROKEN_DIR and TIDELANE_HDF5_ROOT set.
 function(tidelane_test name)
   cmake_parse_arguments(arg "" "TIMEOUT;COST" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -92,7 +92,7 @@ function(tidelane_test name)
   file(MAKE_DIRECTORY "${folder}")
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${folder}")
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
-    ENVIRONMENT "${TIDELANE_TEST_ENVIRONMENT};TIDELANE_PLUGIN_DIR=${TIDELANE_PLUGIN_DIR};TIDELANE_BROKEN_DIR=${TIDELANE_BROKEN_DIR};TIDELANE_HDF5_ROOT=${TIDELANE_HDF5_ROOT};${arg_ENVIRONMENT}")
+    ENVIRONMENT "${TIDELANE_TEST_ENVIRONMENT};TIDELANE_TEST_PLUGIN_DIR=${TIDELANE_PLUGIN_DIR};TIDELANE_TEST_BROKEN_DIR=${TIDELANE_BROKEN_DIR};TIDELANE_HDF5_ROOT=${TIDELANE_HDF5_ROOT};${arg_ENVIRONMENT}")
   if(client IN_LIST arg_LABELS)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "${TIDELANE_CLIENT_ENVIRONMENT}")
   endif()

@@ -48,7 +48,7 @@ tests() {
   mkdir -p "$logs"
   if [[ "$preset" = tsan* ]]; then run=("${unrandomised[@]}"); fi
   "${run[@]}" ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --no-tests=error --timeout 300 "$@" 2>&1 |
-    tee "$log" | { if [ -t 1 ] || [ -n "${TIDELANE_VERBOSE:-}" ]; then cat; else grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )'; fi; }
+    tee "$log" | { if [ -t 1 ] || [ -n "${VERBOSE:-}" ]; then cat; else grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )'; fi; }
   rc=${PIPESTATUS[0]}
   closing=$(grep -E '[0-9]+% tests passed' "$log" | tail -n 1)
   return "$rc"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What is too slow for every change (`make test-long`, hours): everything twenty times under a time limit, the long stress
 # runs, the clients under the address sanitizer, and the plugin on an HDF5 that is itself built with the thread sanitizer.
-# TIDELANE_REPEATS (20) sets the repeats.
+# REPEATS (20) sets the repeats.
 set -uo pipefail
 . "$(dirname "$0")/setup/lib.sh"
 . "$repo/scripts/stages.sh"
 cd "$repo"
-repeats=${TIDELANE_REPEATS:-20}
+repeats=${REPEATS:-20}
 
 stage "build (release)" compile release
 stage "tests, long ones included" tests release

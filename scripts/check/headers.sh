@@ -14,4 +14,4 @@ one() {
     { echo "$1: is not self-contained" >&2; return 1; }
 }
 export -f one
-find src -name '*.h' -print0 | sort -z | xargs -0 -r -n 1 -P "${TIDELANE_JOBS:-2}" bash -c 'one "$1"' _
+find src -name '*.h' -print0 | sort -z | xargs -0 -r -n 1 -P "${JOBS:-2}" bash -c 'one "$1"' _

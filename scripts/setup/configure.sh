@@ -5,7 +5,7 @@ set -euo pipefail
 preset=$1
 root=$(cat "$build/hdf5/root")
 if [ "$preset" = tsan-hdf5 ]; then root="$(cat "$build/hdf5/own")-thread"; fi
-werror=${TIDELANE_WERROR:-OFF}
+werror=${WERROR:-OFF}
 cache="$build/$preset/CMakeCache.txt"
 if [ -e "$build/$preset/build.ninja" ] && grep -qxF "TIDELANE_HDF5_ROOT:PATH=$root" "$cache" &&
   grep -qxF "TIDELANE_WERROR:BOOL=$werror" "$cache"; then

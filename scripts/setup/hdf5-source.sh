@@ -6,21 +6,21 @@
 # sources and lists stay as they are. apt checks signatures with the distribution's own keyring, and every file against
 # the signed index. The archive's address is the one that the system itself is configured with.
 #
-# TIDELANE_HDF5_TARBALL=<file> uses a tarball that you have instead (machines without a network).
+# HDF5_TARBALL=<file> uses a tarball that you have instead (machines without a network).
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 dir="$build/hdf5/source"
 mkdir -p "$dir"
 keep() { printf '%s\n' "$1" >"$dir/tarball"; exit 0; }
 
-if [ -n "${TIDELANE_HDF5_TARBALL:-}" ]; then
-  [ -r "$TIDELANE_HDF5_TARBALL" ] || die "TIDELANE_HDF5_TARBALL=$TIDELANE_HDF5_TARBALL cannot be read"
-  keep "$(realpath "$TIDELANE_HDF5_TARBALL")"
+if [ -n "${HDF5_TARBALL:-}" ]; then
+  [ -r "$HDF5_TARBALL" ] || die "HDF5_TARBALL=$HDF5_TARBALL cannot be read"
+  keep "$(realpath "$HDF5_TARBALL")"
 fi
 have=$(cat "$dir/tarball" 2>/dev/null || true)
 if [ -n "$have" ] && [ -r "$have" ]; then exit 0; fi
 
-how="Set HDF5_ROOT to an HDF5 >= 1.14.1, or TIDELANE_HDF5_TARBALL to the source of one"
+how="Set HDF5_ROOT to an HDF5 >= 1.14.1, or HDF5_TARBALL to the source of one"
 command -v apt-get >/dev/null 2>&1 || die "no HDF5 >= 1.14.1 found, and no apt to fetch its source with. $how."
 
 . /etc/os-release

@@ -4,7 +4,7 @@
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build="$repo/build"
 logs="$build/log"
-jobs=${TIDELANE_JOBS:-$(nproc 2>/dev/null || echo 2)}
+jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'tidelane: %s\n' "$*" >&2; exit 1; }

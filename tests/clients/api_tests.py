@@ -5,7 +5,7 @@
     api_tests.py --repeat N [MODE ...] every mode N times: threads do not fail every time
     api_tests.py --control             the plugin with a fault: this test must notice
 
-Needs TIDELANE_PLUGIN_DIR and TIDELANE_HDF5_ROOT. Natively the asynchronous group is skipped; under the plugin it must run
+Needs TIDELANE_TEST_PLUGIN_DIR and TIDELANE_HDF5_ROOT. Natively the asynchronous group is skipped; under the plugin it must run
 and pass. Bytes must have been deferred, or else the plugin was tested while it did nothing.
 """
 
@@ -139,7 +139,7 @@ def control(program):
     """A plugin that forgets pending bytes when it reads must fail here, and one that is absent as well."""
     native = natively(program)
     faults = {
-        "pending bytes are not read": ("TIDELANE_BREAK", "overlay", os.environ.get("TIDELANE_BROKEN_DIR")),
+        "pending bytes are not read": ("TIDELANE_BREAK", "overlay", os.environ.get("TIDELANE_TEST_BROKEN_DIR")),
         "the plugin is not there": ("HDF5_VOL_CONNECTOR", "native", None),
     }
     for name, (variable, value, plugins) in faults.items():

@@ -22,9 +22,9 @@ class ClientError(Exception):
 
 
 def plugin_dir():
-    folder = pathlib.Path(os.environ.get("TIDELANE_PLUGIN_DIR", ""))
+    folder = pathlib.Path(os.environ.get("TIDELANE_TEST_PLUGIN_DIR", ""))
     if not (folder / "libtidelane.so").exists():
-        raise ClientError(f"TIDELANE_PLUGIN_DIR ({folder}) has no libtidelane.so: build the plugin first")
+        raise ClientError(f"TIDELANE_TEST_PLUGIN_DIR ({folder}) has no libtidelane.so: build the plugin first")
     return folder
 
 

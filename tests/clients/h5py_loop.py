@@ -4,7 +4,7 @@
 Each program of h5py_program.py runs natively and in several ways under the plugin. What it printed and what is in its files,
 read natively, must be equal; bytes must have been deferred; what runs natively must have been counted with its reason.
 
-Needs TIDELANE_PLUGIN_DIR, and h5py in this Python.
+Needs TIDELANE_TEST_PLUGIN_DIR, and h5py in this Python.
 """
 
 import dataclasses

@@ -6,7 +6,7 @@
 With the plugin's defaults every test must end as it does natively. With deferred closes it is run for information: tests that
 look at a file from outside right after its close (its size, another process) may rightly see it before it is whole.
 
-Needs TIDELANE_PLUGIN_DIR, and h5py and pytest in this Python. Minutes.
+Needs TIDELANE_TEST_PLUGIN_DIR, and h5py and pytest in this Python. Minutes.
 """
 
 import argparse

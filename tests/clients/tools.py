@@ -4,7 +4,7 @@
 Tools that read must print the same text, byte by byte. Tools that write must write files in which h5diff finds no difference
 and of which h5dump prints the same text; most of what they wrote must have been deferred.
 
-Needs TIDELANE_PLUGIN_DIR and TIDELANE_HDF5_ROOT, and h5py (to make the files, natively).
+Needs TIDELANE_TEST_PLUGIN_DIR and TIDELANE_HDF5_ROOT, and h5py (to make the files, natively).
 """
 
 import dataclasses

@@ -27,7 +27,7 @@ void Conformance::TearDown() {
 }
 
 Environment Conformance::environment(const Way& way) const {
-  const char* given = std::getenv("TIDELANE_PLUGIN_DIR");
+  const char* given = std::getenv("TIDELANE_TEST_PLUGIN_DIR");
   const char* plugins = given != nullptr ? given : CONFORMANCE_PLUGIN_DIR;
   // With a plugin path, native HDF5 asks every plugin about files that it cannot open, and forgets its own error.
   return {{"HDF5_PLUGIN_PATH", way.native() ? "" : plugins},

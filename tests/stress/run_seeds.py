@@ -74,7 +74,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("--plugin", default=os.environ.get("TIDELANE_PLUGIN_DIR", ""))
+    parser.add_argument("--plugin", default=os.environ.get("TIDELANE_TEST_PLUGIN_DIR", ""))
     parser.add_argument("--no-plugin", action="store_true")
     parser.add_argument("--connector", default="tidelane")
     parser.add_argument("--seeds", default="1-4")

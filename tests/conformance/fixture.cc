@@ -32,9 +32,6 @@ Environment Conformance::environment(const Way& way) const {
   // With a plugin path, native HDF5 asks every plugin about files that it cannot open, and forgets its own error.
   return {{"HDF5_PLUGIN_PATH", way.native() ? "" : plugins},
           {"HDF5_VOL_CONNECTOR", way.connector},
-          {"HDF5_USE_FILE_LOCKING", ""},
-          {"TIDELANE_MODE", ""},
-          {"TIDELANE_READAHEAD", ""},
           {"TIDELANE_CLOSE", way.close},
           {"TIDELANE_FLUSH", way.flush},
           {"TIDELANE_LINGER", way.native() ? "" : "10s"},

@@ -26,25 +26,25 @@ def seeds_of(text):
     return range(int(first), int(last or first) + 1)
 
 
-def environment(args):
+def environment(args, plugin):
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("HDF5_", "TIDELANE_"))}  # the plugin refuses settings it lacks
-    if not args.no_plugin:
+    if plugin:
         env["HDF5_PLUGIN_PATH"] = args.plugin
         env["HDF5_VOL_CONNECTOR"] = args.connector
-    for setting in args.set:
+    for setting in args.set if plugin else []:
         name, _, value = setting.partition("=")
         env[name] = value
     return env
 
 
-def run(args, seed, extra=()):
+def run(args, seed, native=False):
     with tempfile.TemporaryDirectory(prefix="stress.", dir=args.dir) as folder:
         command = [args.program, "--seed", str(seed), "--ops", str(args.ops), "--threads",
                    str(args.threads), "--min-deferred", str(args.min_deferred), "--dir", folder,
-                   *extra]
+                   *(["--native"] if native else [])]
         try:
-            done = subprocess.run(command, env=environment(args), capture_output=True, text=True,
+            done = subprocess.run(command, env=environment(args, plugin=not native and not args.no_plugin), capture_output=True, text=True,
                                   errors="replace", timeout=args.timeout, check=False)
             return done.returncode, done.stdout + done.stderr
         except subprocess.TimeoutExpired as e:
@@ -64,8 +64,9 @@ def judge(args, seed):
             print(next((l for l in output.splitlines() if l.startswith("DIFFERENCE")), ""))
         return "as expected"
     if rc in ("hang", 1) or (isinstance(rc, int) and rc < 0):
-        native_rc, _ = run(args, seed, ["--native"])
+        native_rc, native_output = run(args, seed, native=True)
         if native_rc != 0:
+            print(native_output[-1500:])
             return "native fails too"
     return f"status {rc}, expected {expected}\n{output[-6000:]}"
 

@@ -181,7 +181,8 @@ TEST_P(Access, CloseDegreesTreatOpenObjectsAsNatively) {
         dataset.release();
         return;
       }
-      const std::vector<int> values = elements(2, kElements);  // the file stays open until its last object is closed
+      const std::vector<int> values =
+          elements(2, kElements);  // the file stays open until its last object is closed
       EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
       EXPECT_GE(H5Dclose(dataset.release()), 0);
       expect_dataset(open(file()), "a", 2);

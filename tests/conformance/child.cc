@@ -12,14 +12,14 @@
 #include <string_view>
 #include <vector>
 
-#include <hdf5.h>
-
 #include <gtest/gtest.h>
+#include <hdf5.h>
 
 namespace tidelane::testing {
 namespace {
 
-constexpr unsigned kSeconds = 25;  // a child that hangs ends before ctest's limit, and says so by its status
+constexpr unsigned kSeconds =
+    25;  // a child that hangs ends before ctest's limit, and says so by its status
 
 // A child inherits what its test has found so far; only what it finds itself is its own failure.
 int failures() {
@@ -85,7 +85,8 @@ void Child::kill() { ::kill(pid_, SIGKILL); }
 void Child::expect_success() {
   const int status = wait();
   EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0) << "an expectation failed in the child";
+  EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0)
+      << "an expectation failed in the child";
 }
 
 Summary Child::summary(std::string where) const {

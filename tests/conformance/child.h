@@ -15,7 +15,8 @@
 
 namespace tidelane::testing {
 
-using Environment = std::map<std::string, std::string>;  // of TIDELANE_* and HDF5_* the whole; "" is unset
+using Environment =
+    std::map<std::string, std::string>;  // of TIDELANE_* and HDF5_* the whole; "" is unset
 
 class Child {
  public:

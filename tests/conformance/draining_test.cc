@@ -162,7 +162,8 @@ TEST_P(Draining, SymbolicAndHardLinksFindIt) {
     storage::release();
   });
   EXPECT_EQ(summary.counter("files_adopted"), 2);
-  EXPECT_EQ(summary.fallback("handle_handed_out"), 0);  // HDF5 asks for it itself when it follows a link
+  EXPECT_EQ(summary.fallback("handle_handed_out"),
+            0);  // HDF5 asks for it itself when it follows a link
   expect_natively(file(), {{"a", 1}, {"b", 2}});
 }
 

@@ -47,7 +47,8 @@ TEST_P(Ends, ExitRightAfterCloseKeepsEverything) {
       EXPECT_GE(H5Fclose(opened.release()), 0);
     }
   });
-  for (int i = 0; i < 5; ++i) expect_natively(in_folder("step" + std::to_string(i) + ".h5"), {{"a", i}});
+  for (int i = 0; i < 5; ++i)
+    expect_natively(in_folder("step" + std::to_string(i) + ".h5"), {{"a", i}});
 }
 
 TEST_P(Ends, ForkedProcessesGoOnWithFilesOfTheirOwn) {
@@ -182,7 +183,8 @@ class Killed : public Ends {
         return;
       }
       const int shift = H5Lexists(opened, "new", H5P_DEFAULT) > 0 ? 100 : 0;
-      for (int i = 0; i < kDatasets; ++i) expect_dataset(opened, name(i), i % 2 == 0 ? shift + i : i);
+      for (int i = 0; i < kDatasets; ++i)
+        expect_dataset(opened, name(i), i % 2 == 0 ? shift + i : i);
       if (shift != 0) expect_dataset(opened, "new", 200);
     });
   }

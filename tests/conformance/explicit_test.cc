@@ -58,15 +58,15 @@ TEST_P(Explicit, EveryKindOfCallIsStoredWhenItsSetIsDone) {
     Hid group(H5Gcreate_async(opened, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT, set));
     Hid dataset(H5Dcreate_async(group, "d", H5T_NATIVE_INT, line(kElements), H5P_DEFAULT,
                                 H5P_DEFAULT, H5P_DEFAULT, set));
-    Hid attribute(H5Acreate_async(dataset, "a", H5T_NATIVE_INT, line(1), H5P_DEFAULT, H5P_DEFAULT,
-                                  set));
+    Hid attribute(
+        H5Acreate_async(dataset, "a", H5T_NATIVE_INT, line(1), H5P_DEFAULT, H5P_DEFAULT, set));
     const int answer = 42;
     EXPECT_GE(H5Awrite_async(attribute, H5T_NATIVE_INT, &answer, set), 0);
     const std::vector<int> values = elements(1, kElements);
     EXPECT_GE(write_async(dataset, values, set), 0);
     std::vector<int> back(kElements);
-    EXPECT_GE(H5Dread_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data(), set),
-              0);
+    EXPECT_GE(
+        H5Dread_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data(), set), 0);
     EXPECT_GE(H5Fflush_async(opened, H5F_SCOPE_GLOBAL, set), 0);
     EXPECT_GE(H5Aclose_async(attribute.release(), set), 0);
     EXPECT_GE(H5Dclose_async(dataset.release(), set), 0);
@@ -79,7 +79,8 @@ TEST_P(Explicit, EveryKindOfCallIsStoredWhenItsSetIsDone) {
     EXPECT_TRUE(seen.wait());
   });
   ASSERT_TRUE(done.wait());
-  expect_natively(file(), {{"g/d", 1}});  // what a set is done with is another process's to read, in every way
+  expect_natively(
+      file(), {{"g/d", 1}});  // what a set is done with is another process's to read, in every way
   seen.ring();
   writer.expect_success();
   EXPECT_TRUE(!plugged() || writer.summary(summaries()).counter("bytes_deferred") > 0);
@@ -96,7 +97,8 @@ TEST_P(Explicit, WaitOfNoTimeStartsTheWorkAndReturns) {
     if (!plugged()) return;
     EXPECT_EQ(count(set), 1u);
     EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
-    EXPECT_TRUE(storage::wait_held()) << "nothing was started";  // long before the bytes have lingered
+    EXPECT_TRUE(storage::wait_held())
+        << "nothing was started";  // long before the bytes have lingered
     EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
     storage::release();
     EXPECT_EQ(wait(set, H5ES_WAIT_FOREVER), 0u);
@@ -264,7 +266,8 @@ TEST_P(Explicit, ManySetsOverTwoFilesWaitInAnyOrder) {
     std::vector<Hid> sets;
     for (int i = 0; i < 6; ++i) {
       sets.emplace_back(H5EScreate());
-      EXPECT_GE(write_async(i % 2 == 0 ? in_first : in_second, elements(i, kElements), sets.back()), 0);
+      EXPECT_GE(write_async(i % 2 == 0 ? in_first : in_second, elements(i, kElements), sets.back()),
+                0);
     }
     for (const int i : {5, 0, 3, 2, 4, 1}) EXPECT_EQ(wait(sets[i], H5ES_WAIT_FOREVER), 0u) << i;
   });

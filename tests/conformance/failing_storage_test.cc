@@ -178,13 +178,15 @@ TEST_P(FailingStorage, EventSetNamesTheFailedCall) {
     const Hid opened = create(file());
     const hsize_t extent = kElements;
     const Hid space(H5Screate_simple(1, &extent, nullptr));
-    const Hid dataset(H5Dcreate2(opened, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT,
-                                 H5P_DEFAULT));
+    const Hid dataset(
+        H5Dcreate2(opened, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     const Hid set(H5EScreate());
     limit_files(kLittle);
     const std::vector<int> values = elements(1, kElements);
     const unsigned line = __LINE__ + 1;
-    EXPECT_GE(H5Dwrite_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data(), set), 0);
+    EXPECT_GE(
+        H5Dwrite_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data(), set),
+        0);
     hbool_t status = true;
     EXPECT_GE(H5ESget_err_status(set, &status), 0);
     EXPECT_FALSE(status);
@@ -202,14 +204,16 @@ TEST_P(FailingStorage, EventSetNamesTheFailedCall) {
     ASSERT_GE(H5ESget_err_info(set, 1, &info, &cleared), 0);
     ASSERT_EQ(cleared, 1u);
     EXPECT_STREQ(info.api_name, "H5Dwrite_async");
-    EXPECT_NE(std::string(info.api_args).find("H5T_NATIVE_INT"), std::string::npos) << info.api_args;
+    EXPECT_NE(std::string(info.api_args).find("H5T_NATIVE_INT"), std::string::npos)
+        << info.api_args;
     EXPECT_NE(std::string(info.app_file_name).find("failing_storage_test.cc"), std::string::npos);
     EXPECT_EQ(info.app_line_num, line);
     EXPECT_EQ(info.op_ins_count, 0u);
     expect_cause(error_text(info.err_stack_id), "File too large");
     EXPECT_GE(H5ESfree_err_info(1, &info), 0);
     lift_limit();
-    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0) << error_text();  // the bytes are kept for the next flush
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0)
+        << error_text();  // the bytes are kept for the next flush
   });
   EXPECT_GE(summary.counter("errors"), 1);
   expect_natively(file(), {{"a", 1}});

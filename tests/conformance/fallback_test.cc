@@ -37,12 +37,14 @@ class Fallback : public Conformance {
 };
 
 TEST_P(Fallback, CoreDriver) {
-  expect_driver(file(), [](hid_t access) { EXPECT_GE(H5Pset_fapl_core(access, 1 << 16, true), 0); });
+  expect_driver(file(),
+                [](hid_t access) { EXPECT_GE(H5Pset_fapl_core(access, 1 << 16, true), 0); });
 }
 
 TEST_P(Fallback, FamilyDriver) {
-  expect_driver(in_folder("family%d.h5"),
-                [](hid_t access) { EXPECT_GE(H5Pset_fapl_family(access, 40'000, H5P_DEFAULT), 0); });
+  expect_driver(in_folder("family%d.h5"), [](hid_t access) {
+    EXPECT_GE(H5Pset_fapl_family(access, 40'000, H5P_DEFAULT), 0);
+  });
 }
 
 TEST_P(Fallback, SplitDriver) {
@@ -127,7 +129,8 @@ class Swmr : public Conformance {
     const Hid space(H5Screate_simple(1, &none, &unlimited));
     const Hid layout(H5Pcreate(H5P_DATASET_CREATE));
     ASSERT_GE(H5Pset_chunk(layout, 1, &kStep), 0);
-    const Hid dataset(H5Dcreate2(opened, "log", H5T_NATIVE_INT, space, H5P_DEFAULT, layout, H5P_DEFAULT));
+    const Hid dataset(
+        H5Dcreate2(opened, "log", H5T_NATIVE_INT, space, H5P_DEFAULT, layout, H5P_DEFAULT));
     ASSERT_TRUE(dataset.valid());
   }
   static void append(hid_t dataset, hsize_t step) {
@@ -178,7 +181,9 @@ class Swmr : public Conformance {
     });
     reader.expect_success();
     writer.expect_success();
-    run_natively([&] { expect_log(Hid(H5Dopen2(open(file(), H5F_ACC_RDONLY), "log", H5P_DEFAULT)), kSteps); });
+    run_natively([&] {
+      expect_log(Hid(H5Dopen2(open(file(), H5F_ACC_RDONLY), "log", H5P_DEFAULT)), kSteps);
+    });
     return writer.summary(summaries());
   }
 };
@@ -186,7 +191,8 @@ class Swmr : public Conformance {
 TEST_P(Swmr, NativeReaderFollowsAFileOpenedForIt) {
   run([&] { make_growing(create(file(), latest())); });
   const Summary summary =
-      follow([&] { return open(file(), H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE, latest()); }, environment(kNative));
+      follow([&] { return open(file(), H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE, latest()); },
+             environment(kNative));
   EXPECT_EQ(summary.fallback("swmr_write"), 1);
   EXPECT_EQ(summary.counter("bytes_deferred"), 0);
 }

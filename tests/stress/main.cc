@@ -53,7 +53,8 @@ std::vector<std::pair<uint64_t, uint64_t>> parse_ranges(const char* text) {
 int usage(const char* program) {
   std::fprintf(stderr,
                "usage: %s [--seed N] [--ops N] [--threads N] [--dir D] [--tools D]\n"
-               "  --min-deferred B   fail unless the plugin reports that many bytes deferred; -1: nothing need be\n"
+               "  --min-deferred B   fail unless the plugin reports that many bytes deferred; -1: "
+               "nothing need be\n"
                "  --native           native on both sides, no summary expected (checks the test)\n"
                "  --fault N          damage the first read from operation N on (checks the test)\n"
                "  --drop A-B,C-D     leave operations out (to make a failing sequence shorter)\n"
@@ -63,14 +64,12 @@ int usage(const char* program) {
 }
 
 bool parse(int argc, char** argv, Arguments& args) {
-  static const option options[] = {{"seed", 1, nullptr, 's'},    {"ops", 1, nullptr, 'o'},
-                                   {"threads", 1, nullptr, 't'}, {"dir", 1, nullptr, 'd'},
-                                   {"tools", 1, nullptr, 'T'},   {"min-deferred", 1, nullptr, 'm'},
-                                   {"native", 0, nullptr, 'n'},  {"fault", 1, nullptr, 'f'},
-                                   {"drop", 1, nullptr, 'D'},    {"keep", 0, nullptr, 'k'},
-                                   {"tally", 0, nullptr, 'y'},   {"verbose", 0, nullptr, 'v'},
-                                   {"errors", 0, nullptr, 'e'},
-                                   {nullptr, 0, nullptr, 0}};
+  static const option options[] = {
+      {"seed", 1, nullptr, 's'},   {"ops", 1, nullptr, 'o'},   {"threads", 1, nullptr, 't'},
+      {"dir", 1, nullptr, 'd'},    {"tools", 1, nullptr, 'T'}, {"min-deferred", 1, nullptr, 'm'},
+      {"native", 0, nullptr, 'n'}, {"fault", 1, nullptr, 'f'}, {"drop", 1, nullptr, 'D'},
+      {"keep", 0, nullptr, 'k'},   {"tally", 0, nullptr, 'y'}, {"verbose", 0, nullptr, 'v'},
+      {"errors", 0, nullptr, 'e'}, {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (c) {
       case 's': args.run.seed = std::strtoull(optarg, nullptr, 10); break;
@@ -111,15 +110,14 @@ bool check_summary(const std::string& path, int64_t min_deferred) {
   }
   const int64_t deferred = summary->counter("bytes_deferred");
   const int64_t busy = summary->counter("lane_busy_ns");
-  std::printf("bytes deferred %lld, in %lld writes, written by %lld requests; adopted files %lld, "
-              "deferred closes %lld, lanes busy %.3f s, arena peak %lld\n",
-              static_cast<long long>(deferred),
-              static_cast<long long>(summary->counter("writes_deferred")),
-              static_cast<long long>(summary->counter("requests_written")),
-              static_cast<long long>(summary->counter("files_adopted")),
-              static_cast<long long>(summary->counter("closes_deferred")),
-              static_cast<double>(busy) / 1e9,
-              static_cast<long long>(summary->counter("arena_peak_bytes")));
+  std::printf(
+      "bytes deferred %lld, in %lld writes, written by %lld requests; adopted files %lld, "
+      "deferred closes %lld, lanes busy %.3f s, arena peak %lld\n",
+      static_cast<long long>(deferred), static_cast<long long>(summary->counter("writes_deferred")),
+      static_cast<long long>(summary->counter("requests_written")),
+      static_cast<long long>(summary->counter("files_adopted")),
+      static_cast<long long>(summary->counter("closes_deferred")), static_cast<double>(busy) / 1e9,
+      static_cast<long long>(summary->counter("arena_peak_bytes")));
   for (const auto& [reason, count] : summary->fallbacks) {
     std::printf("fallback %s: %lld\n", reason.c_str(), static_cast<long long>(count));
   }
@@ -165,7 +163,8 @@ void run_all(const Arguments& args, std::vector<std::unique_ptr<Runner>>& runner
 int run(Arguments args) {
   const bool own_dir = args.run.dir.empty();
   if (own_dir) {
-    args.run.dir = std::filesystem::temp_directory_path() / ("stress." + std::to_string(::getpid()));
+    args.run.dir =
+        std::filesystem::temp_directory_path() / ("stress." + std::to_string(::getpid()));
   }
   std::filesystem::create_directories(args.run.dir);
   args.run.dir = std::filesystem::canonical(args.run.dir);

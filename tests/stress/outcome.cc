@@ -1,10 +1,10 @@
 #include "stress/outcome.h"
 
-#include <hdf5.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+
+#include <hdf5.h>
 
 namespace tidelane::stress {
 namespace {

@@ -183,10 +183,11 @@ TEST_P(FailingStorage, EventSetNamesTheFailedCall) {
     const Hid set(H5EScreate());
     limit_files(kLittle);
     const std::vector<int> values = elements(1, kElements);
-    const unsigned line = __LINE__ + 1;
+    const unsigned before = __LINE__;
     EXPECT_GE(
         H5Dwrite_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data(), set),
         0);
+    const unsigned after = __LINE__;
     hbool_t status = true;
     EXPECT_GE(H5ESget_err_status(set, &status), 0);
     EXPECT_FALSE(status);
@@ -207,7 +208,7 @@ TEST_P(FailingStorage, EventSetNamesTheFailedCall) {
     EXPECT_NE(std::string(info.api_args).find("H5T_NATIVE_INT"), std::string::npos)
         << info.api_args;
     EXPECT_NE(std::string(info.app_file_name).find("failing_storage_test.cc"), std::string::npos);
-    EXPECT_EQ(info.app_line_num, line);
+    EXPECT_TRUE(before < info.app_line_num && info.app_line_num < after) << info.app_line_num;
     EXPECT_EQ(info.op_ins_count, 0u);
     expect_cause(error_text(info.err_stack_id), "File too large");
     EXPECT_GE(H5ESfree_err_info(1, &info), 0);

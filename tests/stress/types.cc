@@ -123,8 +123,8 @@ void Buffer::prepare_for_read() {
 }
 
 void Buffer::scribble() {
-  std::memset(raw_.data(), 0x5a, raw_.size());
-  for (auto& s : strings_) std::memset(s.data(), 'X', s.size());
+  std::fill(raw_.begin(), raw_.end(), 0x5a);
+  for (auto& s : strings_) std::fill(s.begin(), s.end(), 'X');
   std::fill(pointers_.begin(), pointers_.end(), nullptr);
 }
 

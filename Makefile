@@ -12,7 +12,8 @@ export WERROR ?= OFF
 export TIDELANE_TEST_HDF5 ?= own
 
 setup := scripts/setup
-ninja := ninja -j $(JOBS) $(shell test -t 1 || echo --quiet)
+# Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
+ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
 .PHONY: help build demo test test-long bench check format clean distclean setup-build setup-test setup-python
 

@@ -30,8 +30,8 @@ compile() {
   local preset=$1
   shift
   scripts/setup/configure.sh "$preset" || return 1
-  local quiet=--quiet
-  if [ -t 1 ]; then quiet=; fi
+  local quiet=
+  if [ ! -t 1 ] && ninja --help 2>&1 | grep -q -e --quiet; then quiet=--quiet; fi  # since ninja 1.11
   ninja -C "build/$preset" -j "$jobs" $quiet "$@"
 }
 

@@ -37,7 +37,11 @@ for group in "$@"; do
       need libfuse3-dev header fuse3/fuse.h
       ;;
     lint)
-      need clang program clang++
+      # The newest that knows C++20 well enough: Debian 12's plain `clang` does not.
+      for lint in 19 18 17 16; do
+        if program "clang++-$lint" || apt-cache show "clang-$lint"; then break; fi
+      done >/dev/null
+      need "clang-$lint" program "clang++-$lint"
       ;;
     bench)
       need libbenchmark-dev header benchmark/benchmark.h

@@ -16,6 +16,6 @@ if [ -z "$clang" ]; then
   exit 0
 fi
 hdf5=$(sed -nE 's/^TIDELANE_HDF5_INCLUDE_DIR:PATH=//p' build/release/CMakeCache.txt)
-git ls-files -co --exclude-standard -z -- 'src/*.cc' |
+git ls-files -co --exclude-standard -z -- 'src/*.cc' ':!src/*_bench.cc' |
   xargs -0 -r -n 1 -P "${JOBS:-2}" "$clang" -std=c++20 -fsyntax-only -Wthread-safety -Werror=thread-safety \
     -Wno-unknown-warning-option -D_FILE_OFFSET_BITS=64 -Isrc -isystem "$hdf5"

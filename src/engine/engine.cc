@@ -233,11 +233,13 @@ Status Engine::Shutdown() {
 
 // fork copies memory and descriptors but no threads. Both sides must find whole files and free locks:
 //   1. drain everything, so that no byte is pending in two processes;
-//   2. take every lock in order, so that none is held by a thread that the child will not have;
-//   3. release them on both sides; the child forgets its lanes, and the next write starts new ones.
+//   2. park the lanes, so that none is inside an allocator or a C library call;
+//   3. take every lock in order, so that none is held by a thread that the child will not have;
+//   4. release them on both sides; the child forgets its lanes, and the next write starts new ones.
 void Engine::PrepareFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
   (void)engine.DrainAll();
+  engine.lanes_.Pause();
   engine.mutex_.lock();
   engine.held_for_fork_ = engine.open_;
   engine.held_for_fork_.insert(engine.held_for_fork_.end(), engine.draining_.begin(),
@@ -254,6 +256,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
   engine.held_for_fork_.clear();
   engine.mutex_.unlock();
+  engine.lanes_.Resume();
 }
 
 void Engine::ChildAfterFork() TL_NO_ANALYSIS {

@@ -58,7 +58,10 @@ void Lanes::StartThreads() {
       SIG_SETMASK, &all,
       &before);  // threads inherit the mask: the program's signals stay with the program
   try {
-    for (unsigned i = 0; i < count_; ++i) threads_.emplace_back([this, i] { ThreadMain(i); });
+    for (unsigned i = 0; i < count_; ++i) {
+      threads_.emplace_back([this, i] { ThreadMain(i); });
+      ++running_;
+    }
   } catch (const std::system_error&) {
     if (threads_.empty() && !refused_.exchange(true)) Count(Fallback::kNoThreads);
   }
@@ -96,17 +99,19 @@ std::shared_ptr<LaneTask> Lanes::Next() {
   for (;;) {
     if (stopping_) return nullptr;
     if (!lingering_.empty()) CollectDue(Clock::now());
-    if (!ready_.empty()) {
+    if (!ready_.empty() && paused_ == 0) {
       std::shared_ptr<LaneTask> task = std::move(ready_.front());
       ready_.pop_front();
       ++running_;
       if (!ready_.empty()) work_.NotifyOne();
       return task;
     }
-    if (idle_work_) {
+    if (idle_work_ && paused_ == 0) {
+      ++running_;
       mutex_.unlock();
       const bool more = idle_work_();
       mutex_.lock();
+      TaskDone();
       if (more || !ready_.empty()) continue;
     }
     if (lingering_.empty()) {
@@ -123,11 +128,32 @@ std::shared_ptr<LaneTask> Lanes::Next() {
 void Lanes::ThreadMain(unsigned number) {
   LeaveSingleCore(number);
   NameTraceThread(LaneName(number));
-  while (const std::shared_ptr<LaneTask> task = Next()) {
-    task->RunOne();
+  {
     MutexLock lock(mutex_);
-    --running_;
+    TaskDone();  // it counted as running from its start
   }
+  while (std::shared_ptr<LaneTask> task = Next()) {
+    task->RunOne();
+    task.reset();
+    MutexLock lock(mutex_);
+    TaskDone();
+  }
+}
+
+void Lanes::TaskDone() {
+  if (--running_ == 0) parked_.NotifyAll();
+}
+
+void Lanes::Pause() {
+  MutexLock lock(mutex_);
+  ++paused_;
+  while (running_ != 0) parked_.Wait(mutex_);
+}
+
+void Lanes::Resume() {
+  MutexLock lock(mutex_);
+  --paused_;
+  work_.NotifyAll();
 }
 
 bool Lanes::RunQueued() {
@@ -141,8 +167,9 @@ bool Lanes::RunQueued() {
     ++running_;
   }
   task->RunOne();
+  task.reset();
   MutexLock lock(mutex_);
-  --running_;
+  TaskDone();
   return true;
 }
 
@@ -179,7 +206,9 @@ void Lanes::ForgetThreadsAfterFork() {
   // The condition variables may count waiters that do not exist here either.
   new (&work_) Condition();
   new (&reads_done_) Condition();
+  new (&parked_) Condition();
   running_ = 0;
+  paused_ = 0;
   foreground_reads_.store(0, std::memory_order_relaxed);
   yielding_.store(0, std::memory_order_relaxed);
 }

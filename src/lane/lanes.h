@@ -72,6 +72,11 @@ class Lanes {
   /// Called by tasks before a background write: waits for foreground reads, but never for long.
   void YieldToReads() TL_EXCLUDES(mutex_);
 
+  /// Before fork, and before any lock is taken for it: waits until every lane is between two tasks, and keeps it there. A
+  /// lane inside an allocator that does not prepare for fork (the sanitizers' do not) would leave the child its locks.
+  void Pause() TL_EXCLUDES(mutex_);
+  /// In the parent, after it.
+  void Resume() TL_EXCLUDES(mutex_);
   void LockForFork() TL_NO_ANALYSIS { mutex_.lock(); }
   void UnlockAfterFork() TL_NO_ANALYSIS { mutex_.unlock(); }
   /// In the child: the threads are gone; the next task starts new ones. Call with the lock held by LockForFork.
@@ -96,11 +101,14 @@ class Lanes {
   Mutex mutex_;
   Condition work_;
   Condition reads_done_;
+  Condition parked_;
   std::deque<std::shared_ptr<LaneTask>> ready_ TL_GUARDED_BY(mutex_);
   std::vector<Lingering> lingering_ TL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ TL_GUARDED_BY(mutex_);
-  unsigned running_ TL_GUARDED_BY(mutex_) = 0;
+  unsigned running_ TL_GUARDED_BY(mutex_) = 0;  // lanes that are not between two tasks
   bool stopping_ TL_GUARDED_BY(mutex_) = false;
+  unsigned paused_ TL_GUARDED_BY(mutex_) = 0;  // how many forks are under way
+  void TaskDone() TL_REQUIRES(mutex_);
 };
 
 }  // namespace tidelane

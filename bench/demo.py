@@ -132,7 +132,7 @@ class Demo:
             native.append(self.covered_run(storage, case["options"]))
             tidelane.append(self.tidelane_run(storage, case, "tidelane"))
             # Storage as quick as memory takes what exceeds a small backlog directly (the reason is counted).
-            share = 0.9 if storage.throttle else 0.05
+            share = 0.9 if storage.throttle else 0.02
             require_deferred(tidelane[-1]["summary"], share * STEPS * STEP_BYTES, what)
             require_equal(self.places, f"{storage.backing}/native", f"{storage.backing}/tidelane", what)
         for folder in ("native", "tidelane"):

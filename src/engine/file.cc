@@ -22,7 +22,7 @@ constexpr unsigned kPatience = 250;           // and linger so many times longer
 constexpr size_t kManyExtents = 1u << 16;     // what one sweep has to merge
 constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
 constexpr uint64_t kQuickBacklog =
-    8u << 20;  // as much may wait for storage that is as quick as memory
+    2u << 20;  // as much may wait for storage that is as quick as memory
 constexpr auto kArenaWait = std::chrono::milliseconds(5);
 
 }  // namespace

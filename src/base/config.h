@@ -19,16 +19,27 @@ namespace tidelane {
 /// `kAuto` means: decide by measurement.
 enum class Toggle { kOff, kOn, kAuto };
 
-struct Config {
+/// What a file may have set for itself (by its access list or its connector info); the process's
+/// values are the defaults.
+struct FileSettings {
   bool asynchronous = true;     ///< TIDELANE_MODE=async|sync; sync writes through
   bool close_deferred = false;  ///< TIDELANE_CLOSE=wait|deferred
   bool flush_deferred = false;  ///< TIDELANE_FLUSH=wait|deferred
-  unsigned lanes = 2;           ///< TIDELANE_LANES, 1..64
+  bool reserve = false;         ///< TIDELANE_RESERVE=on|off: ask for space when bytes are captured
+  uint64_t gap_bytes =
+      4096;  ///< TIDELANE_GAP: largest gap read and rewritten to join two writes; 0: none
+  uint64_t copy_limit =
+      UINT64_MAX;  ///< TIDELANE_COPY_LIMIT: larger explicit writes are stored from the caller's own
+                   ///< buffer, without a copy
+
+  bool operator==(const FileSettings&) const = default;
+};
+
+struct Config : FileSettings {
+  unsigned lanes = 2;  ///< TIDELANE_LANES, 1..64
   uint64_t arena_bytes =
       0;  ///< TIDELANE_ARENA (k, M, G suffixes); LoadConfig puts DefaultArenaBytes()
   uint64_t linger_us = 2000;  ///< TIDELANE_LINGER: how long a small write may wait for neighbours
-  uint64_t gap_bytes =
-      4096;  ///< TIDELANE_GAP: largest gap read and rewritten to join two writes; 0: none
   Toggle read_ahead = Toggle::kAuto;  ///< TIDELANE_READAHEAD=auto|on|off
   std::string summary;  ///< TIDELANE_SUMMARY: empty, "1" (stderr) or a path (JSON; %p: pid)
   std::string trace;    ///< TIDELANE_TRACE: empty or a path (Chrome trace JSON; %p: pid)

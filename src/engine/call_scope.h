@@ -10,8 +10,10 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "base/config.h"
 #include "engine/completion.h"
 
 namespace tidelane {
@@ -28,7 +30,10 @@ class CallScope {
         2,  ///< close may return while the file drains; it keeps its lock until it is whole
     kHandOutDescriptor =
         4,  ///< the driver's descriptor goes to the program: drain, write through from now on
-    kStartSwmr = 8,  ///< the file becomes a SWMR file: drain, write through from now on
+    kStartSwmr = 8,    ///< the file becomes a SWMR file: drain, write through from now on
+    kFlushAsSet = 32,  ///< flush may return early if the file's settings say so
+    kCloseAsSet = 64,  ///< close may be deferred if the file's settings say so
+    kFindFile = 128,   ///< the driver's descriptor is asked for to learn which file this is
   };
 
   /// `track`: remember which bytes this call captured, for a request.
@@ -49,16 +54,26 @@ class CallScope {
   void Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older);
   /// The epoch this call opened on `file`, 0 if none yet.
   uint64_t EpochOf(const File* file) const;
+  /// The settings for files that this call opens; nullptr: the process's.
+  const FileSettings* file_settings() const { return file_settings_; }
+  /// This is the file (kFindFile).
+  void Found(std::shared_ptr<File> file) { found_ = std::move(file); }
 
   // VOL side ----------------------------------------------------------------------------------------------------
   /// What to wait for; nullptr when nothing is pending (the call is already complete).
   std::shared_ptr<Completion> TakeCompletion();
+  /// `settings` must outlive the scope.
+  void SetFileSettings(const FileSettings* settings) { file_settings_ = settings; }
+  /// What a call for the descriptor under kFindFile came to; nullptr: not a file of ours.
+  std::shared_ptr<File> TakeFound() { return std::move(found_); }
 
  private:
   const unsigned permissions_;
   const bool track_;
   CallScope* const outer_;
   std::vector<Completion::Part> parts_;
+  const FileSettings* file_settings_ = nullptr;
+  std::shared_ptr<File> found_;
 };
 
 }  // namespace tidelane

@@ -111,6 +111,12 @@ Status Engine::MakeWayFor(const char* path) {
   return {};
 }
 
+FileSettings Engine::SettingsForOpening() const {
+  const CallScope* scope = CallScope::current();
+  const FileSettings* own = scope == nullptr ? nullptr : scope->file_settings();
+  return own == nullptr ? config_ : *own;
+}
+
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
   const int fd = ::open(path, options.flags | O_CLOEXEC, options.mode);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
@@ -127,8 +133,10 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   file =
       std::make_shared<File>(std::move(environment), MakePosixDevice(fd), identity, path, writable);
   Count(Counter::kFilesOpened);
+  const FileSettings settings = SettingsForOpening();
+  file->SetSettings(settings);
   if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
-  if (!config_.asynchronous) return file->WriteThrough(Fallback::kModeSync);
+  if (!settings.asynchronous) return file->WriteThrough(Fallback::kModeSync);
   if (writable) {
     struct stat by_name;
     const bool stable = stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino &&
@@ -152,7 +160,11 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
       Count(Counter::kFilesAdopted);
     }
   }
-  if (file != nullptr) return options.swmr ? file->WriteThrough(Fallback::kSwmrWrite) : Status();
+  if (file != nullptr) {
+    file->SetSettings(SettingsForOpening());
+    if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
+    return file->settings().asynchronous ? Status() : file->WriteThrough(Fallback::kModeSync);
+  }
   // It may just have finished: its lock must be gone before ours is tried.
   if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr)
     (void)draining->WaitClosed();
@@ -166,7 +178,7 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
 }
 
 Status Engine::Close(std::shared_ptr<File> file) {
-  const bool deferred = CallScope::Allows(CallScope::kCloseMayBeDeferred) && !file->drained();
+  const bool deferred = file->CloseMayBeDeferred() && !file->drained();
   Status status;
   if (!deferred) status = file->Drain(File::Wait::kClose);
   {

@@ -58,6 +58,7 @@ class Engine {
 
  private:
   Engine();
+  FileSettings SettingsForOpening() const;
   Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
   std::shared_ptr<File> FindDraining(const char* path) TL_EXCLUDES(mutex_);
   Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);

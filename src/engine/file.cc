@@ -38,6 +38,7 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       path_(std::move(path)),
       writable_(writable),
       cache_(config_.read_ahead),
+      settings_(config_),
       writer_(arena_) {
   uint64_t size = 0;
   if (device_->Size(size) == 0) {
@@ -46,7 +47,27 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
   }
 }
 
-File::~File() = default;
+std::atomic<unsigned> File::untold_files_{0};
+
+File::~File() {
+  MutexLock lock(mutex_);
+  ToldLocked();
+}
+
+FileSettings File::settings() const {
+  MutexLock lock(mutex_);
+  return settings_;
+}
+
+void File::SetSettings(const FileSettings& settings) {
+  MutexLock lock(mutex_);
+  settings_ = settings;
+}
+
+bool File::CloseMayBeDeferred() const {
+  if (CallScope::Allows(CallScope::kCloseMayBeDeferred)) return true;
+  return CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred;
+}
 
 Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   if (size == 0) return {};
@@ -362,7 +383,7 @@ Status File::Lock(bool exclusive) {
 
 Status File::Unlock() {
   // A file whose close is deferred keeps its lock until it is whole; closing the descriptor releases it.
-  if (CallScope::Allows(CallScope::kCloseMayBeDeferred)) return {};
+  if (CloseMayBeDeferred()) return {};
   Status status = Drain(Wait::kClose);
   locked_.store(false, std::memory_order_relaxed);
   exclusive_.store(false, std::memory_order_relaxed);
@@ -382,6 +403,7 @@ Status File::WriteThrough(Fallback reason) {
 
 Status File::Descriptor(int*& descriptor) {
   descriptor = device_->descriptor();
+  if (CallScope::Allows(CallScope::kFindFile)) CallScope::current()->Found(shared_from_this());
   const bool out = CallScope::Allows(CallScope::kHandOutDescriptor);
   const bool swmr = CallScope::Allows(CallScope::kStartSwmr);
   if (!out && !swmr) return {};

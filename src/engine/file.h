@@ -47,6 +47,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   const FileIdentity& identity() const { return identity_; }
   const std::string& path() const { return path_; }
+  /// The process's, unless the file was given its own when it was opened.
+  FileSettings settings() const TL_EXCLUDES(mutex_);
+  void SetSettings(const FileSettings& settings) TL_EXCLUDES(mutex_);
 
   // The program's side ------------------------------------------------------------------------------------------
 
@@ -66,6 +69,13 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// when it lets flush be skipped: does nothing.
   Status Flush() TL_EXCLUDES(mutex_);
 
+  /// For programs that ask about a file: whether everything captured is stored. Starts the work; never waits.
+  Status Test(bool& stored) TL_EXCLUDES(mutex_);
+  /// Whether a write failed in the background, in any file, since a blocking call last said so.
+  static bool AnyUntold() { return untold_files_.load(std::memory_order_relaxed) != 0; }
+  /// If it was in this file: tries again, and says how that went. For calls that change the file.
+  Status TellFailure() TL_EXCLUDES(mutex_);
+
   Status Lock(bool exclusive) TL_EXCLUDES(mutex_);
   Status Unlock() TL_EXCLUDES(mutex_);
 
@@ -80,6 +90,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   enum class Wait { kFlush, kClose, kOpen, kOther };
 
+  /// Whether the current call's close may return before everything is stored.
+  bool CloseMayBeDeferred() const TL_EXCLUDES(mutex_);
   /// Waits until everything is stored; retries what failed first.
   Status Drain(Wait why) TL_EXCLUDES(mutex_);
   /// The file was closed; it drains on its own and then calls `finished` once, unless Adopt comes first.
@@ -136,6 +148,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool WaitUntilLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
   Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const
       TL_REQUIRES(mutex_);
+  void NoteFailureLocked(Status error) TL_REQUIRES(mutex_);
+  void ToldLocked() TL_REQUIRES(mutex_);
   bool NeedsTruncateLocked() const TL_REQUIRES(mutex_);
   void TruncateUp() TL_EXCLUDES(mutex_);
   bool TakeRunLocked(Run& run) TL_REQUIRES(mutex_);
@@ -158,6 +172,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void NoteSize(uint64_t end) TL_REQUIRES(mutex_) {
     disk_size_ = disk_size_ > end ? disk_size_ : end;
   }
+
+  static std::atomic<unsigned> untold_files_;
 
   const Config& config_;
   Arena& arena_;
@@ -183,9 +199,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   mutable Mutex mutex_;
   Condition changed_;
+  FileSettings settings_ TL_GUARDED_BY(mutex_);
   PendingMap pending_ TL_GUARDED_BY(mutex_);
   SlabWriter writer_ TL_GUARDED_BY(mutex_);
-  Status error_ TL_GUARDED_BY(mutex_);  // the newest failure, until a retry
+  Status error_ TL_GUARDED_BY(mutex_);         // the newest failure, until a retry
+  bool untold_ TL_GUARDED_BY(mutex_) = false;  // no blocking call has said so yet
   uint64_t disk_size_ TL_GUARDED_BY(mutex_) = 0;
   uint64_t epoch_ TL_GUARDED_BY(mutex_) = 1;
   bool epoch_closed_ TL_GUARDED_BY(mutex_) =

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "base/trace.h"
 #include "engine/call_scope.h"
@@ -91,7 +92,10 @@ void File::StartDrainLocked() {
 
 Status File::Drain(Wait why) {
   MutexLock lock(mutex_);
-  if (DrainedLocked()) return {};
+  if (DrainedLocked()) {
+    ToldLocked();  // what had failed was cut, or replaced by what did not fail
+    return {};
+  }
   pending_.RetryFailed();
   last_step_failed_ = false;
   error_ = Status();
@@ -100,12 +104,41 @@ Status File::Drain(Wait why) {
   StartDrainLocked();
   while (!DrainedLocked() && !StuckLocked()) WaitLocked();
   Count(WaitCounter(why), NowNs() - begin_ns);
+  ToldLocked();
   return DrainedLocked() ? Status() : error_;
+}
+
+Status File::Test(bool& stored) {
+  MutexLock lock(mutex_);
+  StartDrainLocked();
+  stored = DrainedLocked();
+  return StuckLocked() ? error_ : Status();
+}
+
+Status File::TellFailure() {
+  {
+    MutexLock lock(mutex_);
+    if (!untold_) return {};
+  }
+  return Drain(Wait::kOther);
+}
+
+void File::NoteFailureLocked(Status error) {
+  Count(Counter::kErrors);
+  error_ = std::move(error);
+  if (!std::exchange(untold_, true)) untold_files_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void File::ToldLocked() {
+  if (std::exchange(untold_, false)) untold_files_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Status File::Flush() {
   if (CallScope::Allows(CallScope::kFlushMayBeSkipped)) return {};
-  if (!CallScope::Allows(CallScope::kFlushMayReturnEarly)) return Drain(Wait::kFlush);
+  const bool early = CallScope::Allows(CallScope::kFlushMayReturnEarly) ||
+                     (CallScope::Allows(CallScope::kFlushAsSet) && settings().flush_deferred) ||
+                     (CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred);
+  if (!early) return Drain(Wait::kFlush);
   CallScope* scope = CallScope::current();
   MutexLock lock(mutex_);
   if (DrainedLocked()) return {};
@@ -230,7 +263,7 @@ bool File::TakeRunLocked(Run& run) {
   RunLimits limits;
   limits.bytes = kLongestRun;
   // Reading a gap and writing it back is safe only while nobody else can write there.
-  limits.gap = Alone() ? config_.gap_bytes : 0;
+  limits.gap = Alone() ? settings_.gap_bytes : 0;
   const bool rest_is_done = drain_wanted_ && pending_.only_held() && !NeedsTruncateLocked();
   return pending_.TakeRun(limits, order_, rest_is_done, run);
 }
@@ -277,9 +310,8 @@ void File::TruncateUp() {
   if (error == 0) {
     NoteSize(size);
   } else {
-    Count(Counter::kErrors);
     last_step_failed_ = true;
-    error_ = Status::Failed(error, "extend").At(path_, disk_size_, size - disk_size_);
+    NoteFailureLocked(Status::Failed(error, "extend").At(path_, disk_size_, size - disk_size_));
   }
   SettleLocked();
   if (!StuckLocked() && !DrainedLocked()) KickLocked();
@@ -346,8 +378,7 @@ void File::AfterRun(const Run& run, int error, uint64_t ns) {
     pending_.Complete(run);
     if (was_first) order_ = PendingMap::Order::kHeldLast;
   } else {
-    Count(Counter::kErrors);
-    error_ = Status::Failed(error, "write").At(path_, run.begin, run.size());
+    NoteFailureLocked(Status::Failed(error, "write").At(path_, run.begin, run.size()));
     pending_.Fail(run, error_);
   }
   NoteSize(stored_end);

@@ -1,9 +1,9 @@
 /// \file
 /// What happened, counted: process-wide totals and the reasons for every fallback to synchronous
-/// I/O.
+/// I/O. The two tables below are also what the summary's keys, texts and schema are made of.
 ///
-/// Invariant: counters only grow (peaks included) from process start; they are the evidence in
-/// tests and summaries.
+/// Invariant: counters only grow (peaks included) from process start, or from the fork that made
+/// this process; they are the evidence in tests and summaries.
 ///
 /// Thread safety: all functions may be called from any thread; relaxed atomics.
 #pragma once
@@ -13,59 +13,73 @@
 
 namespace tidelane {
 
-// X(name): the enumerator is k##name in CamelCase, the JSON key the snake_case text.
-#define TL_COUNTERS(X)                                                                             \
-  X(BytesDeferred,                                                                                 \
-    "bytes_deferred") /* bytes copied by a write call that returned before they were stored */     \
-  X(WritesDeferred, "writes_deferred") /* driver-level writes so captured */                       \
-  X(BytesSync, "bytes_sync")           /* bytes written through, on the caller's thread */         \
-  X(WritesSync, "writes_sync")                                                                     \
-  X(BytesWritten, "bytes_written")       /* bytes that lanes put on storage, gap bytes included */ \
-  X(RequestsWritten, "requests_written") /* write requests that lanes made */                      \
-  X(GapFillReads, "gap_fill_reads")                                                                \
-  X(GapFillBytes, "gap_fill_bytes")                                                                \
-  X(StorageReads, "storage_reads") /* read requests made to storage on behalf of the program */    \
-  X(StorageReadBytes, "storage_read_bytes")                                                        \
-  X(ReadAheadHits, "readahead_hits")                                                               \
-  X(LaneBusyNs, "lane_busy_ns") /* time lanes spent writing */                                     \
-  X(CopyNs, "copy_ns")          /* time callers spent inside captured writes, large ones only */   \
-  X(WaitFlushNs, "wait_flush_ns")                                                                  \
-  X(WaitCloseNs, "wait_close_ns")                                                                  \
-  X(WaitRequestNs, "wait_request_ns")                                                              \
-  X(WaitArenaNs, "wait_arena_ns")                                                                  \
-  X(WaitReadNs, "wait_read_ns") /* reads that went to storage */                                   \
-  X(WaitOpenNs, "wait_open_ns") /* opens that waited for a draining file */                        \
-  X(ArenaPeakBytes, "arena_peak_bytes")                                                            \
-  X(ArenaCapBytes, "arena_cap_bytes")                                                              \
-  X(FilesOpened, "files_opened")                                                                   \
-  X(FilesAdopted, "files_adopted") /* opens that took over a draining file */                      \
-  X(ClosesDeferred, "closes_deferred")                                                             \
-  X(Errors, "errors") /* failed writes, each attempt */
+// X(name, key, text): the enumerator is k##name, the JSON key snake_case, the text the schema's.
+#define TL_COUNTERS(X)                                                                            \
+  X(BytesDeferred, "bytes_deferred",                                                              \
+    "bytes copied by write calls that returned before the bytes were stored")                     \
+  X(WritesDeferred, "writes_deferred", "driver-level writes so captured")                         \
+  X(BytesSync, "bytes_sync", "bytes written through, on the caller's thread")                     \
+  X(WritesSync, "writes_sync", "write requests so made")                                          \
+  X(BytesWritten, "bytes_written", "bytes that lanes put on storage, gap bytes included")         \
+  X(RequestsWritten, "requests_written", "write requests that lanes made")                        \
+  X(GapFillReads, "gap_fill_reads", "reads made to fill gaps between writes")                     \
+  X(GapFillBytes, "gap_fill_bytes", "bytes in such gaps, read and written back")                  \
+  X(StorageReads, "storage_reads", "read requests made to storage on behalf of the program")      \
+  X(StorageReadBytes, "storage_read_bytes", "bytes so read")                                      \
+  X(ReadAheadHits, "readahead_hits", "small reads answered from a block that was read before")    \
+  X(LaneBusyNs, "lane_busy_ns", "time lanes spent on storage, summed over lanes")                 \
+  X(CopyNs, "copy_ns", "time callers spent inside captured writes, only large ones")              \
+  X(WaitFlushNs, "wait_flush_ns", "time that flushes waited for bytes to be stored")              \
+  X(WaitCloseNs, "wait_close_ns", "time that closes waited for bytes to be stored")               \
+  X(WaitRequestNs, "wait_request_ns", "time that event sets waited for requests")                 \
+  X(WaitArenaNs, "wait_arena_ns", "time that writes waited for room in the arena")                \
+  X(WaitReadNs, "wait_read_ns", "time that reads took that went to storage")                      \
+  X(WaitOpenNs, "wait_open_ns", "time that opens and deletes waited for a file still draining")   \
+  X(WaitWriteNs, "wait_write_ns", "time that synchronous writes took")                            \
+  X(WaitExitNs, "wait_exit_ns", "time that the end of HDF5 waited for bytes to be stored")        \
+  X(WaitOtherNs, "wait_other_ns", "time waited elsewhere: fork, truncation, turning synchronous") \
+  X(WaitsFlush, "waits_flush", "flushes that really waited")                                      \
+  X(WaitsClose, "waits_close", "closes that really waited")                                       \
+  X(WaitsRequest, "waits_request", "waits for requests that were not done")                       \
+  X(WaitsArena, "waits_arena", "times a write found no room in the arena")                        \
+  X(WaitsRead, "waits_read", "reads that went to storage")                                        \
+  X(WaitsOpen, "waits_open", "opens and deletes that really waited")                              \
+  X(WaitsWrite, "waits_write", "synchronous writes")                                              \
+  X(WaitsExit, "waits_exit", "files that the end of HDF5 waited for")                             \
+  X(WaitsOther, "waits_other", "waits elsewhere")                                                 \
+  X(ArenaPeakBytes, "arena_peak_bytes", "most bytes of the arena in use at one moment")           \
+  X(ArenaCapBytes, "arena_cap_bytes", "most bytes that the arena may use")                        \
+  X(FilesOpened, "files_opened", "files opened by our driver")                                    \
+  X(FilesAdopted, "files_adopted", "opens that took over a file still draining")                  \
+  X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
+  X(Errors, "errors", "failed writes, each attempt")
 
 enum class Counter : unsigned {
-#define X(name, key) k##name,
+#define X(name, key, text) k##name,
   TL_COUNTERS(X)
 #undef X
       kCount
 };
 
-// Why something ran natively (synchronously).
-#define TL_FALLBACKS(X)                                                                           \
-  X(Driver, "driver")                /* the file uses another driver than sec2 */                 \
-  X(SwmrWrite, "swmr_write")         /* single-writer-multiple-reader needs strict order */       \
-  X(HandleOut, "handle_handed_out")  /* the program asked for the file descriptor */              \
-  X(UnstableInode, "unstable_inode") /* the file system does not keep inode numbers */            \
-  X(ModeSync, "mode_sync")           /* TIDELANE_MODE=sync */                                     \
-  X(ArenaFull, "arena_full")         /* no room, and nothing left that could make room */         \
-  X(QuickStorage, "quick_storage") /* pieces that storage takes as fast as a second copy would */ \
-  X(Locking, "locking_off")        /* no lock held: no gap filling, no read-ahead */              \
-  X(OneCore, "one_core") /* the program is bound to one core; lanes leave it if they may */       \
-  X(ExternalRaw, "external_raw_file")  /* external raw data files bypass every driver */          \
-  X(OtherConnector, "other_connector") /* a foreign VOL connector below us */                     \
-  X(NoThreads, "no_threads")           /* the system refused threads: waiters do the lanes' work */
+// Why something ran natively (synchronously). X(name, key, unit, text): the unit is what is counted
+// (empty: the process), the text completes "2 files: …".
+#define TL_FALLBACKS(X)                                                                         \
+  X(Driver, "driver", "file", "another driver than HDF5's default (sec2)")                      \
+  X(SwmrWrite, "swmr_write", "file", "single-writer-multiple-reader needs strict order")        \
+  X(HandleOut, "handle_handed_out", "file", "the program asked for the file descriptor")        \
+  X(UnstableInode, "unstable_inode", "file", "the file system does not keep inode numbers")     \
+  X(ModeSync, "mode_sync", "file", "TIDELANE_MODE=sync")                                        \
+  X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room") \
+  X(QuickStorage, "quick_storage", "write",                                                     \
+    "storage as quick as memory: a second copy is no gain")                                     \
+  X(Locking, "locking_off", "file", "not locked: no gap filling, no read-ahead")                \
+  X(OneCore, "one_core", "", "the program is bound to one core; lanes leave it if they may")    \
+  X(ExternalRaw, "external_raw_file", "dataset", "external raw data files bypass every driver") \
+  X(OtherConnector, "other_connector", "file", "a foreign VOL connector below us")              \
+  X(NoThreads, "no_threads", "", "the system refused threads: waiters do the lanes' work")
 
 enum class Fallback : unsigned {
-#define X(name, key) k##name,
+#define X(name, key, unit, text) k##name,
   TL_FALLBACKS(X)
 #undef X
       kCount
@@ -77,6 +91,7 @@ inline constexpr unsigned kFallbackCount = static_cast<unsigned>(Fallback::kCoun
 namespace internal {
 extern std::atomic<uint64_t> counters[kCounterCount];
 extern std::atomic<uint64_t> fallbacks[kFallbackCount];
+extern std::atomic<uint64_t> fallback_bytes[kFallbackCount];
 }  // namespace internal
 
 inline void Count(Counter counter, uint64_t n = 1) {
@@ -85,6 +100,8 @@ inline void Count(Counter counter, uint64_t n = 1) {
 inline void Count(Fallback reason) {
   internal::fallbacks[static_cast<unsigned>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
+/// A synchronous write of `bytes`, and why it was one.
+void CountSync(Fallback reason, uint64_t bytes);
 /// For peaks and caps: keeps the largest value seen.
 void CountMax(Counter counter, uint64_t value);
 
@@ -94,9 +111,21 @@ inline uint64_t Read(Counter counter) {
 inline uint64_t Read(Fallback reason) {
   return internal::fallbacks[static_cast<unsigned>(reason)].load(std::memory_order_relaxed);
 }
+/// Bytes written synchronously for this reason.
+inline uint64_t ReadBytes(Fallback reason) {
+  return internal::fallback_bytes[static_cast<unsigned>(reason)].load(std::memory_order_relaxed);
+}
+
+/// In a forked child: what the parent did is the parent's to tell. Caps stay.
+void ResetCountersAfterFork();
 
 /// The JSON keys.
 const char* Name(Counter counter);
 const char* Name(Fallback reason);
+/// What they mean, for a person.
+const char* Text(Counter counter);
+const char* Text(Fallback reason);
+/// What a fallback counts: "file"; empty when it is the process.
+const char* Unit(Fallback reason);
 
 }  // namespace tidelane

@@ -65,7 +65,7 @@ constinit thread_local uint32_t cached_thread = 0;
 
 constexpr const char* kSpanNames[] = {"write",      "write through", "read",       "flush wait",
                                       "close wait", "request wait",  "arena wait", "open wait",
-                                      "pwrite",     "gap read"};
+                                      "exit wait",  "wait",          "pwrite",     "gap read"};
 static_assert(std::size(kSpanNames) == static_cast<size_t>(SpanKind::kCount));
 
 uint32_t ThreadId() {

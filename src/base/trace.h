@@ -27,6 +27,8 @@ enum class SpanKind : uint8_t {
   kRequestWait,
   kArenaWait,
   kOpenWait,
+  kExitWait,
+  kOtherWait,
   kPwrite,   // a lane's request
   kGapRead,  // a lane's read to fill gaps
   kCount

@@ -64,7 +64,7 @@ TEST(TraceTest, EveryKindHasItsName) {
   EnableTrace(kRing);
   const char* const expected[] = {"write",      "write through", "read",       "flush wait",
                                   "close wait", "request wait",  "arena wait", "open wait",
-                                  "pwrite",     "gap read"};
+                                  "exit wait",  "wait",          "pwrite",     "gap read"};
   for (unsigned i = 0; i < static_cast<unsigned>(SpanKind::kCount); ++i) {
     const Span span(static_cast<SpanKind>(i), 2000 + i);
   }

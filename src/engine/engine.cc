@@ -105,7 +105,7 @@ void Engine::Finish(const std::shared_ptr<File>& file) { (void)Retire(file); }
 Status Engine::MakeWayFor(const char* path) {
   const std::shared_ptr<File> file = FindDraining(path);
   if (file == nullptr) return {};
-  Status status = file->WaitClosed();
+  Status status = file->WaitClosed(Wait::kOpen);
   // Its contents are about to go anyway: what could not be stored of them need not stand in the way.
   if (!status.ok()) (void)Retire(file);
   return {};
@@ -167,7 +167,7 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
   }
   // It may just have finished: its lock must be gone before ours is tried.
   if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr)
-    (void)draining->WaitClosed();
+    (void)draining->WaitClosed(Wait::kOpen);
   if (Status status = OpenNew(path, options, file); !status.ok()) {
     file = nullptr;
     return status;
@@ -180,7 +180,7 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
 Status Engine::Close(std::shared_ptr<File> file) {
   const bool deferred = file->CloseMayBeDeferred() && !file->drained();
   Status status;
-  if (!deferred) status = file->Drain(File::Wait::kClose);
+  if (!deferred) status = file->Drain(Wait::kClose);
   {
     MutexLock lock(mutex_);
     open_.erase(std::find(open_.begin(), open_.end(), file));
@@ -200,7 +200,7 @@ void Engine::RelieveArena() {
   for (const auto& file : Known()) file->RelieveArena();
 }
 
-Status Engine::DrainAll() {
+Status Engine::DrainAll(Wait why) {
   std::vector<std::shared_ptr<File>> closing;
   {
     MutexLock lock(mutex_);
@@ -209,10 +209,10 @@ Status Engine::DrainAll() {
   }
   Status first;
   for (const auto& file : closing) {
-    if (Status status = file->WaitClosed(); first.ok()) first = status;
+    if (Status status = file->WaitClosed(why); first.ok()) first = status;
   }
   for (const auto& file : Known()) {
-    if (Status status = file->Drain(File::Wait::kOther); first.ok()) first = status;
+    if (Status status = file->Drain(why); first.ok()) first = status;
   }
   return first;
 }
@@ -222,16 +222,16 @@ Status Engine::DrainPath(const char* path) {
   FileIdentity identity;
   if (path == nullptr || stat(path, &status) != 0 || !Identify(status, identity)) return {};
   if (const std::shared_ptr<File> file = FindDraining(path); file != nullptr)
-    return file->WaitClosed();
+    return file->WaitClosed(Wait::kOpen);
   for (const auto& file : Known()) {
     if (file->identity() != identity) continue;
-    if (Status drained = file->Drain(File::Wait::kOther); !drained.ok()) return drained;
+    if (Status drained = file->Drain(Wait::kOpen); !drained.ok()) return drained;
   }
   return {};
 }
 
 Status Engine::Shutdown() {
-  Status status = DrainAll();
+  Status status = DrainAll(Wait::kExit);
   if (!status.ok()) std::fprintf(stderr, "tidelane: at exit: %s\n", status.Message().c_str());
   if (Status written = WriteSummary(config_.summary); !written.ok()) {
     std::fprintf(stderr, "tidelane: TIDELANE_SUMMARY: %s\n", written.Message().c_str());
@@ -250,7 +250,7 @@ Status Engine::Shutdown() {
 //   4. release them on both sides; the child forgets its lanes, and the next write starts new ones.
 void Engine::PrepareFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
-  (void)engine.DrainAll();
+  (void)engine.DrainAll(Wait::kOther);
   engine.lanes_.Pause();
   engine.mutex_.lock();
   engine.held_for_fork_ = engine.open_;
@@ -281,6 +281,8 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.leaving_.clear();  // the lane that would have done it is not here
   engine.mutex_.unlock();
   ResetTraceAfterFork();
+  ResetActivityAfterFork();
+  ResetCountersAfterFork();
 }
 
 }  // namespace tidelane

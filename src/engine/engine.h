@@ -45,8 +45,8 @@ class Engine {
   /// Called by the driver's close. Waits for the bytes unless the current CallScope allows otherwise.
   Status Close(std::shared_ptr<File> file);
 
-  /// Waits until every captured byte of every file is stored; the first error, if any.
-  Status DrainAll();
+  /// Waits until every captured byte of every file is stored; the first error, if any. `why`: on whose account.
+  Status DrainAll(Wait why);
   /// The same for the file that `path` names, if it is known here. For opens by other drivers and deletes.
   Status DrainPath(const char* path);
 

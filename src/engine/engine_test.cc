@@ -60,7 +60,7 @@ class EngineTest : public ::testing::Test {
     path_ = folder_ + "/file.h5";
   }
   ~EngineTest() override {
-    EXPECT_TRUE(engine_.DrainAll().ok());
+    EXPECT_TRUE(engine_.DrainAll(Wait::kOther).ok());
     for (const char* name : {"/file.h5", "/other.h5", "/link.h5"}) unlink((folder_ + name).c_str());
     rmdir(folder_.c_str());
   }
@@ -174,7 +174,7 @@ TEST_F(EngineTest, ReopeningAtAnyMomentOfADrainFindsNoLockOfOurOwn) {
     CloseDeferred(std::move(file));
     for (int spin = 0; spin < i % 20; ++spin) std::this_thread::yield();
   }
-  ASSERT_TRUE(engine_.DrainAll().ok());
+  ASSERT_TRUE(engine_.DrainAll(Wait::kOther).ok());
   EXPECT_EQ(Difference(Contents(path_), expected), "");
 }
 

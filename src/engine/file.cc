@@ -75,7 +75,8 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
     MutexLock lock(read_mutex_);
     cache_.Update(address, size, bytes);
   }
-  if (write_through_.load(std::memory_order_relaxed)) return WriteDirect(address, size, bytes);
+  if (write_through_.load(std::memory_order_relaxed))
+    return WriteDirect(address, size, bytes, through_reason_.load(std::memory_order_relaxed));
   Span span(SpanKind::kWrite, size);
   if (address <= base_address_ && base_address_ < address + size)
     FindSuperblock(address, size, bytes);
@@ -110,11 +111,19 @@ void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
 
 void File::AwaitFirstSuperblock() {
   MutexLock lock(mutex_);
+  if (order_ != PendingMap::Order::kHeldFirst || !pending_.HeldPending()) return;
+  const Waiting waiting(Wait::kOther);
   while (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending() && !StuckLocked()) {
     urgent_ = true;
     KickLocked();
     WaitLocked();
   }
+}
+
+void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
+  if (!resizing_ && !pending_.InFlight(begin, end)) return;
+  const Waiting waiting(Wait::kOther);
+  while (resizing_ || pending_.InFlight(begin, end)) WaitLocked();
 }
 
 uint64_t File::CurrentEpochLocked() {
@@ -171,10 +180,11 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     }
     if (space.data == nullptr) {
       if (!quick && MakeRoom()) continue;
-      Count(quick ? Fallback::kQuickStorage : Fallback::kArenaFull);
+      const Fallback reason = quick ? Fallback::kQuickStorage : Fallback::kArenaFull;
+      Count(reason);
       const uint64_t piece =
           std::min(size, kRunBytes - address % kRunBytes);  // storage may be slower the next time
-      if (Status status = WriteDirect(address, piece, from); !status.ok()) return status;
+      if (Status status = WriteDirect(address, piece, from, reason); !status.ok()) return status;
       address += piece, from += piece, size -= piece;
       continue;
     }
@@ -191,8 +201,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
 }
 
 bool File::MakeRoom() {
-  Span span(SpanKind::kArenaWait);
-  const uint64_t begin_ns = NowNs();
+  const Waiting waiting(Wait::kArena);
   bool room = false;
   // Twice idle: between one look and the next a lane may be between two tasks.
   for (unsigned idle = 0; idle < 2 && !room;) {
@@ -220,7 +229,6 @@ bool File::MakeRoom() {
       idle = lanes_.idle() ? idle + 1 : 0;
     }
   }
-  Count(Counter::kWaitArenaNs, NowNs() - begin_ns);
   return room;
 }
 
@@ -232,15 +240,15 @@ void File::RelieveArena() {
   KickLocked();
 }
 
-Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes) {
-  Span span(SpanKind::kWriteThrough, size);
+Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason) {
+  const Waiting waiting(Wait::kWrite, size);
   AwaitFirstSuperblock();
   Run direct;
   direct.begin = address;
   direct.end = address + size;
   {
     MutexLock lock(mutex_);
-    while (pending_.InFlight(direct.begin, direct.end) || resizing_) WaitLocked();
+    AwaitInFlightLocked(direct.begin, direct.end);
     pending_.BeginDirect(
         direct);  // what is queued under it stays there: if this fails, it is the file's content
     captured_any_ = true;
@@ -266,7 +274,7 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes) {
     Count(Counter::kErrors);
     return Status::Failed(error, "write").At(path_, address, size);
   }
-  Count(Counter::kBytesSync, size);
+  CountSync(reason, size);
   return {};
 }
 
@@ -342,7 +350,7 @@ Status File::Truncate(uint64_t size) {
   {
     MutexLock lock(mutex_);
     pending_.CutFrom(size);
-    while (resizing_ || pending_.InFlight(size, UINT64_MAX)) WaitLocked();
+    AwaitInFlightLocked(size, UINT64_MAX);
     pending_.CutFrom(size);  // again: what failed while we waited came back
     eof_.store(size, std::memory_order_relaxed);
     cut_storage = resizing_ = disk_size_ > size;
@@ -397,7 +405,11 @@ Status File::Unlock() {
 }
 
 Status File::WriteThrough(Fallback reason) {
-  if (!write_through_.exchange(true)) Count(reason);
+  if (!write_through_.load(std::memory_order_relaxed)) {  // the program's side: one caller
+    through_reason_.store(reason, std::memory_order_relaxed);
+    write_through_.store(true, std::memory_order_relaxed);
+    Count(reason);
+  }
   return Drain(Wait::kOther);
 }
 

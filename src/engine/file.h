@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 
+#include "base/activity.h"
 #include "base/annotations.h"
 #include "base/config.h"
 #include "base/counters.h"
@@ -88,11 +89,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   // For the engine ----------------------------------------------------------------------------------------------
 
-  enum class Wait { kFlush, kClose, kOpen, kOther };
-
   /// Whether the current call's close may return before everything is stored.
   bool CloseMayBeDeferred() const TL_EXCLUDES(mutex_);
-  /// Waits until everything is stored; retries what failed first.
+  /// Waits until everything is stored; retries what failed first. `why` says on whose account.
   Status Drain(Wait why) TL_EXCLUDES(mutex_);
   /// The file was closed; it drains on its own and then calls `finished` once, unless Adopt comes first.
   void DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished)
@@ -100,7 +99,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// The file was opened again while draining. False when it has just finished.
   bool Adopt() TL_EXCLUDES(mutex_);
   /// After DrainInBackground: drains, then waits until the device is closed as well.
-  Status WaitClosed() TL_EXCLUDES(mutex_);
+  Status WaitClosed(Wait why) TL_EXCLUDES(mutex_);
   /// Whether nothing is pending, a truncation included.
   bool drained() const TL_EXCLUDES(mutex_);
   /// The arena is full: store what is queued, let go of an idle slab.
@@ -126,12 +125,14 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void RunOne() override TL_EXCLUDES(mutex_);
 
  private:
-  Status WriteDirect(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  Status WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason)
+      TL_EXCLUDES(mutex_);
   Status Capture(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   Status CaptureAround(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   bool MakeRoom() TL_EXCLUDES(mutex_);
   void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblock() TL_EXCLUDES(mutex_);
+  void AwaitInFlightLocked(uint64_t begin, uint64_t end) TL_REQUIRES(mutex_);
   void InsertLocked(const SlabWriter::Space& space, uint64_t address) TL_REQUIRES(mutex_);
   uint64_t CurrentEpochLocked() TL_REQUIRES(mutex_);
   uint64_t OpenBarrierLocked() TL_REQUIRES(mutex_);
@@ -189,9 +190,10 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only
   uint64_t superblock_end_ = 0;
   std::atomic<bool> write_through_{false};
-  std::atomic<bool> locked_{false};      // we hold a lock: nobody else writes the file
-  std::atomic<bool> exclusive_{false};   // and nobody else reads it
-  std::atomic<bool> handed_out_{false};  // the program has the descriptor
+  std::atomic<Fallback> through_reason_{};  // valid once write_through_ is set
+  std::atomic<bool> locked_{false};         // we hold a lock: nobody else writes the file
+  std::atomic<bool> exclusive_{false};      // and nobody else reads it
+  std::atomic<bool> handed_out_{false};     // the program has the descriptor
 
   Mutex read_mutex_;
   bool counted_unlocked_ TL_GUARDED_BY(read_mutex_) = false;

@@ -25,26 +25,6 @@ constexpr uint64_t kQuickMibNs = 1'000'000;  // and so long for each MiB
 constexpr uint64_t kLongestRun =
     1u << 20;  // longer writes hold the inode's lock against the program's own
 
-Counter WaitCounter(File::Wait why) {
-  switch (why) {
-    case File::Wait::kFlush: return Counter::kWaitFlushNs;
-    case File::Wait::kClose: return Counter::kWaitCloseNs;
-    case File::Wait::kOpen: return Counter::kWaitOpenNs;
-    case File::Wait::kOther: break;
-  }
-  return Counter::kWaitRequestNs;
-}
-
-SpanKind WaitSpan(File::Wait why) {
-  switch (why) {
-    case File::Wait::kFlush: return SpanKind::kFlushWait;
-    case File::Wait::kClose: return SpanKind::kCloseWait;
-    case File::Wait::kOpen: return SpanKind::kOpenWait;
-    case File::Wait::kOther: break;
-  }
-  return SpanKind::kRequestWait;
-}
-
 }  // namespace
 
 bool File::NeedsTruncateLocked() const { return disk_size_ < eof_.load(std::memory_order_relaxed); }
@@ -99,11 +79,9 @@ Status File::Drain(Wait why) {
   pending_.RetryFailed();
   last_step_failed_ = false;
   error_ = Status();
-  Span span(WaitSpan(why));
-  const uint64_t begin_ns = NowNs();
+  const Waiting waiting(why);
   StartDrainLocked();
   while (!DrainedLocked() && !StuckLocked()) WaitLocked();
-  Count(WaitCounter(why), NowNs() - begin_ns);
   ToldLocked();
   return DrainedLocked() ? Status() : error_;
 }
@@ -199,8 +177,9 @@ Status File::CloseDevice() {
   return status;
 }
 
-Status File::WaitClosed() {
-  if (Status status = Drain(Wait::kOpen); !status.ok()) return status;
+Status File::WaitClosed(Wait why) {
+  const Waiting waiting(why);
+  if (Status status = Drain(why); !status.ok()) return status;
   MutexLock lock(mutex_);
   while (closing_) WaitLocked();
   return last_step_failed_ ? error_ : Status();
@@ -244,15 +223,13 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
                             Status& error) {
   Epochs::State state = Poll(epoch, and_older, error);
   if (state != Epochs::State::kPending) return state;
-  Span span(SpanKind::kRequestWait);
-  const uint64_t begin_ns = NowNs();
+  const Waiting waiting(Wait::kRequest);
   MutexLock lock(mutex_);
   for (bool in_time = true; in_time;) {
     state = StateLocked(epoch, and_older, error);
     if (state != Epochs::State::kPending) break;
     in_time = WaitUntilLocked(deadline);
   }
-  Count(Counter::kWaitRequestNs, NowNs() - begin_ns);
   return StateLocked(epoch, and_older, error);
 }
 
@@ -294,9 +271,9 @@ void File::RunOne() {
   }
   if (took) {
     lanes_.YieldToReads();
-    const uint64_t begin_ns = NowNs();
+    Working working(run.size());
     const int error = WriteRun(run, stored);
-    AfterRun(run, error, NowNs() - begin_ns);
+    AfterRun(run, error, working.Stop());
   }
   if (truncate) TruncateUp();
   Finish();
@@ -348,7 +325,6 @@ int File::WriteWhole(const Run& run, uint64_t stored) {
 }
 
 int File::WriteRun(const Run& run, uint64_t stored) {
-  Span span(SpanKind::kPwrite, run.size());
   Count(Counter::kRequestsWritten);
   const bool in_parts =
       run.gap_bytes == 0 && run.extents.size() <= IOV_MAX;  // more would be several requests
@@ -369,7 +345,6 @@ uint64_t File::EndAfterFailure(uint64_t end) {
 }
 
 void File::AfterRun(const Run& run, int error, uint64_t ns) {
-  Count(Counter::kLaneBusyNs, ns);
   const uint64_t stored_end = error == 0 ? run.end : EndAfterFailure(run.end);
   MutexLock lock(mutex_);
   if (error == 0) {

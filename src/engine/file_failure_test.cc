@@ -355,7 +355,7 @@ TEST_F(FileFailureTest, ACloseThatFailsIsReportedToWhoeverWaits) {
   ASSERT_NE(request, nullptr);
   EXPECT_EQ(request->Wait(UINT64_MAX), State::kFailed);
   EXPECT_EQ(request->error().code(), EDQUOT);
-  EXPECT_EQ(file_->WaitClosed().code(), EDQUOT);
+  EXPECT_EQ(file_->WaitClosed(Wait::kOpen).code(), EDQUOT);
 }
 
 TEST_F(FileFailureTest, ADeferredCloseThatCannotBeStoredKeepsTheFileUntilARetry) {
@@ -367,10 +367,10 @@ TEST_F(FileFailureTest, ADeferredCloseThatCannotBeStoredKeepsTheFileUntilARetry)
     ++finished;
     EXPECT_TRUE(file->CloseDevice().ok());
   });
-  EXPECT_EQ(file_->WaitClosed().code(), ENOSPC);
+  EXPECT_EQ(file_->WaitClosed(Wait::kOpen).code(), ENOSPC);
   EXPECT_EQ(finished, 0u);
   faults.failing = false;
-  EXPECT_TRUE(file_->WaitClosed().ok());
+  EXPECT_TRUE(file_->WaitClosed(Wait::kOpen).ok());
   EXPECT_EQ(finished, 1u);
   EXPECT_EQ(Stored(), "data");
 }

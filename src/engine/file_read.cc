@@ -84,14 +84,11 @@ Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
 
 Status File::ReadStorage(uint64_t address, uint64_t size, void* buffer) {
   Lanes::ForegroundRead foreground(lanes_);
-  Span span(SpanKind::kRead, size);
-  const uint64_t begin_ns = NowNs();
+  Waiting waiting(Wait::kRead, size);
   const int error = device_->Read(address, buffer, size);
-  const uint64_t ns = NowNs() - begin_ns;
+  last_read_ns_ = waiting.Stop();
   Count(Counter::kStorageReads);
   Count(Counter::kStorageReadBytes, size);
-  Count(Counter::kWaitReadNs, ns);
-  last_read_ns_ = ns;
   if (error != 0) return Status::Failed(error, "read").At(path_, address, size);
   return {};
 }

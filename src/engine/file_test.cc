@@ -303,7 +303,7 @@ TEST_F(FileTest, ADeferredCloseKeepsTheLockUntilTheBytesAreStored) {
   }
   EXPECT_TRUE(storage_->exclusive_lock);
   EXPECT_EQ(finished, 0u);
-  EXPECT_TRUE(file_->WaitClosed().ok());
+  EXPECT_TRUE(file_->WaitClosed(Wait::kOpen).ok());
   EXPECT_EQ(finished, 1u);
   EXPECT_EQ(Stored(), "abc");
   EXPECT_FALSE(storage_->exclusive_lock);

@@ -186,7 +186,7 @@ TEST_F(SuperblockOrderTest, AFileWhoseLastSuperblockIsOnItsWayIsNotAdopted) {
   ASSERT_TRUE(Write(0, Superblock('c')).ok());
   file_->DrainInBackground(
       [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->CloseDevice().ok()); });
-  EXPECT_TRUE(file_->WaitClosed().ok());
+  EXPECT_TRUE(file_->WaitClosed(Wait::kOpen).ok());
   EXPECT_TRUE(tried);
 }
 

@@ -39,8 +39,8 @@ void AtClose(void* context) {
   instance.closing = true;
   instance.hdf5().Iiterate(H5I_EVENTSET, WaitForEventSet, &instance);
   instance.requests.WaitAll();
-  static_cast<void>(
-      Engine::Get().DrainAll());  // failures are told by the files' closes, and by Shutdown
+  static_cast<void>(Engine::Get().DrainAll(
+      Wait::kExit));  // failures are told by the files' closes, and by Shutdown
   if (instance.connectors == 0) Forget(instance);
 }
 

@@ -1,0 +1,95 @@
+/// \file
+/// Timers of what the program waits for and of what lanes do: one object each, and the counters,
+/// the timeline and the overlap all know.
+///
+///   Waiting waiting(Wait::kFlush);   // a thread of the program stands still until the block ends
+///   Working working(bytes);          // a lane is at storage
+///
+/// Invariant: a wait inside a wait of the same thread counts once, as the outer one, so that waits
+/// add up to time.
+///
+/// Thread safety: an object belongs to the thread that made it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/counters.h"
+#include "base/overlap.h"
+#include "base/trace.h"
+
+namespace tidelane {
+
+// What a program waits for. X(name, span, key, label): the counters are kWait<name>Ns and
+// kWaits<name>; the key is the JSON's, the label the table's.
+#define TL_WAITS(X)                               \
+  X(Flush, kFlushWait, "flush", "flush")          \
+  X(Close, kCloseWait, "close", "close")          \
+  X(Request, kRequestWait, "request", "requests") \
+  X(Arena, kArenaWait, "arena", "arena")          \
+  X(Read, kRead, "read", "reads")                 \
+  X(Open, kOpenWait, "open", "opens")             \
+  X(Write, kWriteThrough, "write", "writes")      \
+  X(Exit, kExitWait, "exit", "exit")              \
+  X(Other, kOtherWait, "other", "elsewhere")
+
+enum class Wait : unsigned {
+#define X(name, span, key, label) k##name,
+  TL_WAITS(X)
+#undef X
+      kCount
+};
+
+inline constexpr unsigned kWaitCount = static_cast<unsigned>(Wait::kCount);
+
+/// A wait's counters and words.
+struct WaitKind {
+  Counter ns;
+  Counter times;
+  SpanKind span;
+  const char* key;
+  const char* label;
+};
+const WaitKind& KindOf(Wait wait);
+
+/// A thread of the program waits for Tidelane or for storage, from construction to destruction.
+class Waiting {
+ public:
+  explicit Waiting(Wait wait, uint64_t bytes = 0);
+  ~Waiting() { Stop(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  /// Ends it now and gives its length.
+  uint64_t Stop();
+
+ private:
+  const Wait wait_;
+  const uint64_t bytes_;
+  const uint64_t begin_ns_;
+  bool running_ = true;
+};
+
+/// A lane works on storage, from construction to destruction.
+class Working {
+ public:
+  explicit Working(uint64_t bytes = 0);
+  ~Working() { Stop(); }
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
+
+  /// Ends it now and gives its length.
+  uint64_t Stop();
+
+ private:
+  const uint64_t bytes_;
+  const uint64_t begin_ns_;
+  bool running_ = true;
+};
+
+/// Storage's work so far, and how much of it was hidden.
+Overlap::Totals ReadOverlap();
+
+/// In a forked child, which has no lanes yet and whose parent's time is not its own.
+void ResetActivityAfterFork();
+
+}  // namespace tidelane

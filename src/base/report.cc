@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/activity.h"
 #include "base/annotations.h"
 #include "base/counters.h"
 #include "base/output_file.h"
@@ -50,22 +51,14 @@ std::string Bytes(uint64_t n) {
 
 std::string Bytes(Counter counter) { return Bytes(Read(counter)); }
 
-// Adds ", label 1.234 s" when there is something to say.
-void AddWait(std::string& text, const char* label, Counter counter) {
-  const uint64_t ns = Read(counter);
-  if (ns == 0) return;
-  if (!text.empty()) text += ", ";
-  Print(text, "%s %.3f s", label, static_cast<double>(ns) / 1e9);
-}
-
 std::string Waits() {
   std::string text;
-  AddWait(text, "flush", Counter::kWaitFlushNs);
-  AddWait(text, "close", Counter::kWaitCloseNs);
-  AddWait(text, "requests", Counter::kWaitRequestNs);
-  AddWait(text, "arena", Counter::kWaitArenaNs);
-  AddWait(text, "reads", Counter::kWaitReadNs);
-  AddWait(text, "opens", Counter::kWaitOpenNs);
+  for (unsigned i = 0; i < kWaitCount; ++i) {
+    const WaitKind& kind = KindOf(static_cast<Wait>(i));
+    if (Read(kind.ns) == 0) continue;
+    Print(text, "%s%s %.3f s", text.empty() ? "" : ", ", kind.label,
+          static_cast<double>(Read(kind.ns)) / 1e9);
+  }
   return text.empty() ? "nowhere" : text;
 }
 

@@ -47,7 +47,7 @@ TEST(ReportTest, TableNamesWhatHappened) {
   EXPECT_TRUE(table.starts_with("tidelane " TIDELANE_VERSION ", process ")) << table;
   EXPECT_NE(table.find("handle_handed_out 1"), std::string::npos) << table;
   EXPECT_NE(table.find("flush 1.250 s"), std::string::npos) << table;
-  EXPECT_EQ(table.find("close "), std::string::npos) << "no time was spent there: " << table;
+  EXPECT_EQ(table.find("exit "), std::string::npos) << "no time was spent there: " << table;
   EXPECT_EQ(table.back(), '\n');
 }
 

@@ -31,6 +31,10 @@ struct FileSettings {
   uint64_t copy_limit =
       UINT64_MAX;  ///< TIDELANE_COPY_LIMIT: larger explicit writes are stored from the caller's own
                    ///< buffer, without a copy
+  // What only programs set, with the functions of docs/library.md.
+  bool implicit_sync = false;  ///< calls without a request write through
+  bool paused = false;         ///< bytes are captured and stay, until somebody wants them stored
+  uint64_t delay_us = 0;  ///< so long bytes stay before storing them begins; 0: TIDELANE_LINGER
 
   bool operator==(const FileSettings&) const = default;
 };

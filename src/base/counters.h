@@ -69,6 +69,7 @@ enum class Counter : unsigned {
   X(HandleOut, "handle_handed_out", "file", "the program asked for the file descriptor")        \
   X(UnstableInode, "unstable_inode", "file", "the file system does not keep inode numbers")     \
   X(ModeSync, "mode_sync", "file", "TIDELANE_MODE=sync")                                        \
+  X(ImplicitOff, "implicit_off", "write", "the program wants such calls synchronous")           \
   X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room") \
   X(QuickStorage, "quick_storage", "write",                                                     \
     "storage as quick as memory: a second copy is no gain")                                     \

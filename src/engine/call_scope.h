@@ -30,10 +30,11 @@ class CallScope {
         2,  ///< close may return while the file drains; it keeps its lock until it is whole
     kHandOutDescriptor =
         4,  ///< the driver's descriptor goes to the program: drain, write through from now on
-    kStartSwmr = 8,    ///< the file becomes a SWMR file: drain, write through from now on
-    kFlushAsSet = 32,  ///< flush may return early if the file's settings say so
-    kCloseAsSet = 64,  ///< close may be deferred if the file's settings say so
-    kFindFile = 128,   ///< the driver's descriptor is asked for to learn which file this is
+    kStartSwmr = 8,       ///< the file becomes a SWMR file: drain, write through from now on
+    kFlushAsSet = 32,     ///< flush may return early if the file's settings say so
+    kCloseAsSet = 64,     ///< close may be deferred if the file's settings say so
+    kFindFile = 128,      ///< the driver's descriptor is asked for to learn which file this is
+    kWriteThrough = 256,  ///< what this call writes is to be stored when it returns
   };
 
   /// `track`: remember which bytes this call captured, for a request.

@@ -62,11 +62,40 @@ FileSettings File::settings() const {
 void File::SetSettings(const FileSettings& settings) {
   MutexLock lock(mutex_);
   settings_ = settings;
+  implicit_sync_.store(settings.implicit_sync, std::memory_order_relaxed);
+  PlanLocked();
+}
+
+void File::SetPaused(bool paused) {
+  MutexLock lock(mutex_);
+  settings_.paused = paused;
+  PlanLocked();
+}
+
+void File::SetDelay(uint64_t us) {
+  MutexLock lock(mutex_);
+  settings_.delay_us = us;
+  PlanLocked();
+}
+
+void File::Start() {
+  MutexLock lock(mutex_);
+  settings_.paused = false;
+  if (pending_.ordinary() == 0) return;
+  urgent_ = true;
+  KickLocked();
 }
 
 bool File::CloseMayBeDeferred() const {
   if (CallScope::Allows(CallScope::kCloseMayBeDeferred)) return true;
   return CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred;
+}
+
+bool File::CallIsSynchronous() const {
+  const CallScope* scope = CallScope::current();
+  if (scope != nullptr && scope->tracks()) return false;
+  return implicit_sync_.load(std::memory_order_relaxed) ||
+         CallScope::Allows(CallScope::kWriteThrough);
 }
 
 Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
@@ -81,13 +110,23 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   if (address <= base_address_ && base_address_ < address + size)
     FindSuperblock(address, size, bytes);
   const auto* at = static_cast<const std::byte*>(bytes);
+  const bool through = CallIsSynchronous();
   // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
   const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
   for (const uint64_t cut : cuts) {
     if (cut <= address || cut > address + size) continue;
     const uint64_t piece = cut - address;
-    if (address == superblock_begin_ && superblock_end_ != 0) AwaitFirstSuperblock();
-    if (Status status = Capture(address, piece, at); !status.ok()) return status;
+    const bool superblock = address == superblock_begin_ && superblock_end_ != 0;
+    if (superblock) AwaitFirstSuperblock();
+    // The superblock is captured even so: what other calls left pending must be stored before it.
+    Status status;
+    if (through && !superblock) {
+      Count(Fallback::kImplicitOff);
+      status = WriteDirect(address, piece, at, Fallback::kImplicitOff);
+    } else {
+      status = Capture(address, piece, at);
+    }
+    if (!status.ok()) return status;
     address += piece, at += piece, size -= piece;
     if (size == 0) break;
   }
@@ -170,7 +209,8 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     bool quick = false;
     {
       MutexLock lock(mutex_);
-      quick = size > kSmallCopy && quick_storage_ && pending_.queued_bytes() > kQuickBacklog;
+      quick = size > kSmallCopy && quick_storage_ && !HeldBackLocked() &&
+              pending_.queued_bytes() > kQuickBacklog;
       if (!quick && pending_.queued_extents() < kTooManyExtents)
         space = writer_.Take(size, address);
       if (space.data != nullptr && space.size <= kSmallCopy) {
@@ -296,6 +336,7 @@ bool File::WorthwhileLocked() const {
   if (urgent_ || drain_wanted_ || sweep_extents_ != 0) return true;
   if (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending()) return true;
   if (pending_.queued_extents() >= kManyExtents) return true;
+  if (HeldBackLocked()) return false;
   return pending_.queued_bytes() >=
          (PatientLocked() ? std::max(arena_.cap() / 4, kRunBytes) : kRunBytes);
 }
@@ -303,10 +344,11 @@ bool File::WorthwhileLocked() const {
 void File::PlanLocked() {
   if (WorthwhileLocked()) {
     KickLocked();
-  } else if (!lingering_ && pending_.ordinary() != 0) {
+  } else if (!lingering_ && !settings_.paused && pending_.ordinary() != 0) {
     lingering_ = true;
     lingering_since_ = std::chrono::steady_clock::now();
-    LingerLocked(std::chrono::microseconds(config_.linger_us));
+    const uint64_t delay_us = settings_.delay_us;
+    LingerLocked(std::chrono::microseconds(delay_us != 0 ? delay_us : config_.linger_us));
   }
 }
 
@@ -317,11 +359,15 @@ void File::LingerLocked(std::chrono::steady_clock::duration linger) {
 
 bool File::LingeredEnoughLocked() {
   if (!lingering_) return false;
+  if (settings_.paused) {
+    lingering_ = false;
+    return false;
+  }
   if (lanes_.threaded()) {
     const auto now = std::chrono::steady_clock::now();
     if (now < linger_due_) return false;
     const auto patience = std::chrono::microseconds(config_.linger_us * kPatience);
-    if (PatientLocked() && now < lingering_since_ + patience) {
+    if (settings_.delay_us == 0 && PatientLocked() && now < lingering_since_ + patience) {
       LingerLocked(patience);
       return false;
     }

@@ -77,6 +77,13 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// If it was in this file: tries again, and says how that went. For calls that change the file.
   Status TellFailure() TL_EXCLUDES(mutex_);
 
+  /// While paused, bytes are captured and stay: until a flush, a close, a request or the arena wants them stored.
+  void SetPaused(bool paused) TL_EXCLUDES(mutex_);
+  /// Bytes stay at least so long, unless wanted as above; 0: as the process's settings say.
+  void SetDelay(uint64_t us) TL_EXCLUDES(mutex_);
+  /// Ends a pause, and has lanes store at once what is queued.
+  void Start() TL_EXCLUDES(mutex_);
+
   Status Lock(bool exclusive) TL_EXCLUDES(mutex_);
   Status Unlock() TL_EXCLUDES(mutex_);
 
@@ -140,6 +147,10 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void PlanLocked() TL_REQUIRES(mutex_);
   bool WorthwhileLocked() const TL_REQUIRES(mutex_);
   bool PatientLocked() const TL_REQUIRES(mutex_);
+  bool HeldBackLocked() const TL_REQUIRES(mutex_) {
+    return settings_.paused || settings_.delay_us != 0;
+  }
+  bool CallIsSynchronous() const;
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
   bool LingeredEnoughLocked() TL_REQUIRES(mutex_);
   bool DrainedLocked() const TL_REQUIRES(mutex_);
@@ -190,6 +201,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only
   uint64_t superblock_end_ = 0;
   std::atomic<bool> write_through_{false};
+  std::atomic<bool> implicit_sync_{false};  // settings_.implicit_sync
   std::atomic<Fallback> through_reason_{};  // valid once write_through_ is set
   std::atomic<bool> locked_{false};         // we hold a lock: nobody else writes the file
   std::atomic<bool> exclusive_{false};      // and nobody else reads it

@@ -17,6 +17,8 @@ namespace tidelane {
 #define TL_COUNTERS(X)                                                                            \
   X(BytesDeferred, "bytes_deferred",                                                              \
     "bytes copied by write calls that returned before the bytes were stored")                     \
+  X(BytesLent, "bytes_lent",                                                                      \
+    "of these, bytes stored from the program's own buffer, without a copy")                       \
   X(WritesDeferred, "writes_deferred", "driver-level writes so captured")                         \
   X(BytesSync, "bytes_sync", "bytes written through, on the caller's thread")                     \
   X(WritesSync, "writes_sync", "write requests so made")                                          \
@@ -77,6 +79,7 @@ enum class Counter : unsigned {
   X(OneCore, "one_core", "", "the program is bound to one core; lanes leave it if they may")    \
   X(ExternalRaw, "external_raw_file", "dataset", "external raw data files bypass every driver") \
   X(OtherConnector, "other_connector", "file", "a foreign VOL connector below us")              \
+  X(NoReservation, "no_reservation", "file", "the file system cannot reserve space")            \
   X(NoThreads, "no_threads", "", "the system refused threads: waiters do the lanes' work")
 
 enum class Fallback : unsigned {

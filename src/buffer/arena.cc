@@ -175,7 +175,13 @@ Slab* Arena::AcquireUntil(std::chrono::steady_clock::time_point deadline) {
 
 void Arena::Unref(Slab* slab) {
   // acq_rel: what the other holders did with the bytes is over before the slab is handed out again.
-  if (slab->references.fetch_sub(1, std::memory_order_acq_rel) == 1) slab->arena->Release(slab);
+  if (slab->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  slab->kind == Slab::Kind::kArena ? slab->arena->Release(slab) : EndLoan(slab);
+}
+
+void Arena::EndLoan(Slab* slab) {
+  if (slab->kind == Slab::Kind::kKept) delete[] slab->data;
+  delete slab;
 }
 
 void Arena::Release(Slab* slab) {

@@ -27,8 +27,12 @@ namespace tidelane {
 class Arena;
 
 struct Slab {
+  /// Of the arena, or outside it (buffer/loan.h).
+  enum class Kind : uint8_t { kArena, kLent, kKept };
+
   std::byte* data = nullptr;
   uint32_t size = 0;
+  Kind kind = Kind::kArena;
   std::atomic<uint32_t> references{0};
   Arena* arena = nullptr;
   Slab* next_free = nullptr;
@@ -84,6 +88,7 @@ class Arena {
   Slab* Pop() TL_REQUIRES(mutex_);
   Slab* PopOrGrow() TL_REQUIRES(mutex_);
   void Release(Slab* slab) TL_EXCLUDES(mutex_);
+  static void EndLoan(Slab* slab);
 
   const uint64_t cap_;
   const uint32_t slab_size_;

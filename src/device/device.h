@@ -35,6 +35,9 @@ class Device {
   /// Writes all of `parts` at `address`. `count` may exceed IOV_MAX.
   virtual int Write(uint64_t address, const struct iovec* parts, size_t count) = 0;
   virtual int Truncate(uint64_t size) = 0;
+  /// Makes sure that writing [address, address + size) will not fail for lack of space; the file's size stays as it is.
+  /// EOPNOTSUPP where the file system cannot promise that.
+  virtual int Reserve(uint64_t address, uint64_t size) = 0;
   virtual int Size(uint64_t& size) = 0;
   /// Advisory lock, never blocking: EAGAIN/EWOULDBLOCK when somebody else holds it.
   virtual int Lock(bool exclusive) = 0;

@@ -53,6 +53,8 @@ class MemoryDevice final : public Device {
     return 0;
   }
 
+  int Reserve(uint64_t, uint64_t) override { return 0; }
+
   int Size(uint64_t& size) override {
     MutexLock lock(file_->mutex);
     size = file_->bytes.size();
@@ -118,6 +120,11 @@ class FaultDevice final : public Device {
   int Truncate(uint64_t size) override {
     const Fault fault = plan_(FaultPoint::kTruncate, 0, size);
     return fault.code != 0 ? fault.code : inner_->Truncate(size);
+  }
+
+  int Reserve(uint64_t address, uint64_t size) override {
+    const Fault fault = plan_(FaultPoint::kReserve, address, size);
+    return fault.code != 0 ? fault.code : inner_->Reserve(address, size);
   }
 
   int Sync() override {

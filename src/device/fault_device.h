@@ -26,7 +26,7 @@ struct MemoryFile {
 };
 std::unique_ptr<Device> MakeMemoryDevice(std::shared_ptr<MemoryFile> file);
 
-enum class FaultPoint { kRead, kWrite, kTruncate, kSync, kClose };
+enum class FaultPoint { kRead, kWrite, kTruncate, kReserve, kSync, kClose };
 
 struct Fault {
   int code = 0;  ///< errno to return; 0: the call goes through

@@ -98,6 +98,13 @@ class PosixDevice final : public Device {
     return Retry([&] { return ftruncate(fd_, static_cast<off_t>(size)); });
   }
 
+  int Reserve(uint64_t address, uint64_t size) override {
+    return Retry([&] {
+      return fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address),
+                       static_cast<off_t>(size));
+    });
+  }
+
   int Size(uint64_t& size) override {
     struct stat found;
     if (fstat(fd_, &found) != 0) return errno;

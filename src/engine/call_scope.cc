@@ -1,5 +1,8 @@
 #include "engine/call_scope.h"
 
+#include <functional>
+
+#include "buffer/loan.h"
 #include "engine/file.h"
 
 namespace tidelane {
@@ -13,9 +16,27 @@ CallScope::CallScope(unsigned permissions, bool track)
   innermost = this;
 }
 
-CallScope::~CallScope() { innermost = outer_; }
+CallScope::~CallScope() {
+  innermost = outer_;
+  if (loan_ != nullptr) Arena::Unref(loan_);
+}
 
 CallScope* CallScope::current() { return innermost; }
+
+void CallScope::Lend(const void* begin, uint64_t size) {
+  lent_begin_ = static_cast<const std::byte*>(begin);
+  lent_size_ = size;
+  if (loan_ == nullptr) loan_ = tidelane::Lend();
+}
+
+Slab* CallScope::LoanOf(const std::byte* bytes, uint64_t size) {
+  if (loan_ == nullptr || !track_) return nullptr;
+  const std::less_equal<const std::byte*> in_order;  // of any two pointers
+  if (!in_order(lent_begin_, bytes) || !in_order(bytes + size, lent_begin_ + lent_size_))
+    return nullptr;
+  Arena::Ref(loan_);
+  return loan_;
+}
 
 void CallScope::Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older) {
   for (Completion::Part& part : parts_) {

@@ -18,6 +18,8 @@
 
 namespace tidelane {
 
+struct Slab;
+
 class CallScope {
  public:
   enum Permission : unsigned {
@@ -55,6 +57,8 @@ class CallScope {
   void Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older);
   /// The epoch this call opened on `file`, 0 if none yet.
   uint64_t EpochOf(const File* file) const;
+  /// A loan (buffer/loan.h) that `bytes` lie in, with a reference for the extent to be; nullptr: they must be copied.
+  Slab* LoanOf(const std::byte* bytes, uint64_t size);
   /// The settings for files that this call opens; nullptr: the process's.
   const FileSettings* file_settings() const { return file_settings_; }
   /// This is the file (kFindFile).
@@ -63,6 +67,9 @@ class CallScope {
   // VOL side ----------------------------------------------------------------------------------------------------
   /// What to wait for; nullptr when nothing is pending (the call is already complete).
   std::shared_ptr<Completion> TakeCompletion();
+  /// The program keeps `size` bytes at `begin` as they are until the request of this call has completed: they need not
+  /// be copied. Only for calls that leave a request.
+  void Lend(const void* begin, uint64_t size);
   /// `settings` must outlive the scope.
   void SetFileSettings(const FileSettings* settings) { file_settings_ = settings; }
   /// What a call for the descriptor under kFindFile came to; nullptr: not a file of ours.
@@ -73,6 +80,9 @@ class CallScope {
   const bool track_;
   CallScope* const outer_;
   std::vector<Completion::Part> parts_;
+  const std::byte* lent_begin_ = nullptr;
+  uint64_t lent_size_ = 0;
+  Slab* loan_ = nullptr;
   const FileSettings* file_settings_ = nullptr;
   std::shared_ptr<File> found_;
 };

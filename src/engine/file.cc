@@ -22,7 +22,9 @@ constexpr unsigned kPatience = 250;           // and linger so many times longer
 constexpr size_t kManyExtents = 1u << 16;     // what one sweep has to merge
 constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
 constexpr uint64_t kQuickBacklog =
-    2u << 20;  // as much may wait for storage that is as quick as memory
+    2u << 20;                             // as much may wait for storage that is as quick as memory
+constexpr uint64_t kSmallestLoan = 4096;  // copying less is cheaper than keeping it apart
+constexpr uint64_t kReserveStep = 1u << 20;
 constexpr auto kArenaWait = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -60,6 +62,7 @@ FileSettings File::settings() const {
 }
 
 void File::SetSettings(const FileSettings& settings) {
+  reserving_ = settings.reserve && writable_;
   MutexLock lock(mutex_);
   settings_ = settings;
   implicit_sync_.store(settings.implicit_sync, std::memory_order_relaxed);
@@ -106,6 +109,7 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   }
   if (write_through_.load(std::memory_order_relaxed))
     return WriteDirect(address, size, bytes, through_reason_.load(std::memory_order_relaxed));
+  if (Status status = Reserve(address, size); !status.ok()) return status;
   Span span(SpanKind::kWrite, size);
   if (address <= base_address_ && base_address_ < address + size)
     FindSuperblock(address, size, bytes);
@@ -199,8 +203,47 @@ void File::InsertLocked(const SlabWriter::Space& space, uint64_t address) {
   PlanLocked();
 }
 
+// From the program's own buffer, which it keeps as it is until the request has completed.
+bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) {
+  CallScope* scope = CallScope::current();
+  if (scope == nullptr || size < kSmallestLoan) return false;
+  Slab* loan = scope->LoanOf(bytes, size);
+  if (loan == nullptr) return false;
+  MutexLock lock(mutex_);
+  if (pending_.queued_extents() >= kTooManyExtents) {
+    Arena::Unref(loan);
+    return false;
+  }
+  has_loans_ = true;
+  InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address);
+  Count(Counter::kBytesDeferred, size);
+  Count(Counter::kBytesLent, size);
+  return true;
+}
+
+// Space is reserved in larger steps than it is written in, for a program that appends a little at a time.
+Status File::Reserve(uint64_t address, uint64_t size) {
+  const uint64_t end = address + size;
+  if (!reserving_ || reserved_.Covers(address, end)) return {};
+  uint64_t stepped = (end / kReserveStep + 1) * kReserveStep;
+  int error = device_->Reserve(address, stepped - address);
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    stepped = end;
+    error = device_->Reserve(address, size);
+  }
+  if (error == EOPNOTSUPP || error == ENOSYS || error == EINVAL) {
+    reserving_ = false;
+    Count(Fallback::kNoReservation);
+    return {};
+  }
+  if (error != 0) return Status::Failed(error, "reserve space for").At(path_, address, size);
+  reserved_.Add(address, stepped);
+  return {};
+}
+
 Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
   Count(Counter::kWritesDeferred);
+  if (CaptureLent(address, size, static_cast<const std::byte*>(bytes))) return {};
   const uint64_t total = size;
   const uint64_t begin_ns = total > kSmallCopy ? NowNs() : 0;
   const auto* from = static_cast<const std::byte*>(bytes);
@@ -398,6 +441,7 @@ Status File::Truncate(uint64_t size) {
     pending_.CutFrom(size);
     AwaitInFlightLocked(size, UINT64_MAX);
     pending_.CutFrom(size);  // again: what failed while we waited came back
+    reserved_.CutFrom(size);
     eof_.store(size, std::memory_order_relaxed);
     cut_storage = resizing_ = disk_size_ > size;
   }

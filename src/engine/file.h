@@ -27,6 +27,7 @@
 #include "device/device.h"
 #include "engine/slab_writer.h"
 #include "extent/pending_map.h"
+#include "extent/ranges.h"
 #include "lane/lanes.h"
 
 namespace tidelane {
@@ -135,13 +136,18 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason)
       TL_EXCLUDES(mutex_);
   Status Capture(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
-  Status CaptureAround(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) TL_EXCLUDES(mutex_);
+  Status Reserve(uint64_t address, uint64_t size);
   bool MakeRoom() TL_EXCLUDES(mutex_);
   void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblock() TL_EXCLUDES(mutex_);
   void AwaitInFlightLocked(uint64_t begin, uint64_t end) TL_REQUIRES(mutex_);
   void InsertLocked(const SlabWriter::Space& space, uint64_t address) TL_REQUIRES(mutex_);
   uint64_t CurrentEpochLocked() TL_REQUIRES(mutex_);
+  /// A request is about to be told of a failure: from then on the program may free what it lent us.
+  void EndLoansLocked() TL_REQUIRES(mutex_);
+  Epochs::State SettleEpochLocked(uint64_t epoch, bool and_older, Status& error)
+      TL_REQUIRES(mutex_);
   uint64_t OpenBarrierLocked() TL_REQUIRES(mutex_);
   void KickLocked() TL_REQUIRES(mutex_);
   void PlanLocked() TL_REQUIRES(mutex_);
@@ -200,6 +206,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::atomic<uint64_t> eof_{0};
   uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only
   uint64_t superblock_end_ = 0;
+  bool reserving_ =
+      false;  // settings().reserve, until storage says that it cannot; the program's side only
+  Ranges reserved_;  // the program's side only
   std::atomic<bool> write_through_{false};
   std::atomic<bool> implicit_sync_{false};  // settings_.implicit_sync
   std::atomic<Fallback> through_reason_{};  // valid once write_through_ is set
@@ -216,8 +225,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   FileSettings settings_ TL_GUARDED_BY(mutex_);
   PendingMap pending_ TL_GUARDED_BY(mutex_);
   SlabWriter writer_ TL_GUARDED_BY(mutex_);
-  Status error_ TL_GUARDED_BY(mutex_);         // the newest failure, until a retry
-  bool untold_ TL_GUARDED_BY(mutex_) = false;  // no blocking call has said so yet
+  Status error_ TL_GUARDED_BY(mutex_);  // the newest failure, until a retry
+  Status lost_ TL_GUARDED_BY(
+      mutex_);  // bytes that are gone for good: no flush and no close succeeds any more
+  bool has_loans_ TL_GUARDED_BY(mutex_) = false;  // a lent buffer was captured since EndLoansLocked
+  bool untold_ TL_GUARDED_BY(mutex_) = false;     // no blocking call has said so yet
   uint64_t disk_size_ TL_GUARDED_BY(mutex_) = 0;
   uint64_t epoch_ TL_GUARDED_BY(mutex_) = 1;
   bool epoch_closed_ TL_GUARDED_BY(mutex_) =

@@ -74,7 +74,7 @@ Status File::Drain(Wait why) {
   MutexLock lock(mutex_);
   if (DrainedLocked()) {
     ToldLocked();  // what had failed was cut, or replaced by what did not fail
-    return {};
+    return lost_;
   }
   pending_.RetryFailed();
   last_step_failed_ = false;
@@ -83,14 +83,14 @@ Status File::Drain(Wait why) {
   StartDrainLocked();
   while (!DrainedLocked() && !StuckLocked()) WaitLocked();
   ToldLocked();
-  return DrainedLocked() ? Status() : error_;
+  return DrainedLocked() ? lost_ : error_;
 }
 
 Status File::Test(bool& stored) {
   MutexLock lock(mutex_);
   StartDrainLocked();
   stored = DrainedLocked();
-  return StuckLocked() ? error_ : Status();
+  return StuckLocked() ? error_ : lost_;
 }
 
 Status File::TellFailure() {
@@ -158,6 +158,8 @@ Status File::CloseDevice() {
     writer_.Recycle(true);
     expected = writable_ ? disk_size_ : 0;
   }
+  if (!reserved_.empty() && expected != 0)
+    (void)device_->Truncate(expected);  // gives back what was reserved beyond
   uint64_t size = 0;
   Status status;
   // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
@@ -209,9 +211,27 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
   return state;
 }
 
+void File::EndLoansLocked() {
+  if (!has_loans_) return;
+  if (pending_.LentInFlight()) {
+    const Waiting waiting(Wait::kRequest);
+    while (pending_.LentInFlight()) WaitLocked();
+  }
+  const Status no_memory =
+      Status::Failed(ENOMEM, "keep a copy of what could not be written").At(path_, 0, 0);
+  if (pending_.KeepLent(no_memory) != 0) lost_ = no_memory;
+  has_loans_ = false;
+}
+
+Epochs::State File::SettleEpochLocked(uint64_t epoch, bool and_older, Status& error) {
+  const Epochs::State state = StateLocked(epoch, and_older, error);
+  if (state == Epochs::State::kFailed) EndLoansLocked();
+  return state;
+}
+
 Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
   MutexLock lock(mutex_);
-  const Epochs::State state = StateLocked(epoch, and_older, error);
+  const Epochs::State state = SettleEpochLocked(epoch, and_older, error);
   if (state != Epochs::State::kPending) return state;
   urgent_ = true;
   if (and_older) drain_wanted_ = true;
@@ -230,7 +250,7 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
     if (state != Epochs::State::kPending) break;
     in_time = WaitUntilLocked(deadline);
   }
-  return StateLocked(epoch, and_older, error);
+  return SettleEpochLocked(epoch, and_older, error);
 }
 
 bool File::TakeRunLocked(Run& run) {

@@ -54,13 +54,23 @@ class Simulator {
   const std::string& wrong() const { return wrong_; }
 
   struct Tally {
-    uint64_t writes = 0, reads = 0, cuts = 0, grows = 0, flushes = 0, failures = 0, waits = 0,
-             nested = 0;
+    uint64_t writes = 0, lent = 0, reads = 0, cuts = 0, grows = 0, flushes = 0, failures = 0,
+             waits = 0, nested = 0;
   };
   const Tally& tally() const { return tally_; }
 
  private:
   using Rng = std::mt19937_64;
+
+  /// A request that was not waited for yet, and the buffer that its call lent, if it did: scribbled over as soon as the
+  /// request has ended, as a program may do.
+  struct Issued {
+    std::shared_ptr<Completion> completion;
+    std::shared_ptr<std::string> lent;
+    void End() const {
+      if (lent != nullptr) lent->assign(lent->size(), '!');
+    }
+  };
 
   Fault Plan(FaultPoint point, uint64_t address, uint64_t size);
   bool Pause();
@@ -68,6 +78,7 @@ class Simulator {
   void Step();
   void Write(uint64_t address, uint64_t size);
   void WriteSuperblock();
+  void Issue(CallScope& scope, std::shared_ptr<std::string> lent = nullptr);
   void Apply(uint64_t address, const std::string& bytes);
   void Read();
   void Truncate(uint64_t size);
@@ -99,7 +110,7 @@ class Simulator {
   std::atomic<bool> failing_{false};
   std::atomic<uint64_t> fault_state_;
   std::atomic<uint64_t> failures_{0};
-  std::deque<std::shared_ptr<Completion>> requests_;
+  std::deque<Issued> requests_;
   FileBench bench_;
 };
 

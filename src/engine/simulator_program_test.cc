@@ -49,7 +49,8 @@ Simulator::Simulator(const SimulatorOptions& options)
 }
 
 Simulator::~Simulator() {
-  requests_.clear();
+  // Lanes may still store what was lent: the buffers go after them.
+  for (Issued& issued : requests_) issued.completion.reset();
   failing_ = false;
 }
 
@@ -137,19 +138,33 @@ void Simulator::Apply(uint64_t address, const std::string& bytes) {
   model_.replace(address, bytes.size(), bytes);
 }
 
+void Simulator::Issue(CallScope& scope, std::shared_ptr<std::string> lent) {
+  Issued issued{scope.TakeCompletion(), std::move(lent)};
+  if (issued.completion == nullptr) {
+    issued.End();  // already complete
+  } else {
+    requests_.push_back(std::move(issued));
+  }
+}
+
 void Simulator::Write(uint64_t address, uint64_t size) {
   InCall in_call(program_calls_);
   ++tally_.writes;
-  std::string bytes(size, '\0');
+  const auto buffer = std::make_shared<std::string>(size, '\0');
+  std::string& bytes = *buffer;
   const uint64_t pattern = random_();
   for (uint64_t i = 0; i < size; ++i)
     bytes[i] = static_cast<char>(pattern + i * (pattern >> 32 | 1) + (i >> 8));
   CallScope scope(CallScope::kNone, Pick(3) == 0);
+  const bool lends = scope.tracks() && Pick(2) == 0;
+  if (lends) {
+    ++tally_.lent;
+    scope.Lend(bytes.data(), size);
+  }
   next_ = address + size;
   if (bench_.Write(address, bytes).ok()) {
     Apply(address, bytes);
-    if (auto request = scope.TakeCompletion(); request != nullptr)
-      requests_.push_back(std::move(request));
+    Issue(scope, lends ? buffer : nullptr);
     return;
   }
   // Written through and failed: told, so the program tries again until it is told otherwise.
@@ -172,8 +187,7 @@ void Simulator::WriteSuperblock() {
     if (!bench_.Write(address, bytes).ok()) Wrong("a write failed on healthy storage");
   }
   Apply(address, bytes);
-  if (auto request = scope.TakeCompletion(); request != nullptr)
-    requests_.push_back(std::move(request));
+  Issue(scope);
 }
 
 void Simulator::Read() {
@@ -249,8 +263,7 @@ void Simulator::FlushEarly() {
   InCall in_call(program_calls_);
   CallScope scope(CallScope::kFlushMayReturnEarly, true);
   if (!bench_.file_->Flush().ok()) Wrong("a flush that may return early failed");
-  if (auto request = scope.TakeCompletion(); request != nullptr)
-    requests_.push_back(std::move(request));
+  Issue(scope);
 }
 
 // Requests are waited for in any order; each must end, in success or failure.
@@ -259,7 +272,7 @@ void Simulator::WaitForOne() {
   if (requests_.empty()) return;
   ++tally_.waits;
   const size_t index = Pick(requests_.size());
-  const auto request = requests_[index];
+  const auto request = requests_[index].completion;
   if (Pick(2) == 0) {
     if (request->Poll() == Completion::State::kPending) return;
   }
@@ -269,6 +282,7 @@ void Simulator::WaitForOne() {
     Wrong("a request's state and error disagree");
   if (state == Completion::State::kFailed && failures_ == 0)
     Wrong("a request failed on healthy storage");
+  requests_[index].End();
   requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 

@@ -33,6 +33,7 @@ Simulator::Tally RunSeeds(SimulatorOptions options, unsigned seeds, unsigned ste
     simulator.Finish();
     EXPECT_EQ(simulator.wrong(), "") << "seed " << seed;
     all.writes += simulator.tally().writes;
+    all.lent += simulator.tally().lent;
     all.reads += simulator.tally().reads;
     all.flushes += simulator.tally().flushes;
     all.nested += simulator.tally().nested;
@@ -43,13 +44,17 @@ Simulator::Tally RunSeeds(SimulatorOptions options, unsigned seeds, unsigned ste
     if (::testing::Test::HasFailure() || only != 0) break;
   }
   std::printf(
-      "calls: %lu writes, %lu reads, %lu cuts, %lu grows, %lu flushes, %lu failures, %lu waits, "
+      "calls: %lu writes (%lu lent), %lu reads, %lu cuts, %lu grows, %lu flushes, %lu failures, "
+      "%lu waits, "
       "%lu nested\n",
-      all.writes, all.reads, all.cuts, all.grows, all.flushes, all.failures, all.waits, all.nested);
+      all.writes, all.lent, all.reads, all.cuts, all.grows, all.flushes, all.failures, all.waits,
+      all.nested);
   return all;
 }
 
-TEST(SimulatorTest, RandomCallsOnHealthyStorage) { RunSeeds({}, Seeds(30), 1500); }
+TEST(SimulatorTest, RandomCallsOnHealthyStorage) {
+  EXPECT_GT(RunSeeds({}, Seeds(30), 1500).lent, 1000u);
+}
 
 TEST(SimulatorTest, RandomCallsOnStorageThatFailsAndRecovers) {
   SimulatorOptions options;
@@ -128,6 +133,7 @@ class LyingDevice final : public Device {
   int Truncate(uint64_t size) override {
     return lie_ == Lie::kKeepsTails && Turn() ? 0 : inner_->Truncate(size);
   }
+  int Reserve(uint64_t address, uint64_t size) override { return inner_->Reserve(address, size); }
   int Size(uint64_t& size) override { return inner_->Size(size); }
   int Lock(bool exclusive) override { return inner_->Lock(exclusive); }
   int Unlock() override { return inner_->Unlock(); }

@@ -1,7 +1,7 @@
 /// \file
 /// An extent: captured bytes that belong at an address of a file, and a run: neighbouring extents written as one request.
 ///
-/// Invariant: an extent's bytes lie in one slab and never change after capture; it owns one reference to that slab.
+/// Invariant: an extent's bytes lie in one slab (or loan) and never change after capture; it owns one reference to it.
 /// Thread safety: plain values; guarded by whoever holds them (the file's mutex; a run in flight by its lane).
 #pragma once
 

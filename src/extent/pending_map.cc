@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "buffer/loan.h"
 #include "extent/broken.h"
 
 namespace tidelane {
@@ -291,6 +292,35 @@ void PendingMap::Fail(const Run& run, const Status& status) {
     Arena::Unref(whole.slab);
     epochs_.Remove(whole.epoch);
   }
+}
+
+uint64_t PendingMap::KeepLent(const Status& status) {
+  uint64_t lost = 0;
+  for (auto it = queued_.begin(); it != queued_.end();) {
+    Extent& extent = it->second;
+    if (!IsLent(extent.slab)) {
+      ++it;
+      continue;
+    }
+    if (Slab* kept = KeepCopy(extent.data, extent.size); kept != nullptr) {
+      Arena::Unref(extent.slab);
+      extent.slab = kept;
+      extent.data = kept->data;
+      ++it;
+    } else {
+      lost += extent.size;
+      epochs_.Fail(extent.epoch, status);
+      it = Erase(it);
+    }
+  }
+  return lost;
+}
+
+bool PendingMap::LentInFlight() const {
+  return std::any_of(in_flight_.begin(), in_flight_.end(), [](const Run* run) {
+    return std::any_of(run->extents.begin(), run->extents.end(),
+                       [](const Extent& extent) { return IsLent(extent.slab); });
+  });
 }
 
 void PendingMap::RetryFailed() {

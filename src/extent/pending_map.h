@@ -55,6 +55,12 @@ class PendingMap {
   /// Marked extents may be taken again.
   void RetryFailed();
 
+  /// Copies queued bytes that lie in lent buffers (buffer/loan.h), so that these may be freed. How many bytes no memory
+  /// could be had for: they are gone from the queue, and their epochs have failed with `status`.
+  uint64_t KeepLent(const Status& status);
+  /// Whether a lane is storing lent bytes now.
+  bool LentInFlight() const;
+
   /// Registers a write that the caller does itself, so that no gap is filled over it; end with Complete(run).
   void BeginDirect(const Run& run) { in_flight_.push_back(&run); }
   /// Whether a run in flight overlaps [begin, end).

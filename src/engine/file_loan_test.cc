@@ -1,0 +1,98 @@
+/// \file
+/// Lent buffers: stored without a copy while the program keeps them, copied before it is told that it need not.
+#include <cerrno>
+#include <string>
+
+#include "base/counters.h"
+#include "engine/file_fixture.h"
+
+namespace tidelane {
+namespace {
+
+using State = Completion::State;
+
+class FileLoanTest : public ::testing::Test, protected FileBench {
+ protected:
+  FileLoanTest() { Open(); }
+
+  std::shared_ptr<Completion> WriteLent(uint64_t address, const std::string& buffer) {
+    CallScope scope(CallScope::kNone, true);
+    scope.Lend(buffer.data(), buffer.size());
+    EXPECT_TRUE(Write(address, buffer).ok());
+    return scope.TakeCompletion();
+  }
+
+  std::string buffer_ = std::string(3u << 20, 'b');
+};
+
+TEST_F(FileLoanTest, LargeWritesTakeNoArena) {
+  const uint64_t lent = tidelane::Read(Counter::kBytesLent);
+  const auto request = WriteLent(0, buffer_);
+  EXPECT_EQ(tidelane::Read(Counter::kBytesLent) - lent, buffer_.size());
+  EXPECT_EQ(arena_.in_use(), 0u);
+  EXPECT_EQ(FileBench::Read(1000, 5), "bbbbb");
+  EXPECT_EQ(request->Wait(UINT64_MAX), State::kDone);
+  EXPECT_EQ(Difference(Stored(), buffer_), "");
+}
+
+TEST_F(FileLoanTest, OnlyTheLentBufferIsLent) {
+  CallScope scope(CallScope::kNone, true);
+  scope.Lend(buffer_.data(), 100'000);
+  const uint64_t lent = tidelane::Read(Counter::kBytesLent);
+  std::string other(50'000, 'o');  // such as what a type conversion made of it
+  EXPECT_TRUE(Write(0, other).ok());
+  EXPECT_TRUE(file_->Write(60'000, 100'001, buffer_.data()).ok());  // ends outside
+  EXPECT_TRUE(file_->Write(200'000, 100, buffer_.data()).ok());     // not worth it
+  EXPECT_EQ(tidelane::Read(Counter::kBytesLent), lent);
+  EXPECT_TRUE(file_->Write(300'000, 90'000, buffer_.data() + 10'000).ok());
+  EXPECT_EQ(tidelane::Read(Counter::kBytesLent) - lent, 90'000u);
+}
+
+TEST_F(FileLoanTest, WithoutARequestNothingIsLent) {
+  CallScope scope(CallScope::kNone, false);
+  scope.Lend(buffer_.data(), buffer_.size());
+  const uint64_t lent = tidelane::Read(Counter::kBytesLent);
+  EXPECT_TRUE(Write(0, buffer_).ok());
+  EXPECT_EQ(tidelane::Read(Counter::kBytesLent), lent);
+}
+
+TEST_F(FileLoanTest, WhatFailedIsCopiedBeforeTheProgramIsTold) {
+  FailingWrites storage(*this);
+  const auto request = WriteLent(0, buffer_);
+  EXPECT_EQ(request->Wait(UINT64_MAX), State::kFailed);
+  EXPECT_EQ(request->error().code(), ENOSPC);
+  const std::string wanted = buffer_;
+  buffer_.assign(buffer_.size(), '!');  // told of a failure, the program uses its buffer again
+  storage.failing = false;
+  EXPECT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Difference(Stored(), wanted), "");
+}
+
+TEST_F(FileLoanTest, SoIsWhatOthersLentToTheSameFile) {
+  FailingWrites storage(*this);
+  std::string second(200'000, 's');
+  const auto first = WriteLent(0, buffer_);
+  const auto other = WriteLent(buffer_.size(), second);
+  const std::string wanted = buffer_ + second;
+  EXPECT_EQ(first->Wait(UINT64_MAX), State::kFailed);
+  buffer_.assign(buffer_.size(), '!');
+  second.assign(second.size(),
+                '!');  // cleaning up after the first failure, it does not wait for the second
+  storage.failing = false;
+  EXPECT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Difference(Stored(), wanted), "");
+}
+
+TEST_F(FileLoanTest, NewerBytesCutALoan) {
+  const auto request = WriteLent(0, buffer_);
+  EXPECT_TRUE(Write(1000, "newer").ok());
+  EXPECT_EQ(FileBench::Read(998, 9), "bbnewerbb");
+  EXPECT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(request->Wait(0), State::kDone);
+  std::string wanted = buffer_;
+  wanted.replace(1000, 5, "newer");
+  EXPECT_EQ(Difference(Stored(), wanted), "");
+}
+
+}  // namespace
+}  // namespace tidelane

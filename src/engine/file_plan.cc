@@ -1,0 +1,76 @@
+// When queued bytes are worth storing: at once, after lingering for neighbours, or when somebody waits for them.
+#include <algorithm>
+#include <chrono>
+
+#include "engine/file.h"
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kRunBytes = 1u << 20;  // a request worth making
+constexpr uint64_t kScatteredMean =
+    16 * 1024;  // smaller extents, on average, are worth more with their neighbours
+constexpr unsigned kPatience = 250;        // and linger so many times longer
+constexpr size_t kManyExtents = 1u << 16;  // what one sweep has to merge
+
+}  // namespace
+
+void File::KickLocked() {
+  if (scheduled_) return;
+  scheduled_ = true;
+  lanes_.Schedule(shared_from_this());
+}
+
+bool File::PatientLocked() const {
+  // Written at once, scattered bytes cost a request each, and bytes that keep being replaced cost one every time. Both
+  // lose nothing by waiting: a flush, a close, a request or a full arena ends it.
+  const uint64_t bytes = pending_.queued_bytes();
+  const size_t extents = pending_.queued_extents();
+  return extents > 1 && (bytes / extents < kScatteredMean || pending_.replaced_bytes() > bytes);
+}
+
+bool File::WorthwhileLocked() const {
+  if (urgent_ || drain_wanted_ || sweep_extents_ != 0) return true;
+  if (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending()) return true;
+  if (pending_.queued_extents() >= kManyExtents) return true;
+  if (HeldBackLocked()) return false;
+  return pending_.queued_bytes() >=
+         (PatientLocked() ? std::max(arena_.cap() / 4, kRunBytes) : kRunBytes);
+}
+
+void File::PlanLocked() {
+  if (WorthwhileLocked()) {
+    KickLocked();
+  } else if (!lingering_ && !settings_.paused && pending_.ordinary() != 0) {
+    lingering_ = true;
+    lingering_since_ = std::chrono::steady_clock::now();
+    const uint64_t delay_us = settings_.delay_us;
+    LingerLocked(std::chrono::microseconds(delay_us != 0 ? delay_us : config_.linger_us));
+  }
+}
+
+void File::LingerLocked(std::chrono::steady_clock::duration linger) {
+  linger_due_ = lingering_since_ + linger;
+  lanes_.ScheduleAfter(shared_from_this(), linger_due_ - std::chrono::steady_clock::now());
+}
+
+bool File::LingeredEnoughLocked() {
+  if (!lingering_) return false;
+  if (settings_.paused) {
+    lingering_ = false;
+    return false;
+  }
+  if (lanes_.threaded()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < linger_due_) return false;
+    const auto patience = std::chrono::microseconds(config_.linger_us * kPatience);
+    if (settings_.delay_us == 0 && PatientLocked() && now < lingering_since_ + patience) {
+      LingerLocked(patience);
+      return false;
+    }
+  }
+  lingering_ = false;
+  return true;
+}
+
+}  // namespace tidelane

@@ -1,0 +1,286 @@
+// The program's side of writing: bytes are captured, lent or written through.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/trace.h"
+#include "buffer/copy.h"
+#include "engine/call_scope.h"
+#include "engine/file.h"
+#include "engine/superblock.h"
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kSmallCopy = 64 * 1024;    // copied under the lock: cheaper than taking it twice
+constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
+constexpr uint64_t kQuickBacklog =
+    2u << 20;  // as much may wait for storage that is as quick as memory
+constexpr uint64_t kQuickPiece =
+    1u << 20;  // written by the caller at a time: storage may be slower the next time
+constexpr uint64_t kSmallestLoan = 4096;  // copying less is cheaper than keeping it apart
+constexpr uint64_t kReserveStep = 1u << 20;
+constexpr auto kArenaWait = std::chrono::milliseconds(5);
+
+}  // namespace
+
+Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
+  if (size == 0) return {};
+  {
+    MutexLock lock(read_mutex_);
+    cache_.Update(address, size, bytes);
+  }
+  if (write_through_.load(std::memory_order_relaxed))
+    return WriteDirect(address, size, bytes, through_reason_.load(std::memory_order_relaxed));
+  if (Status status = Reserve(address, size); !status.ok()) return status;
+  Span span(SpanKind::kWrite, size);
+  if (address <= base_address_ && base_address_ < address + size)
+    FindSuperblock(address, size, bytes);
+  const auto* at = static_cast<const std::byte*>(bytes);
+  const bool through = CallIsSynchronous();
+  // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
+  const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
+  for (const uint64_t cut : cuts) {
+    if (cut <= address || cut > address + size) continue;
+    const uint64_t piece = cut - address;
+    const bool superblock = address == superblock_begin_ && superblock_end_ != 0;
+    if (superblock) AwaitFirstSuperblock();
+    // The superblock is captured even so: what other calls left pending must be stored before it.
+    Status status;
+    if (through && !superblock) {
+      Count(Fallback::kImplicitOff);
+      status = WriteDirect(address, piece, at, Fallback::kImplicitOff);
+    } else {
+      status = Capture(address, piece, at);
+    }
+    if (!status.ok()) return status;
+    address += piece, at += piece, size -= piece;
+    if (size == 0) break;
+  }
+  return {};
+}
+
+void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
+  const uint64_t skip = base_address_ - address;
+  const uint64_t length = SuperblockSize(static_cast<const std::byte*>(bytes) + skip, size - skip);
+  if (length == 0) return;
+  superblock_begin_ = base_address_;
+  superblock_end_ = base_address_ + length;
+  MutexLock lock(mutex_);
+  if (pending_.held_begin() != superblock_begin_ || pending_.held_end() != superblock_end_) {
+    pending_.SetHeld(superblock_begin_, superblock_end_);
+  }
+  // A file that had a superblock must be marked on storage before its contents change, or a killed writer would leave a
+  // file that looks clean. A new file has none until its first drain, and needs no mark.
+  if (!captured_any_ && disk_size_ > base_address_) order_ = PendingMap::Order::kHeldFirst;
+}
+
+void File::AwaitFirstSuperblock() {
+  MutexLock lock(mutex_);
+  if (order_ != PendingMap::Order::kHeldFirst || !pending_.HeldPending()) return;
+  const Waiting waiting(Wait::kOther);
+  while (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending() && !StuckLocked()) {
+    urgent_ = true;
+    KickLocked();
+    WaitLocked();
+  }
+}
+
+void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
+  if (!resizing_ && !pending_.InFlight(begin, end)) return;
+  const Waiting waiting(Wait::kOther);
+  while (resizing_ || pending_.InFlight(begin, end)) WaitLocked();
+}
+
+uint64_t File::CurrentEpochLocked() {
+  CallScope* scope = CallScope::current();
+  if (scope != nullptr && scope->tracks()) {
+    uint64_t epoch = scope->EpochOf(this);
+    if (epoch == 0) {
+      epoch = ++epoch_;
+      scope->Touch(shared_from_this(), epoch, false);
+    }
+    epoch_closed_ = true;
+    return epoch;
+  }
+  if (epoch_closed_) {
+    ++epoch_;
+    epoch_closed_ = false;
+  }
+  return epoch_;
+}
+
+uint64_t File::OpenBarrierLocked() {
+  epoch_closed_ = true;
+  return epoch_;
+}
+
+void File::InsertLocked(const SlabWriter::Space& space, uint64_t address) {
+  // No request waits for the superblock, which may have to wait for a drain: only barriers do.
+  const bool superblock = address < superblock_end_ && address >= superblock_begin_;
+  const uint64_t epoch = superblock ? Epochs::kUntracked : CurrentEpochLocked();
+  pending_.Insert({address, space.size, space.data, space.slab, epoch, false});
+  captured_any_ = true;
+  const uint64_t end = address + space.size;
+  if (end > eof_.load(std::memory_order_relaxed)) eof_.store(end, std::memory_order_relaxed);
+  PlanLocked();
+}
+
+// From the program's own buffer, which it keeps as it is until the request has completed.
+bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) {
+  CallScope* scope = CallScope::current();
+  if (scope == nullptr || size < kSmallestLoan) return false;
+  Slab* loan = scope->LoanOf(bytes, size);
+  if (loan == nullptr) return false;
+  MutexLock lock(mutex_);
+  if (pending_.queued_extents() >= kTooManyExtents) {
+    Arena::Unref(loan);
+    return false;
+  }
+  has_loans_ = true;
+  InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address);
+  Count(Counter::kBytesDeferred, size);
+  Count(Counter::kBytesLent, size);
+  return true;
+}
+
+// Space is reserved in larger steps than it is written in, for a program that appends a little at a time.
+Status File::Reserve(uint64_t address, uint64_t size) {
+  const uint64_t end = address + size;
+  if (!reserving_ || reserved_.Covers(address, end)) return {};
+  uint64_t stepped = (end / kReserveStep + 1) * kReserveStep;
+  int error = device_->Reserve(address, stepped - address);
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    stepped = end;
+    error = device_->Reserve(address, size);
+  }
+  if (error == EOPNOTSUPP || error == ENOSYS || error == EINVAL) {
+    reserving_ = false;
+    Count(Fallback::kNoReservation);
+    return {};
+  }
+  if (error != 0) return Status::Failed(error, "reserve space for").At(path_, address, size);
+  reserved_.Add(address, stepped);
+  return {};
+}
+
+Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
+  Count(Counter::kWritesDeferred);
+  if (CaptureLent(address, size, static_cast<const std::byte*>(bytes))) return {};
+  const uint64_t total = size;
+  const uint64_t begin_ns = total > kSmallCopy ? NowNs() : 0;
+  const auto* from = static_cast<const std::byte*>(bytes);
+  while (size != 0) {
+    SlabWriter::Space space;
+    bool quick = false;
+    {
+      MutexLock lock(mutex_);
+      quick = size > kSmallCopy && quick_storage_ && !HeldBackLocked() &&
+              pending_.queued_bytes() > kQuickBacklog;
+      if (!quick && pending_.queued_extents() < kTooManyExtents)
+        space = writer_.Take(size, address);
+      if (space.data != nullptr && space.size <= kSmallCopy) {
+        std::memcpy(space.data, from, space.size);
+        InsertLocked(space, address);
+      }
+    }
+    if (space.data == nullptr) {
+      if (!quick && MakeRoom()) continue;
+      const Fallback reason = quick ? Fallback::kQuickStorage : Fallback::kArenaFull;
+      Count(reason);
+      const uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
+      if (Status status = WriteDirect(address, piece, from, reason); !status.ok()) return status;
+      address += piece, from += piece, size -= piece;
+      continue;
+    }
+    if (space.size > kSmallCopy) {
+      CopyBytes(space.data, from, space.size, total);
+      MutexLock lock(mutex_);
+      InsertLocked(space, address);
+    }
+    Count(Counter::kBytesDeferred, space.size);
+    address += space.size, from += space.size, size -= space.size;
+  }
+  if (begin_ns != 0) Count(Counter::kCopyNs, NowNs() - begin_ns);
+  return {};
+}
+
+bool File::MakeRoom() {
+  const Waiting waiting(Wait::kArena);
+  bool room = false;
+  // Twice idle: between one look and the next a lane may be between two tasks.
+  for (unsigned idle = 0; idle < 2 && !room;) {
+    relieve_arena_();
+    RelieveArena();
+    if (!lanes_.threaded()) {
+      while (lanes_.RunQueued()) {
+      }
+    }
+    bool extents_bound = false;
+    {
+      MutexLock lock(mutex_);
+      extents_bound = pending_.queued_extents() >= kTooManyExtents;
+      if (extents_bound && !StuckLocked())
+        WaitUntilLocked(std::chrono::steady_clock::now() + kArenaWait);
+      room = extents_bound && pending_.queued_extents() < kTooManyExtents;
+    }
+    if (room) break;
+    Slab* slab = extents_bound ? nullptr
+                               : arena_.AcquireUntil(std::chrono::steady_clock::now() + kArenaWait);
+    if (slab != nullptr) {
+      MutexLock lock(mutex_);
+      room = writer_.Use(slab);
+    } else {
+      idle = lanes_.idle() ? idle + 1 : 0;
+    }
+  }
+  return room;
+}
+
+void File::RelieveArena() {
+  MutexLock lock(mutex_);
+  writer_.Recycle(true);
+  if (pending_.ordinary() == 0) return;
+  urgent_ = true;
+  KickLocked();
+}
+
+Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason) {
+  const Waiting waiting(Wait::kWrite, size);
+  AwaitFirstSuperblock();
+  Run direct;
+  direct.begin = address;
+  direct.end = address + size;
+  {
+    MutexLock lock(mutex_);
+    AwaitInFlightLocked(direct.begin, direct.end);
+    pending_.BeginDirect(
+        direct);  // what is queued under it stays there: if this fails, it is the file's content
+    captured_any_ = true;
+  }
+  const iovec part{const_cast<void*>(bytes), size};
+  const int error = device_->Write(address, &part, 1);
+  Count(Counter::kWritesSync);
+  if (error != 0) {
+    MutexLock lock(read_mutex_);
+    cache_.Clear();  // it was told of bytes that the file does not have
+  }
+  const uint64_t stored_end = error == 0 ? direct.end : EndAfterFailure(direct.end);
+  MutexLock lock(mutex_);
+  pending_.Complete(direct);
+  if (error == 0) pending_.CutRange(direct.begin, direct.end);
+  NoteSize(stored_end);
+  if (stored_end > eof_.load(std::memory_order_relaxed))
+    eof_.store(stored_end, std::memory_order_relaxed);
+  SettleLocked();
+  PlanLocked();  // lanes may have waited for these bytes
+  changed_.NotifyAll();
+  if (error != 0) {
+    Count(Counter::kErrors);
+    return Status::Failed(error, "write").At(path_, address, size);
+  }
+  CountSync(reason, size);
+  return {};
+}
+
+}  // namespace tidelane

@@ -15,16 +15,16 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build demo test test-long bench check format clean distclean setup-build setup-test setup-python
+.PHONY: help build demo test test-long bench bench-micro check format clean distclean setup-build setup-test setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
 
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
-packages += $(if $(filter demo test test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(if $(filter demo bench test test-long check format setup-python,$(MAKECMDGOALS)),python)
 packages += $(if $(LINT),lint)
-packages += $(foreach goal,demo bench,$(filter $(goal),$(MAKECMDGOALS)))
+packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(MAKECMDGOALS)))
 
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell
 	@$(setup)/configure.sh release
@@ -53,7 +53,11 @@ test: setup-test setup-python  ## every check and test of a change: under 30 min
 test-long: setup-test setup-python  ## repeats, long stress runs, sanitizers over the clients: hours
 	@scripts/test-long.sh
 
-bench: build  ## micro-benchmarks of the rooms
+bench: build setup-python  ## native HDF5 and Tidelane measured: tables and build/bench/results.json; BENCH="walk --rounds 9" chooses
+	@$(ninja) -C build/release bench/all
+	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/bench.py $(BENCH)
+
+bench-micro: build  ## micro-benchmarks of the rooms
 	@$(ninja) -C build/release tidelane_benches
 	@for b in build/release/bin/*_bench; do [ -x "$$b" ] || continue; echo "== $$(basename $$b)"; timeout 600 "$$b" || exit 1; done
 

@@ -11,7 +11,6 @@ anything still on its way must be waited for.
 
 import argparse
 import json
-import os
 import pathlib
 import shutil
 import statistics
@@ -25,44 +24,21 @@ from harness import (
     REPO,
     DemoError,
     Places,
+    Storage,
     Throttle,
-    native_environment,
+    disk_storage,
+    memory_storage,
     read_summary,
     require_deferred,
     require_equal,
-    run,
     tidelane_environment,
 )
+from simulation import MODES, WAITING_CLOSE, Simulation
 
-STEPS = 4
-VARIABLE_BYTES = 4 << 20
-STEP_BYTES = 8 * VARIABLE_BYTES
-SHORTEST_STEP_US = 0.1e6
-
-# How a program writes: its options, and Tidelane's settings for it.
-CASES = {
-    "one file": {"options": ["--layout=one", "--mode=implicit"], "settings": {}},
-    "a file per step": {"options": ["--layout=per-step", "--mode=implicit"], "settings": {}},
-    "a file per step, close=deferred": {
-        "options": ["--layout=per-step", "--mode=implicit"],
-        "settings": {"close": "deferred"},
-    },
-    "one file, event sets": {"options": ["--layout=one", "--mode=explicit"], "settings": {}},
-    "a file per step, event sets": {"options": ["--layout=per-step", "--mode=explicit"], "settings": {}},
-}
-# The case where nothing is gained, by design: a close that returns only when the bytes are written.
-WAITING_CLOSE = "a file per step"
+# The demo leaves out what one file gains from a deferred close: nothing, it closes but once.
+CASES = [name for name in MODES if name != "one file, close=deferred"]
 WAITS_TARGET = 0.05
 TOTAL_TARGET = 1.05
-
-
-class Storage:
-    """A place to write to: `path`, the same files without delays at `backing`, and how much is computed per step."""
-
-    def __init__(self, name, path, backing=None, throttle=None, compute=True):
-        self.name, self.path, self.backing = name, path, backing or path
-        self.throttle, self.compute = throttle, compute
-        self.substeps = 0
 
 
 class Demo:
@@ -74,104 +50,63 @@ class Demo:
         for old in ("results.json", "timeline.svg", "timeline.png"):
             (out / old).unlink(missing_ok=True)
 
-    def one_run(self, storage, options, env, folder):
-        """Runs the checkpoint writer into storage/folder; returns its report, with the requests the storage saw."""
-        target = os.path.join(storage.path, folder)
-        shutil.rmtree(os.path.join(storage.backing, folder), ignore_errors=True)
-        os.mkdir(target)
-        if storage.throttle:
-            storage.throttle.reset()
-        result = self.scratch / "run.json"
-        command = [self.places.program("checkpoint"), f"--directory={target}", f"--json={result}", f"--steps={STEPS}"]
-        command += [f"--bytes={VARIABLE_BYTES}", f"--substeps={storage.substeps}", *options]
-        wall = run(command, env)
-        data = json.loads(result.read_text())
-        data["wall_us"] = wall * 1e6
-        data["waits_us"] = data["total_us"] - data["classes"]["compute"]
-        if storage.throttle:
-            data["requests"] = storage.throttle.stats()
-        return data
+    def simulation(self, storage):
+        """The program, computing as much as covers its I/O here, or not at all."""
+        simulation = Simulation(self.places, self.scratch)
+        if storage.compute:
+            simulation.calibrate(storage)
+        return simulation
 
-    def tidelane_run(self, storage, case, folder, **extra):
+    def tidelane_run(self, simulation, storage, mode, folder, **extra):
         summaries = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
-        settings = {**case["settings"], "summary": summaries / "summary-%p.json", **extra}
+        settings = {**mode["settings"], "summary": summaries / "summary-%p.json", **extra}
         env = tidelane_environment(self.places, **settings)
-        data = self.one_run(storage, case["options"], env, folder)
+        data = simulation.run(storage, mode["options"], env, folder)
         data["summary"] = read_summary(summaries)
         return data
 
-    def calibrate(self, storage):
-        """Chooses a computation that covers the I/O of a step, from what native HDF5 needs for it here."""
-        if not storage.compute:
-            return
-        probe = self.one_run(storage, CASES["one file"]["options"], native_environment(), "probe")
-        shutil.rmtree(os.path.join(storage.backing, "probe"))
-        seconds = covering_us(probe["waits_us"]) / STEPS / 1e6
-        command = [self.places.program("checkpoint"), f"--bytes={VARIABLE_BYTES}", f"--calibrate={seconds:.4f}"]
-        answer = self.scratch / "calibrate.txt"
-        run(["sh", "-c", 'exec "$@" > "$0"', str(answer), *command], native_environment())
-        storage.substeps = int(answer.read_text())
-
-    def covered_run(self, storage, options):
-        """A native run whose computation covers its I/O: where the machine has become quieter or busier since the
-        computation was chosen, it is adjusted and the run repeated."""
-        for _ in range(4):
-            data = self.one_run(storage, options, native_environment(), "native")
-            computed, wanted = data["classes"]["compute"], covering_us(data["waits_us"])
-            if not storage.compute or 0.75 * wanted <= computed <= 2 * wanted:
-                return data
-            storage.substeps = max(1, round(storage.substeps * wanted / computed))
-        return self.one_run(storage, options, native_environment(), "native")
-
-    def compare(self, storage, name):
+    def compare(self, simulation, storage, name):
         """The rounds of one case; returns its row."""
-        case = CASES[name]
+        mode = MODES[name]
         what = f"{storage.name}, {name}"
         native, tidelane = [], []
         for _ in range(self.rounds if storage.compute else max(self.rounds, 9)):
-            native.append(self.covered_run(storage, case["options"]))
-            tidelane.append(self.tidelane_run(storage, case, "tidelane"))
+            native.append(simulation.covered_run(storage, mode["options"]))
+            tidelane.append(self.tidelane_run(simulation, storage, mode, "tidelane"))
             # Storage as quick as memory takes what exceeds a small backlog directly (the reason is counted).
             share = 0.9 if storage.throttle else 0.02
-            require_deferred(tidelane[-1]["summary"], share * STEPS * STEP_BYTES, what)
+            require_deferred(tidelane[-1]["summary"], share * simulation.bytes, what)
             require_equal(self.places, f"{storage.backing}/native", f"{storage.backing}/tidelane", what)
-        for folder in ("native", "tidelane"):
-            shutil.rmtree(os.path.join(storage.backing, folder))
+        storage.remove("native", "tidelane")
         return row(storage, name, native, tidelane)
 
-    def traced_pair(self, storage):
+    def traced_pair(self, simulation, storage):
         """A native run and one of Tidelane with its trace, from a moment when the machine gave both the same: the
         picture must not show as a gain what was somebody else's load."""
-        case, trace = CASES["one file"], self.scratch / "trace.json"
+        mode, trace = MODES["one file"], self.scratch / "trace.json"
         best = None
         for _ in range(4):
-            native = self.covered_run(storage, case["options"])
-            tidelane = self.tidelane_run(storage, case, "tidelane", trace=trace)
+            native = simulation.covered_run(storage, mode["options"])
+            tidelane = self.tidelane_run(simulation, storage, mode, "tidelane", trace=trace)
             unlike = abs(tidelane["classes"]["compute"] / native["classes"]["compute"] - 1)
             if best is None or unlike < best[0]:
                 best = (unlike, native, tidelane, json.loads(trace.read_text()))
             if unlike < 0.03:
                 break
-        for folder in ("native", "tidelane"):
-            shutil.rmtree(os.path.join(storage.backing, folder))
+        storage.remove("native", "tidelane")
         return best[1:]
 
-    def timeline(self, storage):
+    def timeline(self, simulation, storage):
         """Draws one more run of each."""
-        native, tidelane, trace = self.traced_pair(storage)
+        native, tidelane, trace = self.traced_pair(simulation, storage)
         lanes = timeline.lanes_of(trace)
         if not lanes:
             raise DemoError("the trace has no writes of the lanes")
         subtitle = (
-            f"{STEPS} steps of {STEP_BYTES >> 20} MiB into one file on storage with "
+            f"{simulation.steps} steps of {8 * simulation.variable_bytes >> 20} MiB into one file on storage with "
             f"{storage.throttle.latency_us / 1000:g} ms per request and {storage.throttle.bandwidth / 1e6:g} MB/s"
         )
         timeline.draw(native, tidelane, lanes, subtitle, self.out / "timeline")
-
-
-def covering_us(io_us):
-    """How long a run should compute so that its I/O fits behind it."""
-    return max(1.75 * io_us, STEPS * SHORTEST_STEP_US)
 
 
 def median(runs, value):
@@ -208,16 +143,6 @@ def row(storage, name, native, tidelane):
     return out
 
 
-def local_storages(out, stack):
-    disk = tempfile.mkdtemp(prefix="disk-", dir=out)
-    stack.append(disk)
-    yield Storage("local disk", disk)
-    if os.access("/dev/shm", os.W_OK):
-        memory = tempfile.mkdtemp(prefix="tidelane-demo-", dir="/dev/shm")
-        stack.append(memory)
-        yield Storage("memory, no computation", memory, compute=False)
-
-
 def attempt(results, what, function, *arguments):
     """Runs one part; a failure is recorded, shown at the end and makes the demo fail, but the other parts still run."""
     report.progress(what)
@@ -229,11 +154,13 @@ def attempt(results, what, function, *arguments):
 
 
 def run_storage(demo, storage, results):
-    attempt(results, f"{storage.name}: measuring what a step's I/O takes", demo.calibrate, storage)
-    for name in CASES:
-        row = attempt(results, f"{storage.name}: {name}", demo.compare, storage, name)
+    """Every mode; returns the simulation, or None where it could not even be started."""
+    simulation = attempt(results, f"{storage.name}: measuring what a step's I/O takes", demo.simulation, storage)
+    for name in CASES if simulation else []:
+        row = attempt(results, f"{storage.name}: {name}", demo.compare, simulation, storage, name)
         if row:
             results["rows"].append(row)
+    return simulation
 
 
 def run_slow(demo, results):
@@ -242,9 +169,9 @@ def run_slow(demo, results):
         results["failures"].append(f"slow storage: {missing}")
         return
     with Throttle(demo.places) as throttle:
-        slow = Storage("slow storage", throttle.path, throttle.backing, throttle)
-        run_storage(demo, slow, results)
-        attempt(results, "slow storage: timeline", demo.timeline, slow)
+        slow = Storage("slow storage", throttle.path, throttle)
+        if simulation := run_storage(demo, slow, results):
+            attempt(results, "slow storage: timeline", demo.timeline, simulation, slow)
         for what in clients.prepare(demo.places, throttle):
             row = attempt(results, what[0], clients.compare, demo.places, throttle, demo.scratch, *what)
             if row:
@@ -254,13 +181,10 @@ def run_slow(demo, results):
 def run_all(demo, only_slow):
     results = {"rows": [], "clients": [], "failures": []}
     run_slow(demo, results)
-    folders = []
-    try:
-        for storage in [] if only_slow else local_storages(demo.out, folders):
-            run_storage(demo, storage, results)
-    finally:
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
+    for open_storage in [] if only_slow else [disk_storage(demo.out), memory_storage()]:
+        with open_storage as storage:
+            if storage:
+                run_storage(demo, storage, results)
     return results
 
 

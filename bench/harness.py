@@ -194,3 +194,40 @@ class Throttle:
     def stats(self):
         with open(self.path + "/.throttle/stats", encoding="ascii") as stats:
             return json.load(stats)
+
+
+class Storage:
+    """A place to write to: `path`, the same files without delays at `backing`, and whether programs compute there."""
+
+    def __init__(self, name, path, throttle=None, compute=True):
+        self.name, self.path, self.throttle, self.compute = name, path, throttle, compute
+        self.backing = throttle.backing if throttle else path
+
+    def fresh(self, folder):
+        """An empty folder here; requests are counted from now on."""
+        self.remove(folder)
+        os.mkdir(os.path.join(self.path, folder))
+        if self.throttle:
+            self.throttle.reset()
+        return os.path.join(self.path, folder)
+
+    def remove(self, *folders):
+        for folder in folders:
+            shutil.rmtree(os.path.join(self.backing, folder), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def disk_storage(folder):
+    """The file system that `folder` is on, as the system caches it."""
+    with tempfile.TemporaryDirectory(prefix="disk-", dir=folder) as path:
+        yield Storage("local disk", path)
+
+
+@contextlib.contextmanager
+def memory_storage(compute=False):
+    """tmpfs, or None where there is none."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="tidelane-memory-", dir="/dev/shm") as path:
+        yield Storage("memory" if compute else "memory, no computation", path, compute=compute)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <thread>
 
 #include "checkpoint/spans.h"
 
@@ -74,13 +75,27 @@ std::vector<Variable> Particles::variables() const {
           {"id1", true, id1_.data()}, {"id2", true, id2_.data()}};
 }
 
-void Particles::push(int substeps) {
+void Particles::push(int substeps, int threads) {
+  const size_t blocks = (count_ + kBlock - 1) / kBlock;
+  const auto share = [&](int i) {
+    return std::min(count_,
+                    blocks * static_cast<size_t>(i) / static_cast<size_t>(threads) * kBlock);
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) {
+    others.emplace_back([&, i] { push_range(substeps, share(i), share(i + 1)); });
+  }
+  push_range(substeps, 0, threads == 1 ? count_ : share(1));
+  for (std::thread& other : others) other.join();
+}
+
+void Particles::push_range(int substeps, size_t begin, size_t end) {
   const auto& from = sets_[current_];
   auto& to = sets_[1 - current_];
   Block block{};
   float* const lanes[kReals] = {block.x, block.y, block.z, block.ux, block.uy, block.uz};
-  for (size_t at = 0; at < count_; at += kBlock) {
-    const size_t n = std::min(kBlock, count_ - at);
+  for (size_t at = begin; at < end; at += kBlock) {
+    const size_t n = std::min(kBlock, end - at);
     for (int v = 0; v < kReals; ++v) std::copy_n(from[v].data() + at, n, lanes[v]);
     for (int k = 0; k < substeps; ++k) advance(block);
     for (int v = 0; v < kReals; ++v) std::copy_n(lanes[v], n, to[v].data() + at);
@@ -93,7 +108,7 @@ void Particles::stamp(int step) {
   }
 }
 
-int calibrate(size_t count, double seconds) {
+int calibrate(size_t count, double seconds, int threads) {
   Particles particles(count);
   // Each round aims closer, from a probe of a few sub-steps to the wanted time itself; the best of
   // the tries in a round is what the processor does when nobody disturbs it.
@@ -102,7 +117,7 @@ int calibrate(size_t count, double seconds) {
     double best_us = 1e30;
     for (int i = 0; i < 3; ++i) {
       const double begin = now_us();
-      particles.push(static_cast<int>(substeps));
+      particles.push(static_cast<int>(substeps), threads);
       best_us = std::min(best_us, now_us() - begin);
     }
     substeps = std::max(1.0, std::round(substeps * aim_seconds * 1e6 / best_us));

@@ -8,7 +8,7 @@
 // explicitly asynchronous program need not wait for its writes before it computes.
 //
 // Invariant: the state after n steps depends on the particle count and the sub-steps alone.
-// Thread safety: none; one thread.
+// Thread safety: none; one thread (a step may use more of its own).
 #pragma once
 
 #include <cstddef>
@@ -47,14 +47,16 @@ class Particles {
   size_t count() const { return count_; }
   std::vector<Variable> variables() const;
 
-  // One step of `substeps`; reads the current set, fills the other.
-  void push(int substeps);
+  // One step of `substeps` on `threads` threads; reads the current set, fills the other.
+  void push(int substeps, int threads = 1);
   // Makes what push computed the current set.
   void swap() { current_ = 1 - current_; }
   // Changes a few values in place: steps without computation still differ from one another.
   void stamp(int step);
 
  private:
+  void push_range(int substeps, size_t begin, size_t end);
+
   static constexpr int kReals = 6;
   size_t count_;
   int current_ = 0;
@@ -63,7 +65,7 @@ class Particles {
   Array<int32_t> id2_;
 };
 
-// Sub-steps that take about `seconds` for this many particles on this machine now.
-int calibrate(size_t count, double seconds);
+// Sub-steps that take about `seconds` for this many particles and threads on this machine now.
+int calibrate(size_t count, double seconds, int threads = 1);
 
 }  // namespace tidelane::checkpoint

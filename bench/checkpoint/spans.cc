@@ -1,7 +1,5 @@
 #include "checkpoint/spans.h"
 
-#include <time.h>
-
 #include <nlohmann/json.hpp>
 
 namespace tidelane::checkpoint {
@@ -10,12 +8,6 @@ const char* name_of(Class c) {
   static constexpr std::array<const char*, kClassCount> kNames = {
       "compute", "create", "write", "flush", "close", "file_close", "wait", "shutdown"};
   return kNames[static_cast<size_t>(c)];
-}
-
-double now_us() {
-  timespec t;
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
 }
 
 nlohmann::json Spans::json() const {

@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include "common/measure.h"
 
 namespace tidelane::checkpoint {
 
@@ -15,7 +15,7 @@ enum class Class { kCompute, kCreate, kWrite, kFlush, kClose, kFileClose, kWait,
 inline constexpr int kClassCount = 8;
 const char* name_of(Class c);
 
-double now_us();
+using measure::now_us;
 
 class Spans {
  public:

@@ -2,27 +2,25 @@
 //
 // Prints as JSON the time and the processor time of creating, writing and closing. Processor time
 // is given for the calling thread and for the whole process: the difference is what lanes add.
-#include <time.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <numeric>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <hdf5.h>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/spans.h"
+#include "common/measure.h"
 #include "writes/patterns.h"
 
 namespace tidelane::writes {
 namespace {
+
+using measure::ok;
+using measure::Phase;
 
 struct Options {
   std::string file = "writes.h5";
@@ -31,35 +29,6 @@ struct Options {
   uint64_t writes = 1024;
   bool shuffled = false;
   int64_t sieve = -1;  // -1: HDF5's default
-};
-
-template <class T>
-T ok(T result, const char* call) {
-  if (result < 0) throw std::runtime_error(std::string(call) + " failed");
-  return result;
-}
-
-double cpu_us(clockid_t clock) {
-  timespec t;
-  ::clock_gettime(clock, &t);
-  return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
-}
-
-// One phase of the run: wall-clock and processor time.
-class Phase {
- public:
-  Phase()
-      : wall_(checkpoint::now_us()),
-        thread_(cpu_us(CLOCK_THREAD_CPUTIME_ID)),
-        all_(cpu_us(CLOCK_PROCESS_CPUTIME_ID)) {}
-  nlohmann::json end() const {
-    return {{"wall_us", checkpoint::now_us() - wall_},
-            {"thread_cpu_us", cpu_us(CLOCK_THREAD_CPUTIME_ID) - thread_},
-            {"process_cpu_us", cpu_us(CLOCK_PROCESS_CPUTIME_ID) - all_}};
-  }
-
- private:
-  double wall_, thread_, all_;
 };
 
 struct Hdf5File {
@@ -134,7 +103,7 @@ void write_all(const Hdf5File& file, const Options& options, const Pattern& patt
   H5Sclose(memory);
 }
 
-nlohmann::json measure(const Options& options) {
+nlohmann::json measure_all(const Options& options) {
   const Pattern pattern = make_pattern(options.pattern, options.bytes, options.writes);
   nlohmann::json out = {{"pattern", options.pattern},
                         {"bytes", options.bytes},
@@ -155,6 +124,7 @@ nlohmann::json measure(const Options& options) {
   ok(H5close(), "H5close");
   out["close"] = closing.end();
   out["total"] = total.end();
+  out["peak_bytes"] = measure::peak_memory();
   return out;
 }
 
@@ -176,16 +146,5 @@ int main(int argc, char** argv) {
   app.add_option("--sieve", options.sieve, "size of HDF5's sieve buffer; 0: none; -1: its default");
   app.add_option("--json", json_path, "write the result there instead of to standard output");
   CLI11_PARSE(app, argc, argv);
-  try {
-    const nlohmann::json result = measure(options);
-    if (json_path.empty()) {
-      std::printf("%s\n", result.dump(1).c_str());
-    } else if (!(std::ofstream(json_path) << result << "\n")) {
-      throw std::runtime_error("cannot write " + json_path);
-    }
-    return 0;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "writes: %s\n", e.what());
-    return 1;
-  }
+  return tidelane::measure::report("writes", json_path, [&] { return measure_all(options); });
 }

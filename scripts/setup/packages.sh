@@ -43,13 +43,14 @@ for group in "$@"; do
       done >/dev/null
       need "clang-$lint" program "clang++-$lint"
       ;;
-    bench)
+    bench-micro)
       need libbenchmark-dev header benchmark/benchmark.h
       ;;
-    demo)
+    demo | bench)
       need fuse3 program fusermount3
       need libfuse3-dev header fuse3/fuse.h
       need libcli11-dev header CLI/CLI.hpp
+      [ "$group" = demo ] || need valgrind program valgrind
       ;;
     python)
       need python3 program python3

@@ -1,0 +1,19 @@
+"""The benchmarks by name, in the order in which they run and stand on the page."""
+
+from cases import checkpoint, objects, recording, writes
+
+CASES = {
+    case.key: case
+    for case in [
+        checkpoint.CHECKPOINT,
+        checkpoint.PLAIN,
+        objects.OBJECTS,
+        writes.WRITES,
+        writes.MERGING,
+        objects.WALK,
+        checkpoint.MEMORY,
+        checkpoint.BUSY,
+        objects.START,
+        recording.RECORDING,
+    ]
+}

@@ -1,11 +1,14 @@
 /// \file
-/// Settings from the environment: every name, every kind of mistake.
+/// Settings from every source: which wins, every name, every kind of mistake.
 #include "base/config.h"
 
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +17,7 @@
 namespace tidelane {
 namespace {
 
-// Starts without any TIDELANE_ variable and leaves none behind.
+// Starts without any variable that is a source of settings and leaves none behind.
 class ConfigTest : public testing::Test {
  protected:
   void SetUp() override { Clear(); }
@@ -37,7 +40,9 @@ class ConfigTest : public testing::Test {
     std::vector<std::string> names;
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string text = *entry;
-      if (text.starts_with("TIDELANE_")) names.push_back(text.substr(0, text.find('=')));
+      if (text.starts_with("TIDELANE_") || text.starts_with("HDF5_")) {
+        names.push_back(text.substr(0, text.find('=')));
+      }
     }
     for (const std::string& name : names) unsetenv(name.c_str());
   }
@@ -53,6 +58,8 @@ TEST_F(ConfigTest, DefaultsAreTheSafeOnes) {
   EXPECT_EQ(config.arena_bytes, DefaultArenaBytes());
   EXPECT_EQ(config.linger_us, 2000u);
   EXPECT_EQ(config.gap_bytes, 4096u);
+  EXPECT_FALSE(config.reserve);
+  EXPECT_EQ(config.copy_limit, UINT64_MAX);
   EXPECT_EQ(config.read_ahead, Toggle::kAuto);
   EXPECT_EQ(config.summary, "");
   EXPECT_EQ(config.trace, "");
@@ -66,6 +73,8 @@ TEST_F(ConfigTest, ReadsEverySetting) {
   Set("TIDELANE_ARENA", "256M");
   Set("TIDELANE_LINGER", "5ms");
   Set("TIDELANE_GAP", "0");
+  Set("TIDELANE_RESERVE", "on");
+  Set("TIDELANE_COPY_LIMIT", "1M");
   Set("TIDELANE_READAHEAD", "off");
   Set("TIDELANE_SUMMARY", "out-%p.json");
   Set("TIDELANE_TRACE", "trace.json");
@@ -79,6 +88,8 @@ TEST_F(ConfigTest, ReadsEverySetting) {
   EXPECT_EQ(config.arena_bytes, 256u << 20);
   EXPECT_EQ(config.linger_us, 5000u);
   EXPECT_EQ(config.gap_bytes, 0u);
+  EXPECT_TRUE(config.reserve);
+  EXPECT_EQ(config.copy_limit, 1u << 20);
   EXPECT_EQ(config.read_ahead, Toggle::kOff);
   EXPECT_EQ(config.summary, "out-%p.json");
   EXPECT_EQ(config.trace, "trace.json");
@@ -123,6 +134,8 @@ TEST_F(ConfigTest, BadValuesAreNamedWithWhatIsAccepted) {
       {"TIDELANE_LINGER", "11s"},
       {"TIDELANE_GAP", "2M"},
       {"TIDELANE_READAHEAD", "yes"},
+      {"TIDELANE_RESERVE", "1"},
+      {"TIDELANE_COPY_LIMIT", "none"},
       {"TIDELANE_TRACE", "1"},
   };
   for (const auto& [name, value] : bad) {
@@ -144,10 +157,7 @@ TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearest) {
   for (const auto& [name, nearest] : cases) {
     const std::string message = ErrorOf(name, "1");
     EXPECT_NE(message.find(std::string(name) + ":"), std::string::npos) << message;
-    if (std::string(name) != "TIDELANE_close") {  // five letters differ from every name
-      EXPECT_NE(message.find(std::string("the nearest is ") + nearest), std::string::npos)
-          << message;
-    }
+    EXPECT_NE(message.find(std::string("the nearest is ") + nearest), std::string::npos) << message;
   }
 }
 
@@ -190,12 +200,95 @@ TEST_F(ConfigTest, BreakExistsOnlyInBrokenBuilds) {
 #endif
 }
 
-TEST_F(ConfigTest, DescriptionNamesEverySetting) {
-  const std::string text = DescribeConfig();
-  for (const char* name : {"MODE", "CLOSE", "FLUSH", "LANES", "ARENA", "LINGER", "GAP", "READAHEAD",
-                           "SUMMARY", "TRACE"}) {
-    EXPECT_NE(text.find(std::string("TIDELANE_") + name + "="), std::string::npos) << name;
+TEST_F(ConfigTest, AMistypedWordIsToldWithWhatWasMeant) {
+  EXPECT_EQ(ErrorOf("TIDELANE_CLOSE", "defered"),
+            "cannot use TIDELANE_CLOSE='defered': accepted are wait or deferred; the nearest "
+            "is deferred: Invalid argument (errno 22)");
+  EXPECT_EQ(ErrorOf("TIDELANE_CLOSE", "later"),
+            "cannot use TIDELANE_CLOSE='later': accepted are wait or deferred: Invalid argument "
+            "(errno 22)");
+  EXPECT_NE(ErrorOf("TIDELANE_READAHEAD", "ON").find("the nearest is on"), std::string::npos);
+  EXPECT_NE(ErrorOf("TIDELANE_COPY_LIMIT", "unlimted").find("the nearest is unlimited"),
+            std::string::npos);
+}
+
+TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
+  const std::string path = "config_test." + std::to_string(getpid()) + ".conf";
+  std::ofstream(path) << "close = deferred\nflush = deferred\ngap = 1k\narena = 1M\nlanes = 3\n";
+  Set("TIDELANE_CONFIG", path.c_str());
+  Set("HDF5_ASYNC_MAX_MEM_MB", "2");
+  Set("TIDELANE_GAP", "2k");
+  Set("TIDELANE_FLUSH", "wait");
+  Set("HDF5_VOL_CONNECTOR", "tidelane under_vol=0;under_info={};gap=3k;linger=1ms");
+  Config config;
+  const Status status = LoadConfig(config);
+  std::remove(path.c_str());
+  ASSERT_TRUE(status.ok()) << status.Message();
+  const struct {
+    const char* name;
+    const char* value;
+    std::string origin;
+  } expected[] = {
+      {"close", "deferred", path + ":1"},
+      {"flush", "wait", "TIDELANE_FLUSH"},
+      {"mode", "async", "default"},
+      {"reserve", "off", "default"},
+      {"copy_limit", "unlimited", "default"},
+      {"gap", "3k", "HDF5_VOL_CONNECTOR"},
+      {"arena", "2M", "HDF5_ASYNC_MAX_MEM_MB"},
+      {"lanes", "3", path + ":5"},
+      {"linger", "1ms", "HDF5_VOL_CONNECTOR"},
+      {"readahead", "auto", "default"},
+      {"summary", "0", "default"},
+      {"trace", "0", "default"},
+      {"config", path.c_str(), "TIDELANE_CONFIG"},
+  };
+  const std::vector<SettingValue> values = EffectiveSettings(config);
+  ASSERT_EQ(values.size(), std::size(expected));
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(values[i].name, expected[i].name);
+    EXPECT_EQ(values[i].value, expected[i].value) << values[i].name;
+    EXPECT_EQ(values[i].origin, expected[i].origin) << values[i].name;
+    EXPECT_EQ(values[i].note, "") << values[i].name;
   }
+}
+
+TEST_F(ConfigTest, AnUnreadableFileIsNamed) {
+  Set("TIDELANE_CONFIG", "/nowhere/run.conf");
+  Config config;
+  EXPECT_EQ(LoadConfig(config).Message(),
+            "cannot read the settings that TIDELANE_CONFIG='/nowhere/run.conf' names: No such file "
+            "or directory (errno 2)");
+}
+
+TEST_F(ConfigTest, TheConnectorVariableIsReadOnlyWhereItNamesUs) {
+  EXPECT_EQ(ErrorOf("HDF5_VOL_CONNECTOR", "pass_through under_vol=505;nonsense"), "");
+  EXPECT_EQ(ErrorOf("HDF5_VOL_CONNECTOR", "async under_vol=0;under_info={};close=defered"),
+            "cannot use close='defered' (HDF5_VOL_CONNECTOR): accepted are wait or deferred; the "
+            "nearest is deferred: Invalid argument (errno 22)");
+}
+
+TEST_F(ConfigTest, OtherPeoplesVariables) {
+  Set("HDF5_ASYNC_EXE_FCLOSE", "1");
+  Set("HDF5_ASYNC_NOT_INVENTED_YET", "yes");
+  Set("HDF5_ASYNC_DISABLE_DSET_GET", "");
+  Set("HDF5_ASYNC_MAX_MEM_MB", "0");  // there: no limit of one's own
+  Config config;
+  ASSERT_TRUE(LoadConfig(config).ok());
+  EXPECT_EQ(config.arena_bytes, DefaultArenaBytes());
+  EXPECT_TRUE(config.origins.empty());
+  ASSERT_EQ(config.without_effect.size(), 2u);
+  const std::vector<SettingValue> values = EffectiveSettings(config);
+  for (const SettingValue& value : std::span(values).last(2)) {
+    const bool known = value.name == "HDF5_ASYNC_EXE_FCLOSE";
+    EXPECT_EQ(value.value, known ? "1" : "yes");
+    EXPECT_EQ(value.origin, value.name);
+    EXPECT_TRUE(value.note.starts_with(known ? "nothing to do here" : "not known here"))
+        << value.note;
+  }
+  EXPECT_EQ(ErrorOf("HDF5_ASYNC_MAX_MEM_MB", "lots"),
+            "cannot use HDF5_ASYNC_MAX_MEM_MB='lots': accepted are a number of MiB: Invalid "
+            "argument (errno 22)");
 }
 
 TEST_F(ConfigTest, DefaultArenaIsSharedBetweenRanks) {

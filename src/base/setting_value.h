@@ -1,0 +1,151 @@
+/// \file
+/// How the value of a setting is read from text and written as text: words, sizes, times, numbers,
+/// paths. The rows of the table (base/settings.cc) pick one of these for a member of Config.
+///
+/// Invariant: what `show` gives, `parse` takes, with the same result.
+///
+/// Thread safety: pure functions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config.h"
+
+namespace tidelane {
+
+struct ValueType {
+  /// False when the text is not acceptable; the config may then be half changed.
+  bool (*parse)(Config& config, std::string_view text);
+  std::string (*show)(const Config& config);
+  /// The words that it takes, or nothing where it takes something else.
+  std::vector<std::string_view> (*words)();
+};
+
+/// Bytes: "4096", "64k", "2G". False for anything else.
+bool ParseSize(std::string_view text, uint64_t& bytes);
+/// Exact, with the largest unit that leaves a whole number.
+std::string ShowSize(uint64_t bytes);
+/// Microseconds: "2000", "2ms", "10s".
+bool ParseMicroseconds(std::string_view text, uint64_t& us);
+std::string ShowMicroseconds(uint64_t us);
+/// A decimal number and nothing else.
+bool ParseNumber(std::string_view text, uint64_t& number);
+
+template <typename T>
+struct Choice {
+  std::string_view word;
+  T value;
+};
+
+inline constexpr std::array<Choice<bool>, 2> kAsyncOrSync{{{"async", true}, {"sync", false}}};
+inline constexpr std::array<Choice<bool>, 2> kWaitOrDeferred{{{"wait", false}, {"deferred", true}}};
+inline constexpr std::array<Choice<bool>, 2> kOffOrOn{{{"off", false}, {"on", true}}};
+inline constexpr std::array<Choice<Toggle>, 3> kAutoOnOff{
+    {{"auto", Toggle::kAuto}, {"on", Toggle::kOn}, {"off", Toggle::kOff}}};
+
+inline std::vector<std::string_view> NoWords() { return {}; }
+
+/// One of `kChoices`.
+template <auto kMember, const auto& kChoices>
+struct WordOf {
+  static bool Parse(Config& config, std::string_view text) {
+    for (const auto& choice : kChoices) {
+      if (choice.word != text) continue;
+      config.*kMember = choice.value;
+      return true;
+    }
+    return false;
+  }
+  static std::string Show(const Config& config) {
+    for (const auto& choice : kChoices) {
+      if (choice.value == config.*kMember) return std::string(choice.word);
+    }
+    return {};
+  }
+  static std::vector<std::string_view> Words() {
+    std::vector<std::string_view> words;
+    for (const auto& choice : kChoices) words.push_back(choice.word);
+    return words;
+  }
+  static constexpr ValueType kType{Parse, Show, Words};
+};
+
+/// A size between two bounds.
+template <auto kMember, uint64_t kLeast, uint64_t kMost>
+struct SizeOf {
+  static bool Parse(Config& config, std::string_view text) {
+    uint64_t bytes = 0;
+    if (!ParseSize(text, bytes) || bytes < kLeast || bytes > kMost) return false;
+    config.*kMember = bytes;
+    return true;
+  }
+  static std::string Show(const Config& config) { return ShowSize(config.*kMember); }
+  static constexpr ValueType kType{Parse, Show, NoWords};
+};
+
+/// A size, or "unlimited".
+template <auto kMember>
+struct LimitOf {
+  static constexpr std::string_view kUnlimited = "unlimited";
+  static bool Parse(Config& config, std::string_view text) {
+    if (text != kUnlimited) return ParseSize(text, config.*kMember);
+    config.*kMember = std::numeric_limits<uint64_t>::max();
+    return true;
+  }
+  static std::string Show(const Config& config) {
+    const uint64_t bytes = config.*kMember;
+    return bytes == std::numeric_limits<uint64_t>::max() ? std::string(kUnlimited)
+                                                         : ShowSize(bytes);
+  }
+  static std::vector<std::string_view> Words() { return {kUnlimited}; }
+  static constexpr ValueType kType{Parse, Show, Words};
+};
+
+/// A time of at most `kMost` microseconds.
+template <auto kMember, uint64_t kMost>
+struct TimeOf {
+  static bool Parse(Config& config, std::string_view text) {
+    uint64_t us = 0;
+    if (!ParseMicroseconds(text, us) || us > kMost) return false;
+    config.*kMember = us;
+    return true;
+  }
+  static std::string Show(const Config& config) { return ShowMicroseconds(config.*kMember); }
+  static constexpr ValueType kType{Parse, Show, NoWords};
+};
+
+/// A number between two bounds.
+template <auto kMember, unsigned kLeast, unsigned kMost>
+struct NumberOf {
+  static bool Parse(Config& config, std::string_view text) {
+    uint64_t number = 0;
+    if (!ParseNumber(text, number) || number < kLeast || number > kMost) return false;
+    config.*kMember = static_cast<unsigned>(number);
+    return true;
+  }
+  static std::string Show(const Config& config) { return std::to_string(config.*kMember); }
+  static constexpr ValueType kType{Parse, Show, NoWords};
+};
+
+/// Where a report goes: a path, or "0" for nowhere. `kSwitch`: "1" is a place too; otherwise it is
+/// refused, because who writes it means a switch and would get a file of that name.
+template <auto kMember, bool kSwitch>
+struct ReportOf {
+  static bool Parse(Config& config, std::string_view text) {
+    if (!kSwitch && text == "1") return false;
+    config.*kMember = text == "0" ? "" : text;
+    return true;
+  }
+  static std::string Show(const Config& config) {
+    const std::string& where = config.*kMember;
+    return where.empty() ? "0" : where;
+  }
+  static constexpr ValueType kType{Parse, Show, NoWords};
+};
+
+}  // namespace tidelane

@@ -1,0 +1,212 @@
+#include "base/settings.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+
+#ifdef TIDELANE_BREAK
+bool ParseRule(Config& config, std::string_view text) {
+  static constexpr std::string_view kRules[] = {"overlay", "truncate", "order", "adopt"};
+  if (std::ranges::find(kRules, text) == std::end(kRules)) return false;
+  config.test_break = text;
+  return true;
+}
+
+std::string ShowRule(const Config& config) { return config.test_break; }
+#endif
+
+bool ParseConfigFile(Config& config, std::string_view text) {
+  config.config_file = text;
+  return true;
+}
+
+std::string ShowConfigFile(const Config& config) { return config.config_file; }
+
+constexpr char kCloseDetails[] =
+    R"(`wait`: when `H5Fclose` returns, the operating system has every byte of the file. Other programs see all of it, and a crash of this
+program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask the system to force it onto the disk.)
+
+`deferred`: `H5Fclose` returns while bytes still wait in memory, and worker threads store them while the program goes on.
+
+- *This process* sees no difference: opening the file again continues with what it holds; creating over it waits until it is whole.
+- *Other processes* find the file locked until it is whole, as if the program still had it open: HDF5 refuses to open it, instead of reading
+  half of it. Programs that look at no locks (`cp`, HDF5 with `HDF5_USE_FILE_LOCKING=FALSE`, file systems without locks) can see an
+  incomplete file meanwhile.
+- *After a crash* (a signal, `_exit`, a power failure) between the close and the moment when the file is whole, the file is lost: it cannot be
+  opened. The normal end of a program, and `fork`, wait until all files are whole.
+- *A failure* to store the bytes comes after `H5Fclose` has returned: it is told on stderr and counted in the summary.
+
+`H5Fclose_async` is deferred whatever this setting says; its event set is where to wait for the file.)";
+
+constexpr char kFlushDetails[] =
+    R"(`wait`: when `H5Fflush` returns, the operating system has every byte written before it. Other programs can see them, and a crash of this
+program afterwards does not lose them.
+
+`deferred`: `H5Fflush` starts the writing and returns.
+
+- *This process* reads what it wrote, as always.
+- *Other processes* that read the file without its lock see some of the bytes, or none, until they are stored.
+- *After a crash* what was not yet stored is lost, also what was flushed; the file may then not open. A program that flushes in order to survive
+  its own crash needs `wait`.
+- *A failure* to store the bytes is told by the next call that waits for this file, at the latest by its close.)";
+
+constexpr char kReserveDetails[] =
+    R"(Without it, a disk that becomes full is told when the bytes are stored: by a flush, a close, an event set, or the next call on the file. With
+`on`, the file system is asked for the space when a call hands the bytes over, and that call fails, as it would natively. This costs a system call
+for every stretch by which a file grows.)";
+
+constexpr char kCopyLimitDetails[] =
+    R"(Asynchronous calls of the explicit interface (`H5Dwrite_async` with an event set) may keep using the caller's own buffer until the event set
+was waited for, as that interface says. Above the limit they do: no copy is made, and the program must not touch the buffer before its
+`H5ESwait`. Everything else is always copied.)";
+
+constexpr char kModeDetails[] =
+    R"(`sync` writes through on the calling thread, as native HDF5 does: to compare, or to rule Tidelane out.)";
+
+constexpr char kGapDetails[] =
+    R"(Two small writes with a gap between them become one request when the gap is read and written again. This is done only where nobody else can
+write into the gap: while we hold the file's exclusive lock.)";
+
+constexpr char kArenaDetails[] =
+    R"(When it is full, a call that writes waits until storage has taken something: a small arena costs time, never memory. It is also the most that
+a crash can lose.)";
+
+constexpr char kSummaryDetails[] =
+    R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with
+several processes need.)";
+
+constexpr char kConfigDetails[] =
+    R"(A file with lines `name = value`. Its settings come before those of variables, which override them.)";
+
+using Mode = WordOf<&Config::asynchronous, kAsyncOrSync>;
+using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
+using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
+using Reserve = WordOf<&Config::reserve, kOffOrOn>;
+using Gap = SizeOf<&Config::gap_bytes, 0, (1u << 20)>;
+using CopyLimit = LimitOf<&Config::copy_limit>;
+using Arena = SizeOf<&Config::arena_bytes, (64u << 10), kAny>;
+using Lanes = NumberOf<&Config::lanes, 1, 64>;
+using Linger = TimeOf<&Config::linger_us, 10'000'000>;
+using ReadAhead = WordOf<&Config::read_ahead, kAutoOnOff>;
+using Summary = ReportOf<&Config::summary, true>;
+using Trace = ReportOf<&Config::trace, false>;
+
+constexpr Setting kSettings[] = {
+    {"close", Scope::kFile, Close::kType, "", "",
+     "whether `H5Fclose` waits until the bytes are stored", kCloseDetails},
+    {"flush", Scope::kFile, Flush::kType, "", "",
+     "whether `H5Fflush` waits until the bytes are stored", kFlushDetails},
+    {"mode", Scope::kFile, Mode::kType, "", "", "`sync` writes through on the calling thread",
+     kModeDetails},
+    {"reserve", Scope::kFile, Reserve::kType, "", "",
+     "ask for space on the disk when bytes are handed over, so that a full disk is told by that "
+     "call",
+     kReserveDetails},
+    {"copy_limit", Scope::kFile, CopyLimit::kType, "a size, such as 0 or 1M, or unlimited", "",
+     "explicit writes larger than this are written from the caller's own buffer, without a copy; "
+     "`0`: all",
+     kCopyLimitDetails},
+    {"gap", Scope::kFile, Gap::kType, "a size up to 1M, such as 4096 or 64k; 0 turns it off", "",
+     "largest gap that is read and written again to join small writes", kGapDetails},
+    {"arena", Scope::kProcess, Arena::kType, "a size of at least 64k, such as 256M or 2G",
+     "a quarter of the memory this process may use, divided by the ranks of the node; at most 4G",
+     "how much may wait in memory", kArenaDetails},
+    {"lanes", Scope::kProcess, Lanes::kType, "a number from 1 to 64", "", "worker threads", ""},
+    {"linger", Scope::kProcess, Linger::kType, "microseconds, or a time such as 2ms, up to 10s", "",
+     "how long a small write waits for neighbours to be joined with", ""},
+    {"readahead", Scope::kProcess, ReadAhead::kType, "", "",
+     "read metadata in 64 KiB blocks; `auto`: on storage slower than memory", ""},
+    {"summary", Scope::kProcess, Summary::kType, "1, 0 or a path", "",
+     "what happened, at the end: `1` on stderr, a path receives JSON", kSummaryDetails},
+    {"trace", Scope::kProcess, Trace::kType, "a path, or 0", "",
+     "the timeline, at the end, as a Chrome trace; `%p` in the path becomes the process id", ""},
+    {"config",
+     Scope::kVariable,
+     {ParseConfigFile, ShowConfigFile, NoWords},
+     "a path",
+     "none",
+     "a file with settings",
+     kConfigDetails},
+#ifdef TIDELANE_BREAK
+    {"break",
+     Scope::kVariable,
+     {ParseRule, ShowRule, NoWords},
+     "overlay, truncate, order or adopt",
+     "none",
+     "which rule this deliberately broken build breaks",
+     ""},
+#endif
+};
+
+// There a value of 0 means: no limit set.
+bool MegabytesToSize(std::string_view value, std::string& text) {
+  uint64_t megabytes = 0;
+  if (!ParseNumber(value, megabytes) || megabytes > (kAny >> 20)) return false;
+  text = megabytes == 0 ? "" : std::to_string(megabytes) + "M";
+  return true;
+}
+
+bool Anything(std::string_view, std::string&) { return true; }
+
+constexpr std::string_view kStartsAtOnce =
+    "nothing to do here: bytes are stored from the moment they are written, by threads that never "
+    "take HDF5's lock, so there is nothing to hold back";
+constexpr std::string_view kRunsAtOnce =
+    "nothing to do here: calls other than reads and writes run at once on the calling thread";
+
+constexpr Alias kAliases[] = {
+    {"HDF5_ASYNC_MAX_MEM_MB", "arena", "a number of MiB", MegabytesToSize,
+     "sets `arena`; `0` leaves it as it is"},
+    {"HDF5_ASYNC_EXE_FCLOSE", "", "anything", Anything, kStartsAtOnce},
+    {"HDF5_ASYNC_EXE_GCLOSE", "", "anything", Anything, kStartsAtOnce},
+    {"HDF5_ASYNC_EXE_DCLOSE", "", "anything", Anything, kStartsAtOnce},
+    {"HDF5_ASYNC_DELAY_MICROSECOND", "", "anything", Anything, kStartsAtOnce},
+    {"HDF5_ASYNC_DISABLE_DSET_GET", "", "anything", Anything, kRunsAtOnce},
+    {"HDF5_ASYNC_DISABLE_IMPLICIT_NON_DSET_RW", "", "anything", Anything, kRunsAtOnce},
+    {"HDF5_ASYNC_DISABLE_NONDSET_IMPLICIT", "", "anything", Anything, kRunsAtOnce},
+};
+
+}  // namespace
+
+std::span<const Setting> Settings() { return kSettings; }
+
+std::span<const Alias> Aliases() { return kAliases; }
+
+const Setting* FindSetting(std::string_view name) {
+  const auto found = std::ranges::find(kSettings, name, &Setting::name);
+  return found == std::end(kSettings) ? nullptr : found;
+}
+
+std::vector<std::string_view> SettingNames() {
+  std::vector<std::string_view> names;
+  for (const Setting& setting : kSettings) names.push_back(setting.name);
+  return names;
+}
+
+std::string VariableOf(std::string_view name) {
+  std::string variable = "TIDELANE_";
+  for (const char c : name) variable += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return variable;
+}
+
+std::string AcceptedBy(const Setting& setting) {
+  if (!setting.accepted.empty()) return std::string(setting.accepted);
+  const std::vector<std::string_view> words = setting.value.words();
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i != 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string DefaultOf(const Setting& setting) {
+  return setting.default_text.empty() ? setting.value.show(Config())
+                                      : std::string(setting.default_text);
+}
+
+}  // namespace tidelane

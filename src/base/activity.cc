@@ -32,7 +32,8 @@ void Trace(SpanKind kind, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes) {
 
 const WaitKind& KindOf(Wait wait) { return kKinds[static_cast<unsigned>(wait)]; }
 
-Waiting::Waiting(Wait wait, uint64_t bytes) : wait_(wait), bytes_(bytes), begin_ns_(NowNs()) {
+Waiting::Waiting(Wait wait, uint64_t bytes, bool counted)
+    : wait_(wait), counted_(counted), bytes_(bytes), begin_ns_(NowNs()) {
   if (depth++ == 0) overlap.WaitBegins(begin_ns_);
 }
 
@@ -46,7 +47,7 @@ uint64_t Waiting::Stop() {
   if (--depth != 0) return ns;
   overlap.WaitEnds(end_ns);
   Count(kind.ns, ns);
-  Count(kind.times);
+  if (counted_) Count(kind.times);
   return ns;
 }
 

@@ -54,7 +54,8 @@ const WaitKind& KindOf(Wait wait);
 /// A thread of the program waits for Tidelane or for storage, from construction to destruction.
 class Waiting {
  public:
-  explicit Waiting(Wait wait, uint64_t bytes = 0);
+  /// `counted`: false for the rest of a wait that was counted before.
+  explicit Waiting(Wait wait, uint64_t bytes = 0, bool counted = true);
   ~Waiting() { Stop(); }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
@@ -64,6 +65,7 @@ class Waiting {
 
  private:
   const Wait wait_;
+  const bool counted_;
   const uint64_t bytes_;
   const uint64_t begin_ns_;
   bool running_ = true;

@@ -38,6 +38,17 @@ TEST(ActivityTest, StopEndsItOnce) {
   EXPECT_EQ(Read(Counter::kWaitsRead) - times, 1u);
 }
 
+TEST(ActivityTest, TheRestOfAWaitIsTimedButNotCountedAgain) {
+  const uint64_t ns = Read(Counter::kWaitCloseNs);
+  const uint64_t times = Read(Counter::kWaitsClose);
+  {
+    const Waiting waiting(Wait::kClose, 0, false);
+    Pass();
+  }
+  EXPECT_GE(Read(Counter::kWaitCloseNs) - ns, 100'000u);
+  EXPECT_EQ(Read(Counter::kWaitsClose), times);
+}
+
 // A read under a close is the close's: the table's waits add up to time.
 TEST(ActivityTest, AWaitInsideAWaitIsTheOuterOnes) {
   const uint64_t outer = Read(Counter::kWaitsClose);

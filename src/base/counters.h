@@ -41,7 +41,7 @@ namespace tidelane {
   X(WaitExitNs, "wait_exit_ns", "time that the end of HDF5 waited for bytes to be stored")        \
   X(WaitOtherNs, "wait_other_ns", "time waited elsewhere: fork, truncation, turning synchronous") \
   X(WaitsFlush, "waits_flush", "flushes that really waited")                                      \
-  X(WaitsClose, "waits_close", "closes that really waited")                                       \
+  X(WaitsClose, "waits_close", "files whose close really waited")                                 \
   X(WaitsRequest, "waits_request", "waits for requests that were not done")                       \
   X(WaitsArena, "waits_arena", "times a write found no room in the arena")                        \
   X(WaitsRead, "waits_read", "reads that went to storage")                                        \
@@ -66,11 +66,11 @@ enum class Counter : unsigned {
 // Why something ran natively (synchronously). X(name, key, unit, text): the unit is what is counted
 // (empty: the process), the text completes "2 files: …".
 #define TL_FALLBACKS(X)                                                                         \
-  X(Driver, "driver", "file", "another driver than HDF5's default (sec2)")                      \
+  X(Driver, "driver", "file", "another driver than sec2, HDF5's default")                       \
   X(SwmrWrite, "swmr_write", "file", "single-writer-multiple-reader needs strict order")        \
   X(HandleOut, "handle_handed_out", "file", "the program asked for the file descriptor")        \
   X(UnstableInode, "unstable_inode", "file", "the file system does not keep inode numbers")     \
-  X(ModeSync, "mode_sync", "file", "TIDELANE_MODE=sync")                                        \
+  X(ModeSync, "mode_sync", "file", "the setting mode=sync")                                     \
   X(ImplicitOff, "implicit_off", "write", "the program wants such calls synchronous")           \
   X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room") \
   X(QuickStorage, "quick_storage", "write",                                                     \

@@ -37,6 +37,7 @@ class CallScope {
     kCloseAsSet = 64,     ///< close may be deferred if the file's settings say so
     kFindFile = 128,      ///< the driver's descriptor is asked for to learn which file this is
     kWriteThrough = 256,  ///< what this call writes is to be stored when it returns
+    kForClose = 1024,     ///< a flush is the first step of a close: its wait is the close's
   };
 
   /// `track`: remember which bytes this call captured, for a request.

@@ -10,7 +10,9 @@
 #include <cstdio>
 
 #include "base/counters.h"
+#include "base/incidents.h"
 #include "base/report.h"
+#include "base/summary.h"
 #include "base/trace.h"
 #include "engine/call_scope.h"
 #include "extent/broken.h"
@@ -94,8 +96,11 @@ Status Engine::Retire(const std::shared_ptr<File>& file) {
     std::erase(leaving_, file);
   }
   if (!status.ok()) {
-    Count(Counter::kErrors);
+    NoteError(status);
+    NoteNotStored(file->path());
     std::fprintf(stderr, "tidelane: %s\n", status.Message().c_str());
+  } else {
+    ForgetNotStored(file->path());
   }
   return status;
 }
@@ -193,7 +198,10 @@ Status Engine::Close(std::shared_ptr<File> file) {
     }
   }
   Status closed = file->CloseDevice();
-  return status.ok() ? closed : status;
+  if (!closed.ok()) NoteError(closed);
+  if (status.ok()) status = closed;
+  if (!status.ok()) NoteNotStored(file->path());
+  return status;
 }
 
 void Engine::RelieveArena() {
@@ -206,6 +214,9 @@ Status Engine::DrainAll(Wait why) {
     MutexLock lock(mutex_);
     closing = draining_;
     closing.insert(closing.end(), leaving_.begin(), leaving_.end());
+    for (const auto& file : open_) {
+      if (why == Wait::kExit) NoteLeftOpen(file->path());
+    }
   }
   Status first;
   for (const auto& file : closing) {
@@ -233,7 +244,10 @@ Status Engine::DrainPath(const char* path) {
 Status Engine::Shutdown() {
   Status status = DrainAll(Wait::kExit);
   if (!status.ok()) std::fprintf(stderr, "tidelane: at exit: %s\n", status.Message().c_str());
-  if (Status written = WriteSummary(config_.summary); !written.ok()) {
+  for (const auto& file : Known()) {
+    if (!file->drained()) NoteNotStored(file->path());
+  }
+  if (Status written = WriteSummary(config_); !written.ok()) {
     std::fprintf(stderr, "tidelane: TIDELANE_SUMMARY: %s\n", written.Message().c_str());
   }
   if (config_.trace.empty()) return status;
@@ -281,8 +295,7 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.leaving_.clear();  // the lane that would have done it is not here
   engine.mutex_.unlock();
   ResetTraceAfterFork();
-  ResetActivityAfterFork();
-  ResetCountersAfterFork();
+  ResetSummaryAfterFork();
 }
 
 }  // namespace tidelane

@@ -69,7 +69,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// Waits until everything captured is stored (as native's write calls promise; no fsync), after asking for a retry
   /// of what failed. When the current CallScope lets flush return early: starts the drain and returns;
   /// when it lets flush be skipped: does nothing.
-  Status Flush() TL_EXCLUDES(mutex_);
+  /// `closing`: as a part of a close, whose wait it then is.
+  Status Flush(bool closing = false) TL_EXCLUDES(mutex_);
 
   /// For programs that ask about a file: whether everything captured is stored. Starts the work; never waits.
   Status Test(bool& stored) TL_EXCLUDES(mutex_);
@@ -250,7 +251,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   size_t sweep_extents_ TL_GUARDED_BY(mutex_) =
       0;  // how many queued extents have lingered long enough
   bool downgrade_when_drained_ TL_GUARDED_BY(mutex_) = false;
-  bool closing_ TL_GUARDED_BY(mutex_) = false;  // closed by the program, device not yet closed
+  bool close_waited_ TL_GUARDED_BY(mutex_) = false;  // a close has waited
+  bool closing_ TL_GUARDED_BY(mutex_) = false;       // closed by the program, device not yet closed
   std::function<void(const std::shared_ptr<File>&)> finished_ TL_GUARDED_BY(mutex_);
 };
 

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "base/incidents.h"
 #include "base/trace.h"
 #include "engine/call_scope.h"
 #include "engine/file.h"
@@ -79,7 +80,9 @@ Status File::Drain(Wait why) {
   pending_.RetryFailed();
   last_step_failed_ = false;
   error_ = Status();
-  const Waiting waiting(why);
+  // A close waits in steps (its flush, the last superblock), and counts once.
+  const bool counted = why != Wait::kClose || !std::exchange(close_waited_, true);
+  const Waiting waiting(why, 0, counted);
   StartDrainLocked();
   while (!DrainedLocked() && !StuckLocked()) WaitLocked();
   ToldLocked();
@@ -102,7 +105,7 @@ Status File::TellFailure() {
 }
 
 void File::NoteFailureLocked(Status error) {
-  Count(Counter::kErrors);
+  NoteError(error);
   error_ = std::move(error);
   if (!std::exchange(untold_, true)) untold_files_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -111,12 +114,14 @@ void File::ToldLocked() {
   if (std::exchange(untold_, false)) untold_files_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Status File::Flush() {
+Status File::Flush(bool closing) {
   if (CallScope::Allows(CallScope::kFlushMayBeSkipped)) return {};
   const bool early = CallScope::Allows(CallScope::kFlushMayReturnEarly) ||
                      (CallScope::Allows(CallScope::kFlushAsSet) && settings().flush_deferred) ||
                      (CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred);
-  if (!early) return Drain(Wait::kFlush);
+  if (!early) {
+    return Drain(closing || CallScope::Allows(CallScope::kForClose) ? Wait::kClose : Wait::kFlush);
+  }
   CallScope* scope = CallScope::current();
   MutexLock lock(mutex_);
   if (DrainedLocked()) return {};

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/incidents.h"
 #include "base/trace.h"
 #include "buffer/copy.h"
 #include "engine/call_scope.h"
@@ -276,8 +277,9 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   PlanLocked();  // lanes may have waited for these bytes
   changed_.NotifyAll();
   if (error != 0) {
-    Count(Counter::kErrors);
-    return Status::Failed(error, "write").At(path_, address, size);
+    Status status = Status::Failed(error, "write").At(path_, address, size);
+    NoteError(status);
+    return status;
   }
   CountSync(reason, size);
   return {};

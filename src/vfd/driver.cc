@@ -205,8 +205,8 @@ herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], hadd
   return 0;
 }
 
-herr_t Flush(H5FD_t* file, hid_t, hbool_t) noexcept {
-  return Report(Of(file), Of(file).file->Flush());
+herr_t Flush(H5FD_t* file, hid_t, hbool_t closing) noexcept {
+  return Report(Of(file), Of(file).file->Flush(closing));
 }
 
 herr_t Truncate(H5FD_t* file, hid_t, hbool_t) noexcept {

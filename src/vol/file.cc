@@ -27,7 +27,8 @@ void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, voi
   return file;
 }
 
-herr_t Flush(Instance& instance, void* file, hid_t dxpl) {
+herr_t FlushForClose(Instance& instance, void* file, hid_t dxpl) {
+  const CallScope scope(CallScope::kForClose);
   H5VL_file_specific_args_t flush{};
   flush.op_type = H5VL_FILE_FLUSH;
   flush.args.flush.obj_type = H5I_FILE;
@@ -141,7 +142,7 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
 
 herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   if (request == nullptr && !Engine::Get().config().close_deferred) {
-    if (!TakeHalfClosed(instance, file) && Flush(instance, file, dxpl) < 0) return -1;
+    if (!TakeHalfClosed(instance, file) && FlushForClose(instance, file, dxpl) < 0) return -1;
     return NativeClose(instance, file, dxpl);
   }
   TakeHalfClosed(instance, file);

@@ -19,6 +19,11 @@ class RequestTest : public ConnectorTest {
     older_.Open();
     younger_.Open();
   }
+  // What a test left in the queue must not outlive its file.
+  void TearDown() override {
+    instance().requests.WaitAll();
+    ConnectorTest::TearDown();
+  }
 
   static std::shared_ptr<Completion> Capture(FileBench& bench, const char* text) {
     CallScope scope(CallScope::kNone, true);

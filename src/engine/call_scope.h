@@ -35,9 +35,8 @@ class CallScope {
     kStartSwmr = 8,       ///< the file becomes a SWMR file: drain, write through from now on
     kFlushAsSet = 32,     ///< flush may return early if the file's settings say so
     kCloseAsSet = 64,     ///< close may be deferred if the file's settings say so
-    kFindFile = 128,      ///< the driver's descriptor is asked for to learn which file this is
-    kWriteThrough = 256,  ///< what this call writes is to be stored when it returns
-    kForClose = 1024,     ///< a flush is the first step of a close: its wait is the close's
+    kWriteThrough = 128,  ///< what this call writes is to be stored when it returns
+    kForClose = 256,      ///< a flush is the first step of a close: its wait is the close's
   };
 
   /// `track`: remember which bytes this call captured, for a request.
@@ -62,8 +61,6 @@ class CallScope {
   Slab* LoanOf(const std::byte* bytes, uint64_t size);
   /// The settings for files that this call opens; nullptr: the process's.
   const FileSettings* file_settings() const { return file_settings_; }
-  /// This is the file (kFindFile).
-  void Found(std::shared_ptr<File> file) { found_ = std::move(file); }
 
   // VOL side ----------------------------------------------------------------------------------------------------
   /// What to wait for; nullptr when nothing is pending (the call is already complete).
@@ -73,8 +70,6 @@ class CallScope {
   void Lend(const void* begin, uint64_t size);
   /// `settings` must outlive the scope.
   void SetFileSettings(const FileSettings* settings) { file_settings_ = settings; }
-  /// What a call for the descriptor under kFindFile came to; nullptr: not a file of ours.
-  std::shared_ptr<File> TakeFound() { return std::move(found_); }
 
  private:
   const unsigned permissions_;
@@ -85,7 +80,6 @@ class CallScope {
   uint64_t lent_size_ = 0;
   Slab* loan_ = nullptr;
   const FileSettings* file_settings_ = nullptr;
-  std::shared_ptr<File> found_;
 };
 
 }  // namespace tidelane

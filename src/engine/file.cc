@@ -167,7 +167,6 @@ Status File::WriteThrough(Fallback reason) {
 
 Status File::Descriptor(int*& descriptor) {
   descriptor = device_->descriptor();
-  if (CallScope::Allows(CallScope::kFindFile)) CallScope::current()->Found(shared_from_this());
   const bool out = CallScope::Allows(CallScope::kHandOutDescriptor);
   const bool swmr = CallScope::Allows(CallScope::kStartSwmr);
   if (!out && !swmr) return {};

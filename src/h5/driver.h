@@ -1,15 +1,24 @@
 /// \file
-/// Where the driver's class comes from. vfd/ writes the driver, vol/ puts it on files; neither
-/// knows the other.
+/// Where the driver's class comes from, and which files it has open. vfd/ writes the driver, vol/
+/// puts it on files; neither knows the other.
 ///
-/// Thread safety: a constant table.
+/// Thread safety: the class is a constant table; files are looked up under HDF5's lock.
 #pragma once
 
+#include <memory>
+
 #include "h5/hdf5.h"
+
+namespace tidelane {
+class File;
+}
 
 namespace tidelane::h5 {
 
 /// Defined in vfd/: the class to register with the libhdf5 in `slot`.
 const H5FD_class_t* DriverClass(int slot);
+/// Defined in vfd/: what our driver has open under the serial number (`fileno`) that the libhdf5 in
+/// `slot` gave it; nullptr: nothing.
+std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial);
 
 }  // namespace tidelane::h5

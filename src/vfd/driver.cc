@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "engine/engine.h"
 #include "h5/error.h"
@@ -33,7 +34,17 @@ struct Handle {
   haddr_t eoa;
   bool ignore_disabled_locks;
   bool family_to_single;
+  Handle* next;
 };
+
+// Each libhdf5's open files, newest first.
+constinit Handle* open_handles[h5::kSlots];
+
+void Unlink(const Handle* handle) {
+  Handle** at = &open_handles[handle->library->slot()];
+  while (*at != handle) at = &(*at)->next;
+  *at = handle->next;
+}
 
 Handle& Of(H5FD_t* file) { return *reinterpret_cast<Handle*>(file); }
 const Handle& Of(const H5FD_t* file) { return *reinterpret_cast<const Handle*>(file); }
@@ -88,6 +99,7 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
     h5::PushError(library, status);
     return nullptr;
   }
+  handle->next = std::exchange(open_handles[library.slot()], handle.get());
   return &handle.release()->pub;
 }
 
@@ -98,6 +110,7 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) 
 
 herr_t Close(H5FD_t* file) noexcept {
   const std::unique_ptr<Handle> handle(&Of(file));
+  Unlink(handle.get());
   return Report(*handle, Engine::Get().Close(std::move(handle->file)));
 }
 
@@ -279,6 +292,14 @@ namespace tidelane::h5 {
 
 const H5FD_class_t* DriverClass(int slot) {
   return vfd::ClassOf(slot, std::make_integer_sequence<int, kSlots>());
+}
+
+std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial) {
+  for (const vfd::Handle* handle = vfd::open_handles[slot]; handle != nullptr;
+       handle = handle->next) {
+    if (handle->pub.fileno == serial) return handle->file;
+  }
+  return nullptr;
 }
 
 }  // namespace tidelane::h5

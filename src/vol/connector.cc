@@ -73,7 +73,7 @@ void FillDataModel(Table<Slot> t) {
   Native<&C::attr_cls, &A::get>(t);
   Own<&C::attr_cls, &A::specific, AttributeSpecific>(t);
   Tracked<&C::attr_cls, &A::optional>(t);
-  Tracked<&C::attr_cls, &A::close>(t);
+  Tracked<&C::attr_cls, &A::close, Effect::kRelease>(t);
   using D = H5VL_dataset_class_t;
   Own<&C::dataset_cls, &D::create, DatasetCreate>(t);
   Native<&C::dataset_cls, &D::open>(t);
@@ -82,14 +82,14 @@ void FillDataModel(Table<Slot> t) {
   Native<&C::dataset_cls, &D::get>(t);
   Tracked<&C::dataset_cls, &D::specific>(t);
   Tracked<&C::dataset_cls, &D::optional>(t);
-  Tracked<&C::dataset_cls, &D::close>(t);
+  Tracked<&C::dataset_cls, &D::close, Effect::kRelease>(t);
   using T = H5VL_datatype_class_t;
   Tracked<&C::datatype_cls, &T::commit>(t);
   Native<&C::datatype_cls, &T::open>(t);
   Native<&C::datatype_cls, &T::get>(t);
   Tracked<&C::datatype_cls, &T::specific>(t);
   Native<&C::datatype_cls, &T::optional>(t);
-  Tracked<&C::datatype_cls, &T::close>(t);
+  Tracked<&C::datatype_cls, &T::close, Effect::kRelease>(t);
   using F = H5VL_file_class_t;
   Own<&C::file_cls, &F::create, FileCreate>(t);
   Own<&C::file_cls, &F::open, FileOpen>(t);
@@ -103,7 +103,7 @@ void FillDataModel(Table<Slot> t) {
   Native<&C::group_cls, &G::get>(t);
   Tracked<&C::group_cls, &G::specific>(t);
   Native<&C::group_cls, &G::optional>(t);
-  Tracked<&C::group_cls, &G::close>(t);
+  Tracked<&C::group_cls, &G::close, Effect::kRelease>(t);
   using L = H5VL_link_class_t;
   Tracked<&C::link_cls, &L::create>(t);
   Tracked<&C::link_cls, &L::copy>(t);

@@ -5,6 +5,7 @@
 
 #include "engine/engine.h"
 #include "vol/capture.h"
+#include "vol/find_file.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -34,6 +35,11 @@ herr_t FlushForClose(Instance& instance, void* file, hid_t dxpl) {
   flush.args.flush.obj_type = H5I_FILE;
   flush.args.flush.scope = H5F_SCOPE_LOCAL;
   return NativeFile(instance).specific(file, &flush, dxpl, nullptr);
+}
+
+bool CloseIsDeferred(Instance& instance, void* file) {
+  const std::shared_ptr<File> ours = FileOf(instance, file, H5I_FILE);
+  return ours != nullptr && ours->settings().close_deferred;
 }
 
 bool TakeHalfClosed(Instance& instance, void* file) {
@@ -141,11 +147,11 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
 }
 
 herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
-  if (request == nullptr && !Engine::Get().config().close_deferred) {
-    if (!TakeHalfClosed(instance, file) && FlushForClose(instance, file, dxpl) < 0) return -1;
+  const bool half_closed = TakeHalfClosed(instance, file);
+  if (request == nullptr && (half_closed || !CloseIsDeferred(instance, file))) {
+    if (!half_closed && FlushForClose(instance, file, dxpl) < 0) return -1;
     return NativeClose(instance, file, dxpl);
   }
-  TakeHalfClosed(instance, file);
   TrackedCall call(instance, Effect::kClose, request);
   const herr_t result = NativeClose(instance, file, dxpl);
   call.Finish(result >= 0);

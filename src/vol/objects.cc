@@ -1,6 +1,7 @@
 #include "vol/objects.h"
 
 #include "base/counters.h"
+#include "vol/find_file.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
 
@@ -10,9 +11,9 @@ herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params
                          H5VL_attr_specific_args_t* args, hid_t dxpl, void** request) {
   const auto native = instance.hdf5().native().attr_cls.specific;
   if (args->op_type == H5VL_ATTR_EXISTS) *args->args.exists.exists = false;
-  if (request == nullptr || args->op_type == H5VL_ATTR_EXISTS || args->op_type == H5VL_ATTR_ITER) {
-    return native(object, location, args, dxpl, nullptr);
-  }
+  const bool changes = args->op_type != H5VL_ATTR_EXISTS && args->op_type != H5VL_ATTR_ITER;
+  if (request == nullptr && changes && !MayChange(instance, object, location->obj_type)) return -1;
+  if (request == nullptr || !changes) return native(object, location, args, dxpl, nullptr);
   TrackedCall call(instance, Effect::kWrite, request);
   const herr_t result = native(object, location, args, dxpl, nullptr);
   call.Finish(result >= 0);
@@ -24,6 +25,7 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
                     hid_t dxpl, void** request) {
   h5::Library& hdf5 = instance.hdf5();
   const auto native = hdf5.native().dataset_cls.create;
+  if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
   if (hdf5.Pget_external_count(dcpl) > 0) Count(Fallback::kExternalRaw);
   TrackedCall call(instance, Effect::kWrite, request);
   void* dataset = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
@@ -37,6 +39,9 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
   const auto native = instance.hdf5().native().dataset_cls.write;
   dxpl = ChooseSieve(instance, count, datasets, memory_types, file_spaces, dxpl);
   if (request == nullptr) {
+    for (size_t i = 0; i < count; ++i) {
+      if (!MayChange(instance, datasets[i], H5I_DATASET)) return -1;
+    }
     return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers,
                   nullptr);
   }

@@ -4,7 +4,8 @@
 /// A row names a slot of H5VL_class_t by two member pointers and says how it runs:
 ///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing
 ///   is in between. Tracked - the native callback inside a TrackedCall: permissions, and a request
-///   when one is asked for. Own     - a function of ours; it gets the Instance (which libhdf5)
+///   when one is asked for; one that changes a file fails before it does anything if an earlier
+///   background write to that file failed (vol/find_file.h). Own     - a function of ours; it gets the Instance (which libhdf5)
 ///   before the callback's own arguments.
 /// Signatures are deduced from the slot; a row with a wrong one does not compile.
 ///
@@ -12,8 +13,10 @@
 #pragma once
 
 #include <tuple>
+#include <type_traits>
 
 #include "h5/hdf5.h"
+#include "vol/find_file.h"
 #include "vol/instance.h"
 #include "vol/tracked_call.h"
 
@@ -56,18 +59,74 @@ inline Effect EffectOf(H5VL_link_specific_args_t* args) {
 inline bool Succeeded(herr_t result) { return result >= 0; }
 inline bool Succeeded(const void* result) { return result != nullptr; }
 
-template <int Slot, auto Group, auto Member, typename Signature>
+template <typename Result>
+Result Failure() {
+  if constexpr (std::is_pointer_v<Result>) {
+    return nullptr;
+  } else {
+    return -1;
+  }
+}
+
+// The kind of object that a callback of a group is called with, unless its location says otherwise.
+inline constexpr H5I_type_t KindOf(H5VL_attr_class_t H5VL_class_t::*) { return H5I_ATTR; }
+inline constexpr H5I_type_t KindOf(H5VL_dataset_class_t H5VL_class_t::*) { return H5I_DATASET; }
+inline constexpr H5I_type_t KindOf(H5VL_datatype_class_t H5VL_class_t::*) { return H5I_DATATYPE; }
+inline constexpr H5I_type_t KindOf(H5VL_group_class_t H5VL_class_t::*) { return H5I_GROUP; }
+template <typename Group>
+inline constexpr H5I_type_t KindOf(Group H5VL_class_t::*) {
+  return H5I_BADID;  // links and objects: they always come with a location
+}
+
+// Finds the object that a call is about to change among its arguments: the last one with a location
+// (of a copy: where it goes), else the last one.
+struct Target {
+  void* last = nullptr;
+  void* located = nullptr;
+  H5I_type_t type = H5I_BADID;
+
+  template <typename T>
+  void See(const T&) {}
+  void See(void* object) { last = object; }
+  // A new link beside the object it leads to may come without a place of its own.
+  void See(H5VL_link_create_args_t* args) {
+    if (args->op_type != H5VL_LINK_CREATE_HARD) return;
+    located = args->args.hard.curr_obj;
+    type = args->args.hard.curr_loc_params.obj_type;
+  }
+  void See(const H5VL_loc_params_t* location) {
+    if (last == nullptr) return;
+    located = last;
+    type = location->obj_type;
+  }
+};
+
+template <typename... Args>
+bool MayChangeTarget(Instance& instance, H5I_type_t kind, Args... args) {
+  if (!File::AnyUntold()) return true;
+  Target target;
+  (target.See(args), ...);
+  if (target.located != nullptr) return TellFailure(instance, target.located, target.type);
+  return TellFailure(instance, target.last, kind);
+}
+
+template <int Slot, auto Group, auto Member, Effect Usual, typename Signature>
 struct TrackedCallback;
-template <int Slot, auto Group, auto Member, typename Result, typename... Args>
-struct TrackedCallback<Slot, Group, Member, Result (*)(Args...)> {
+template <int Slot, auto Group, auto Member, Effect Usual, typename Result, typename... Args>
+struct TrackedCallback<Slot, Group, Member, Usual, Result (*)(Args...)> {
   static Result Call(Args... args) {
     Instance& instance = InstanceOf<Slot>();
     void** request = std::get<sizeof...(Args) - 1>(std::tie(args...));
-    // The argument that says most decides; without one, a callback in a Tracked row may write.
-    Effect effect = Effect::kWrite;
+    // The argument that says most decides; without one, the row does.
+    Effect effect = Usual;
     ((effect = EffectOf(args) == Effect::kWrite ? effect : EffectOf(args)), ...);
     const auto native = instance.hdf5().native().*Group.*Member;
-    if (RunsPlain(effect, request)) return native(args...);
+    if (RunsPlain(effect, request)) {
+      if (effect == Effect::kWrite && !MayChangeTarget(instance, KindOf(Group), args...)) {
+        return Failure<Result>();
+      }
+      return native(args...);
+    }
     TrackedCall call(instance, effect, request);
     const Result result = native(args...);
     call.Finish(Succeeded(result));
@@ -92,11 +151,11 @@ void Native(Table<Slot> table) {
   SlotIn<Group, Member>(table) = InstanceOf<Slot>().hdf5().native().*Group.*Member;
 }
 
-template <auto Group, auto Member, int Slot>
+template <auto Group, auto Member, Effect Usual = Effect::kWrite, int Slot>
 void Tracked(Table<Slot> table) {
   auto& callback = SlotIn<Group, Member>(table);
-  callback =
-      TrackedCallback<Slot, Group, Member, std::remove_reference_t<decltype(callback)>>::Call;
+  callback = TrackedCallback<Slot, Group, Member, Usual,
+                             std::remove_reference_t<decltype(callback)>>::Call;
 }
 
 template <auto Group, auto Member, auto Function, int Slot>

@@ -1,7 +1,5 @@
 #include "vol/tracked_call.h"
 
-#include "engine/engine.h"
-
 namespace tidelane::vol {
 
 namespace {
@@ -9,11 +7,11 @@ namespace {
 unsigned PermissionsOf(Effect effect, bool has_request) {
   switch (effect) {
     case Effect::kFlush:
-      return has_request || Engine::Get().config().flush_deferred ? CallScope::kFlushMayReturnEarly
-                                                                  : CallScope::kNone;
+      return has_request ? CallScope::kFlushMayReturnEarly : CallScope::kFlushAsSet;
     case Effect::kOpen: return CallScope::kFlushMayBeSkipped;
     case Effect::kClose: return CallScope::kCloseMayBeDeferred | CallScope::kFlushMayReturnEarly;
     case Effect::kNothing:
+    case Effect::kRelease:
     case Effect::kWrite:
     case Effect::kData: break;
   }

@@ -14,9 +14,10 @@ namespace tidelane::vol {
 /// What a call can leave pending.
 enum class Effect {
   kNothing,  ///< reads, queries
-  kWrite,    ///< bytes, perhaps
-  kData,     ///< bytes of a dataset: always a request when one is asked for
-  kFlush,    ///< waits, unless a request or the setting says otherwise
+  kRelease,  ///< bytes out of HDF5's caches, perhaps; the file's content stays what it is
+  kWrite,    ///< changes the file
+  kData,     ///< changes a dataset's elements: always a request when one is asked for
+  kFlush,    ///< waits, unless a request or the file's settings say otherwise
   kOpen,  ///< file create and open: their flush of the superblock need not wait, nor anybody for it
           ///< (it is stored last)
   kClose,  ///< file close that may be deferred
@@ -33,6 +34,8 @@ class TrackedCall {
   /// Call after the native call. A flush, a close and a dataset write always leave a token, so that
   /// event sets count them; other calls only when something is pending.
   void Finish(bool succeeded);
+
+  CallScope& scope() { return scope_; }
 
  private:
   Instance& instance_;

@@ -1,0 +1,49 @@
+#include "vol/find_file.h"
+
+#include "h5/driver.h"
+#include "h5/error.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& serial) {
+  const H5VL_class_t& native = instance.hdf5().native();
+  if (type == H5I_FILE) {
+    H5VL_file_get_args_t get{};
+    get.op_type = H5VL_FILE_GET_FILENO;
+    get.args.get_fileno.fileno = &serial;
+    return native.file_cls.get(object, &get, instance.default_dxpl, nullptr) >= 0;
+  }
+  H5O_info2_t info{};
+  H5VL_object_get_args_t get{};
+  get.op_type = H5VL_OBJECT_GET_INFO;
+  get.args.get_info.fields = H5O_INFO_BASIC;
+  get.args.get_info.oinfo = &info;
+  H5VL_loc_params_t self{};
+  self.obj_type = type;
+  self.type = H5VL_OBJECT_BY_SELF;
+  if (native.object_cls.get(object, &self, &get, instance.default_dxpl, nullptr) < 0) return false;
+  serial = info.fileno;
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<File> FileOf(Instance& instance, void* object, H5I_type_t type) {
+  if (object == nullptr) return nullptr;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  unsigned long serial = 0;
+  if (!SerialOf(instance, object, type, serial)) return nullptr;
+  return h5::FileWithSerial(instance.slot, serial);
+}
+
+bool TellFailure(Instance& instance, void* object, H5I_type_t type) {
+  const std::shared_ptr<File> file = FileOf(instance, object, type);
+  if (file == nullptr) return true;
+  const Status status = file->TellFailure();
+  if (!status.ok()) h5::PushError(instance.hdf5(), status);
+  return status.ok();
+}
+
+}  // namespace tidelane::vol

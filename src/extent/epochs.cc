@@ -24,8 +24,8 @@ void Epochs::EraseIfDone(std::map<uint64_t, Entry>::iterator entry) {
 void Epochs::Remove(uint64_t epoch) {
   const auto it = entries_.find(epoch);
   if (it == entries_.end()) return;
-  --it->second.pending;
-  EraseIfDone(it);
+  // Once per extent: what is not the last one must cost nothing.
+  if (--it->second.pending == 0 && it->second.waits_for == 0) EraseIfDone(it);
 }
 
 void Epochs::Supersede(uint64_t older, uint64_t newer) {

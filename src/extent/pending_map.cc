@@ -22,7 +22,22 @@ PendingMap::Map::iterator PendingMap::Erase(Map::iterator it) {
   if (it->second.failed) --failed_;
   Arena::Unref(it->second.slab);
   epochs_.Remove(it->second.epoch);
+  return EraseNode(it);
+}
+
+PendingMap::Map::iterator PendingMap::EraseNode(Map::iterator it) {
+  if (it == newest_) newest_ = queued_.end();
   return queued_.erase(it);
+}
+
+// The first extent at or above `address`. A write of many runs comes in ascending order, so it is looked for behind the
+// run before: a search from the root misses the cache at every level of a large map.
+PendingMap::Map::iterator PendingMap::FirstFrom(uint64_t address) {
+  if (newest_ != queued_.end() && newest_->first < address) {
+    const auto next = std::next(newest_);
+    if (next == queued_.end() || address <= next->first) return next;
+  }
+  return queued_.lower_bound(address);
 }
 
 void PendingMap::Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch) {
@@ -56,11 +71,16 @@ void PendingMap::Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch) {
 
 void PendingMap::Insert(const Extent& extent) {
   epochs_.Add(extent.epoch);
-  if (!queued_.empty()) Cut(extent.address, extent.end(), extent.epoch);
+  auto next = FirstFrom(extent.address);
+  const bool covers_next = next != queued_.end() && next->first < extent.end();
+  if (covers_next || (next != queued_.begin() && std::prev(next)->second.end() > extent.address)) {
+    Cut(extent.address, extent.end(), extent.epoch);
+    next = queued_.lower_bound(extent.address);
+  }
   queued_bytes_ += extent.size;
-  auto next = queued_.lower_bound(extent.address);
   if (next != queued_.begin()) {
-    Extent& before = std::prev(next)->second;
+    const auto neighbour = std::prev(next);
+    Extent& before = neighbour->second;
     // A stream of neighbouring writes fills its slab without gaps: one extent grows, and no node is made per write.
     if (before.end() == extent.address && before.data + before.size == extent.data &&
         before.slab == extent.slab && before.epoch == extent.epoch && !before.failed &&
@@ -68,10 +88,11 @@ void PendingMap::Insert(const Extent& extent) {
       before.size += extent.size;
       Arena::Unref(extent.slab);
       epochs_.Remove(extent.epoch);
+      newest_ = neighbour;
       return;
     }
   }
-  queued_.emplace_hint(next, extent.address, extent);
+  newest_ = queued_.emplace_hint(next, extent.address, extent);
 }
 
 void PendingMap::SetHeld(uint64_t begin, uint64_t end) {
@@ -244,9 +265,9 @@ bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done
   run.gap_bytes = 0;
   run.extents.clear();
   Grow(it, limits, order, rest_is_done, run);
-  for (const Extent& extent : run.extents) {
+  for (const Extent& extent : run.extents) {  // neighbours in the queue, too
     queued_bytes_ -= extent.size;
-    queued_.erase(extent.address);
+    it = EraseNode(it);
   }
   replaced_bytes_ -= std::min(replaced_bytes_, run.size());
   cursor_ = run.end;

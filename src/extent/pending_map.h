@@ -93,8 +93,10 @@ class PendingMap {
  private:
   using Map = std::map<uint64_t, Extent>;
 
+  Map::iterator FirstFrom(uint64_t address);
   void Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch);
   Map::iterator Erase(Map::iterator it);
+  Map::iterator EraseNode(Map::iterator it);
   bool Held(const Extent& extent) const {
     return extent.address < held_end_ && held_begin_ < extent.end();
   }
@@ -106,6 +108,7 @@ class PendingMap {
   void OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>& pieces) const;
 
   Map queued_;
+  Map::iterator newest_ = queued_.end();  // where the last insert went
   std::vector<const Run*> in_flight_;
   Epochs epochs_;
   uint64_t queued_bytes_ = 0;

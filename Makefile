@@ -15,7 +15,7 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build demo test test-long bench bench-micro check format clean distclean setup-build setup-test setup-python
+.PHONY: help build demo test test-long bench bench-micro check tidy format clean distclean setup-build setup-test setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -64,6 +64,11 @@ bench-micro: build  ## micro-benchmarks of the rooms
 check: setup-test setup-python  ## ranks, self-contained headers, sizes, formatting
 	@$(setup)/configure.sh release
 	@scripts/check/all.sh
+
+tidy: setup-build  ## clang-tidy over the plugin's sources: minutes
+	@$(setup)/packages.sh tidy
+	@$(setup)/configure.sh release
+	@scripts/check/tidy.sh
 
 format: setup-python  ## format the C++ sources in place
 	@scripts/check/format.sh --fix

@@ -43,6 +43,12 @@ for group in "$@"; do
       done >/dev/null
       need "clang-$lint" program "clang++-$lint"
       ;;
+    tidy)
+      for lint in 19 18 17 16; do
+        if program "clang-tidy-$lint" || apt-cache show "clang-tidy-$lint"; then break; fi
+      done >/dev/null
+      need "clang-tidy-$lint" program "clang-tidy-$lint"
+      ;;
     bench-micro)
       need libbenchmark-dev header benchmark/benchmark.h
       ;;

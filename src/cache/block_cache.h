@@ -24,7 +24,7 @@ namespace tidelane {
 
 class BlockCache {
  public:
-  static constexpr uint64_t kBlock = 64 * 1024;
+  static constexpr uint64_t kBlock = uint64_t{64} * 1024;
   static constexpr size_t kBlocks = 32;
   static constexpr uint64_t kSmall = 4096;
   static constexpr uint64_t kSlowReadNs = 30'000;

@@ -182,7 +182,7 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
   return {};
 }
 
-Status Engine::Close(std::shared_ptr<File> file) {
+Status Engine::Close(const std::shared_ptr<File>& file) {
   const bool deferred = file->CloseMayBeDeferred() && !file->drained();
   Status status;
   if (!deferred) status = file->Drain(Wait::kClose);

@@ -43,7 +43,7 @@ class Engine {
 
   Status Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
   /// Called by the driver's close. Waits for the bytes unless the current CallScope allows otherwise.
-  Status Close(std::shared_ptr<File> file);
+  Status Close(const std::shared_ptr<File>& file);
 
   /// Waits until every captured byte of every file is stored; the first error, if any. `why`: on whose account.
   Status DrainAll(Wait why);

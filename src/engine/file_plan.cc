@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kRunBytes = 1u << 20;  // a request worth making
 constexpr uint64_t kScatteredMean =
-    16 * 1024;  // smaller extents, on average, are worth more with their neighbours
+    uint64_t{16} * 1024;  // smaller extents, on average, are worth more with their neighbours
 constexpr unsigned kPatience = 250;        // and linger so many times longer
 constexpr size_t kManyExtents = 1u << 16;  // what one sweep has to merge
 

@@ -13,7 +13,8 @@
 namespace tidelane {
 namespace {
 
-constexpr uint64_t kSmallCopy = 64 * 1024;    // copied under the lock: cheaper than taking it twice
+constexpr uint64_t kSmallCopy =
+    uint64_t{64} * 1024;                      // copied under the lock: cheaper than taking it twice
 constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
 constexpr uint64_t kQuickBacklog =
     2u << 20;  // as much may wait for storage that is as quick as memory

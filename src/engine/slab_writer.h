@@ -65,7 +65,7 @@ class SlabWriter {
   }
 
  private:
-  static constexpr uint64_t kLarge = 64 * 1024;
+  static constexpr uint64_t kLarge = uint64_t{64} * 1024;
   static constexpr uint32_t kPage = 4096;
 
   void Drop() {

@@ -9,7 +9,7 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kWorthSplitting =
-    64 * 1024;  // smaller extents are written whole, across a boundary if need be
+    uint64_t{64} * 1024;  // smaller extents are written whole, across a boundary if need be
 
 }  // namespace
 

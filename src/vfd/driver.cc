@@ -111,7 +111,7 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) 
 herr_t Close(H5FD_t* file) noexcept {
   const std::unique_ptr<Handle> handle(&Of(file));
   Unlink(handle.get());
-  return Report(*handle, Engine::Get().Close(std::move(handle->file)));
+  return Report(*handle, Engine::Get().Close(handle->file));
 }
 
 int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {

@@ -34,7 +34,7 @@ inline constexpr int kSlots = 8;
   X(FDregister) \
   X(Idec_ref) X(Iinc_ref) X(Iiterate) \
   X(Pclose) X(Pcopy) X(Pexist) X(Pget) X(Pget_driver) X(Pget_external_count) X(Pget_layout) \
-    X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
+    X(Pget_vol_id) X(Pget_vol_info) X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
   X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sis_regular_hyperslab) \
   X(Tget_size) \

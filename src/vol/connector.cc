@@ -32,7 +32,7 @@ namespace {
 
 enum Name { kTidelane, kAsync, kNames };
 constexpr const char* kNameText[kNames] = {"tidelane", "async"};
-constexpr H5VL_class_value_t kValues[kNames] = {5120, 512};
+constexpr H5VL_class_value_t kValues[kNames] = {kTidelaneValue, kAsyncValue};
 constexpr unsigned kConnectorVersion = 1;
 
 constinit Mutex classes_mutex;

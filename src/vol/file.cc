@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "vol/capture.h"
 #include "vol/find_file.h"
+#include "vol/info.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -23,6 +24,7 @@ void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, voi
   instance.default_dxpl = dxpl;
   const AccessList access(instance, name, fapl);
   TrackedCall call(instance, Effect::kOpen, request);
+  call.SetFileSettings(SettingsOf(instance, fapl));
   void* file = native(access.get());
   call.Finish(file != nullptr);
   return file;

@@ -1,58 +1,95 @@
 #include "vol/info.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <new>
-#include <string_view>
+#include <string>
 
+#include "engine/engine.h"
 #include "h5/error.h"
+#include "vol/connector.h"
 
 namespace tidelane::vol {
 
 namespace {
 
-constexpr char kText[] = "under_vol=0;under_info={}";
+constexpr char kNative[] = "under_vol=0;under_info={}";
 
-void* Refuse(Instance& instance) {
-  h5::PushError(instance.hdf5(),
-                "Tidelane stacks on the native connector only: its info must be empty or "
-                "\"under_vol=0;under_info={}\"");
+const Info& Of(const void* info) { return *static_cast<const Info*>(info); }
+
+// The choice that `pointer` is; nullptr when it is none of ours.
+const FileChoice* Find(const Instance& instance, const void* pointer) {
+  if (pointer == nullptr || instance.file_choices == nullptr) return nullptr;
+  for (const FileChoice& choice : *instance.file_choices) {
+    if (&choice == pointer) return &choice;
+  }
   return nullptr;
 }
 
-bool Consume(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
+// The kept choice with the same text; nullptr when there are too many.
+FileChoice* Keep(Instance& instance, FileChoice choice) {
+  if (instance.file_choices == nullptr) instance.file_choices = new std::deque<FileChoice>;
+  std::deque<FileChoice>& kept = *instance.file_choices;
+  const auto same = std::ranges::find(kept, choice.text, &FileChoice::text);
+  if (same != kept.end()) return &*same;
+  if (kept.size() == kMostChoices) return nullptr;
+  return &kept.emplace_back(std::move(choice));
+}
+
+std::string TextOf(const Instance& instance, const void* info) {
+  const FileChoice* choice = Find(instance, Of(info).under_vol_info);
+  return choice == nullptr ? std::string() : choice->text;
+}
+
+bool IsNative(Instance& instance, hid_t connector) {
+  H5VL_class_value_t value = -1;
+  return instance.hdf5().VLget_value(connector, &value) >= 0 && value == h5::kNativeValue;
+}
+
+bool IsOurs(Instance& instance, hid_t fapl) {
+  h5::Library& hdf5 = instance.hdf5();
+  hid_t connector = h5::kNoId;
+  H5VL_class_value_t value = -1;
+  if (hdf5.Pget_vol_id(fapl, &connector) < 0) return false;
+  const bool known = hdf5.VLget_value(connector, &value) >= 0;
+  hdf5.Idec_ref(connector);
+  return known && (value == kTidelaneValue || value == kAsyncValue);
+}
+
+// `settings` becomes what under_vol_info is to be: null when the text has no settings.
+Status Read(Instance& instance, const char* text, void*& settings) {
+  FileChoice choice;
+  settings = nullptr;
+  Status status = ReadFileChoice(text == nullptr ? "" : text, Engine::Get().config(), choice);
+  if (!status.ok() || choice.text.empty()) return status;
+  settings = Keep(instance, std::move(choice));
+  if (settings != nullptr) return {};
+  return Status::Failed(ENOSPC, "keep yet another combination of settings for files");
 }
 
 }  // namespace
 
-bool IsNativeInfo(const char* text) {
-  std::string_view rest = text == nullptr ? std::string_view() : std::string_view(text);
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  while (!rest.empty() && blank(rest.front())) rest.remove_prefix(1);
-  while (!rest.empty() && blank(rest.back())) rest.remove_suffix(1);
-  if (rest.empty()) return true;
-  if (!Consume(rest, "under_vol=0")) return false;
-  if (rest.empty()) return true;
-  if (!Consume(rest, ";")) return false;
-  return rest.empty() || rest == "under_info={}" || rest == "under_info={};";
-}
-
 void* InfoCopy(Instance& instance, const void* info) {
-  const auto* from = static_cast<const Info*>(info);
-  H5VL_class_value_t value = -1;
-  if (from->under_vol_info != nullptr ||
-      instance.hdf5().VLget_value(from->under_vol_id, &value) < 0 || value != h5::kNativeValue) {
-    return Refuse(instance);
+  const Info& from = Of(info);
+  if (!IsNative(instance, from.under_vol_id)) {
+    h5::PushError(instance.hdf5(),
+                  "Tidelane stacks on the native connector only: under_vol_id must be its id");
+    return nullptr;
   }
-  auto* copy = new (std::nothrow) Info(*from);
+  if (from.under_vol_info != nullptr && Find(instance, from.under_vol_info) == nullptr) {
+    h5::PushError(instance.hdf5(),
+                  "Tidelane stacks on the native connector only, which has no info: "
+                  "under_vol_info must be null, or what H5VLconnector_str_to_info put there");
+    return nullptr;
+  }
+  auto* copy = new (std::nothrow) Info(from);
   if (copy != nullptr) instance.hdf5().Iinc_ref(copy->under_vol_id);
   return copy;
 }
 
-herr_t InfoCompare(Instance&, int* order, const void*, const void*) {
-  *order = 0;  // all of them say the same
+herr_t InfoCompare(Instance& instance, int* order, const void* left, const void* right) {
+  *order = TextOf(instance, left).compare(TextOf(instance, right));
   return 0;
 }
 
@@ -63,22 +100,39 @@ herr_t InfoFree(Instance& instance, void* info) {
   return 0;
 }
 
-herr_t InfoToString(Instance& instance, const void*, char** text) {
-  *text = static_cast<char*>(instance.hdf5().allocate_memory(sizeof kText, false));
+herr_t InfoToString(Instance& instance, const void* info, char** text) {
+  std::string whole = kNative;
+  if (const std::string settings = TextOf(instance, info); !settings.empty()) {
+    whole += ";" + settings;
+  }
+  *text = static_cast<char*>(instance.hdf5().allocate_memory(whole.size() + 1, false));
   if (*text == nullptr) return -1;
-  std::memcpy(*text, kText, sizeof kText);
+  std::memcpy(*text, whole.c_str(), whole.size() + 1);
   return 0;
 }
 
 herr_t InfoFromString(Instance& instance, const char* text, void** info) {
   *info = nullptr;
-  if (!IsNativeInfo(text)) {
-    Refuse(instance);
+  void* settings = nullptr;
+  if (const Status status = Read(instance, text, settings); !status.ok()) {
+    h5::PushError(instance.hdf5(), status);
     return -1;
   }
-  auto* native = new (std::nothrow) Info{instance.hdf5().AcquireNativeId(), nullptr};
-  *info = native;
-  return native == nullptr || native->under_vol_id < 0 ? -1 : 0;
+  auto* made = new (std::nothrow) Info{instance.hdf5().AcquireNativeId(), settings};
+  *info = made;
+  return made == nullptr || made->under_vol_id < 0 ? -1 : 0;
+}
+
+const FileSettings* SettingsOf(Instance& instance, hid_t fapl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  void* info = nullptr;
+  if (!IsOurs(instance, fapl) || hdf5.Pget_vol_info(fapl, &info) < 0 || info == nullptr) {
+    return nullptr;
+  }
+  const FileChoice* choice = Find(instance, Of(info).under_vol_info);
+  InfoFree(instance, info);
+  return choice == nullptr ? nullptr : &choice->settings;
 }
 
 }  // namespace tidelane::vol

@@ -5,8 +5,10 @@
 /// drops all ids. Thread safety: used inside callbacks only, so protected by that libhdf5's lock.
 #pragma once
 
+#include <deque>
 #include <vector>
 
+#include "base/connector_info.h"
 #include "h5/library.h"
 #include "vol/request.h"
 
@@ -31,6 +33,8 @@ struct Instance {
   /// Files whose native close failed: HDF5 has released most of them, and only close may be called.
   /// Never destroyed.
   std::vector<void*>* half_closed = nullptr;
+  /// What access lists said about their files (vol/info.h). Never destroyed.
+  std::deque<FileChoice>* file_choices = nullptr;
 };
 
 namespace internal {

@@ -31,6 +31,9 @@ class TrackedCall {
   /// `request` is where HDF5 wants the token, or null.
   TrackedCall(Instance& instance, Effect effect, void** request);
 
+  /// For the files that the call opens; nullptr: the process's. Must live until Finish.
+  void SetFileSettings(const FileSettings* settings) { scope_.SetFileSettings(settings); }
+
   /// Call after the native call. A flush, a close and a dataset write always leave a token, so that
   /// event sets count them; other calls only when something is pending.
   void Finish(bool succeeded);

@@ -31,7 +31,9 @@ Json Written(const Summary& summary) {
   }
   return {{"asynchronous",
            {{"bytes", summary[Counter::kBytesDeferred]},
-            {"operations", summary[Counter::kWritesDeferred]}}},
+            {"operations", summary[Counter::kWritesDeferred]},
+            {"lent_bytes", summary[Counter::kBytesLent]},
+            {"copy_seconds", Seconds(summary[Counter::kCopyNs])}}},
           {"synchronous",
            {{"bytes", summary[Counter::kBytesSync]},
             {"operations", summary[Counter::kWritesSync]},
@@ -76,6 +78,17 @@ Json WentWrong(const Summary& summary) {
           {"not_closed", Names(summary.incidents.left_open)}};
 }
 
+Json Settings(const Config& config) {
+  Json list = Json::array();
+  for (const SettingValue& setting : EffectiveSettings(config)) {
+    list.push_back({{"name", setting.name},
+                    {"value", setting.value},
+                    {"origin", setting.origin},
+                    {"note", setting.note}});
+  }
+  return list;
+}
+
 Json AdviceList(const Summary& summary) {
   Json list = Json::array();
   for (const Advice& advice : AdviceFor(summary)) {
@@ -99,6 +112,7 @@ std::string SummaryJson(const Summary& summary) {
                    {"cap_bytes", summary[Counter::kArenaCapBytes]}};
   json["problems"] = WentWrong(summary);
   json["advice"] = AdviceList(summary);
+  json["settings"] = Settings(summary.config);
   for (unsigned i = 0; i < kCounterCount; ++i) {
     json["counters"][Name(static_cast<Counter>(i))] = summary.counters[i];
   }

@@ -26,10 +26,13 @@ void Label(std::string& text, const char* label) { Print(text, "  %-13s ", label
 
 void Written(std::string& text, const Summary& summary) {
   Label(text, "asynchronous");
-  Print(text, "%s in %s, copied in %.3f s\n",
-        BytesInWords(summary[Counter::kBytesDeferred]).c_str(),
+  Print(text, "%s in %s, copied in %.3f s", BytesInWords(summary[Counter::kBytesDeferred]).c_str(),
         CountInWords(summary[Counter::kWritesDeferred], "write").c_str(),
         Seconds(summary[Counter::kCopyNs]));
+  if (const uint64_t lent = summary[Counter::kBytesLent]; lent != 0) {
+    text += "; " + BytesInWords(lent) + " of it lent, not copied";
+  }
+  text += '\n';
   Label(text, "synchronous");
   Print(text, "%s in %s\n", BytesInWords(summary[Counter::kBytesSync]).c_str(),
         CountInWords(summary[Counter::kWritesSync], "write").c_str());
@@ -107,6 +110,20 @@ void Files(std::string& text, const char* label, const FileNames& files) {
   text += '\n';
 }
 
+// What was set, apart from where reports go: that, the reader knows.
+void Set(std::string& text, const Config& config) {
+  std::string set;
+  for (const SettingValue& setting : EffectiveSettings(config)) {
+    if (setting.origin == "default" || !setting.note.empty()) continue;
+    if (setting.name == "summary" || setting.name == "trace") continue;
+    if (!set.empty()) set += ", ";
+    set += setting.name + "=" + setting.value + " (" + setting.origin + ")";
+  }
+  if (set.empty()) return;
+  Label(text, "settings");
+  text += set + '\n';
+}
+
 void WentWrong(std::string& text, const Summary& summary) {
   const Incidents& incidents = summary.incidents;
   if (!incidents.first_error.empty()) {
@@ -136,6 +153,7 @@ std::string SummaryTable(const Summary& summary) {
   Label(text, "arena");
   Print(text, "peak %s of %s\n", BytesInWords(summary[Counter::kArenaPeakBytes]).c_str(),
         BytesInWords(summary[Counter::kArenaCapBytes]).c_str());
+  Set(text, summary.config);
   WentWrong(text, summary);
   const char* label = "advice";
   for (const Advice& advice : AdviceFor(summary)) {

@@ -107,6 +107,24 @@ TEST(SummaryTableTest, WhatWentWrongIsNamed) {
   EXPECT_EQ(SummaryTable(summary).find("last error"), std::string::npos) << "there was only one";
 }
 
+TEST(SummaryTableTest, LentBytesAreToldApart) {
+  Summary summary = Checkpoints();
+  summary[Counter::kBytesLent] = 96u << 20;
+  const std::string table = SummaryTable(summary);
+  EXPECT_NE(table.find(" copied in 0.043 s; 96.0 MiB of it lent, not copied\n"), std::string::npos)
+      << table;
+}
+
+TEST(SummaryTableTest, SettingsThatWereGivenSayWhere) {
+  Summary summary = Checkpoints();
+  summary.config.close_deferred = true;
+  summary.config.origins = {{"close", "TIDELANE_CLOSE"}, {"summary", "TIDELANE_SUMMARY"}};
+  summary.config.without_effect = {{"HDF5_ASYNC_MAX", "1", "HDF5_ASYNC_MAX", "nothing to do"}};
+  const std::string table = SummaryTable(summary);
+  EXPECT_NE(table.find("\n  settings      close=deferred (TIDELANE_CLOSE)\n"), std::string::npos)
+      << table;
+}
+
 TEST(SummaryTableTest, AdviceComesLast) {
   Summary summary = Checkpoints();
   summary[Counter::kWaitCloseNs] = 4'100'000'000;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 
@@ -30,6 +31,15 @@ Config ConfigFromEnvironment(Status& status) {
   Config config;
   status = LoadConfig(config);
   return status.ok() ? config : Config();
+}
+
+// Set while files were opened that no Shutdown has seen the end of.
+constinit std::atomic<Engine*> to_shut_down{nullptr};
+
+// HDF5 lets a connector end only when nothing refers to it, which is not so after a failed close or H5dont_atexit: then
+// nobody else would store what is left, or say what happened. Comes after all of the program's exit handlers.
+__attribute__((destructor)) void ShutDownAtExit() {
+  if (Engine* engine = to_shut_down.load(); engine != nullptr) (void)engine->Shutdown();
 }
 
 }  // namespace
@@ -123,6 +133,7 @@ FileSettings Engine::SettingsForOpening() const {
 }
 
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+  to_shut_down.store(this);
   const int fd = ::open(path, options.flags | O_CLOEXEC, options.mode);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
   struct stat status;
@@ -242,7 +253,9 @@ Status Engine::DrainPath(const char* path) {
 }
 
 Status Engine::Shutdown() {
+  to_shut_down.store(nullptr);
   Status status = DrainAll(Wait::kExit);
+  // Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
   if (!status.ok()) std::fprintf(stderr, "tidelane: at exit: %s\n", status.Message().c_str());
   for (const auto& file : Known()) {
     if (!file->drained()) NoteNotStored(file->path());

@@ -50,7 +50,8 @@ class Engine {
   /// The same for the file that `path` names, if it is known here. For opens by other drivers and deletes.
   Status DrainPath(const char* path);
 
-  /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again).
+  /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again). Happens at the
+  /// latest when the process exits.
   Status Shutdown();
 
   Arena& arena() { return arena_; }

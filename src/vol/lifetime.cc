@@ -1,18 +1,11 @@
 #include "vol/lifetime.h"
 
-#include <cstdio>
-
 #include "engine/engine.h"
 #include "h5/error.h"
 
 namespace tidelane::vol {
 
 namespace {
-
-// Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
-void Tell(const Status& status) {
-  if (!status.ok()) std::fprintf(stderr, "tidelane: %s\n", status.Message().c_str());
-}
 
 // H5ESwait stops at the first failure; each call takes one failed operation out of the way.
 herr_t WaitForEventSet(hid_t event_set, void* context) {
@@ -65,7 +58,7 @@ herr_t Initialize(Instance& instance, hid_t) {
 herr_t Terminate(Instance& instance) {
   if (--instance.connectors > 0) return 0;
   instance.requests.WaitAll();
-  Tell(Engine::Get().Shutdown());
+  static_cast<void>(Engine::Get().Shutdown());  // says on stderr what it came to
   if (instance.closing) Forget(instance);
   return 0;  // a failure here would make HDF5 keep the connector and try again for ever
 }

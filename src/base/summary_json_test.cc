@@ -1,0 +1,248 @@
+/// \file
+/// The JSON, and its schema. docs/summary.schema.json is written by the last test from the tables
+/// that the JSON is written from, so that neither can change alone; tests/clients/summary.py holds
+/// what real programs' summaries say against it.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/activity.h"
+#include "base/advice.h"
+#include "base/summary.h"
+#include "base/version.h"
+
+namespace tidelane {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Parsed(const Summary& summary) { return Json::parse(SummaryJson(summary)); }
+
+TEST(SummaryJsonTest, EveryCounterAndFallbackIsThere) {
+  Summary summary;
+  summary[Counter::kBytesDeferred] = 123456789012;
+  summary[Fallback::kSwmrWrite] = 2;
+  const Json json = Parsed(summary);
+  EXPECT_EQ(json["schema_version"], kSummarySchemaVersion);
+  EXPECT_EQ(json["tidelane"]["version"], TIDELANE_VERSION);
+  EXPECT_EQ(json["counters"].size(), kCounterCount);
+  EXPECT_EQ(json["counters"]["bytes_deferred"], 123456789012);
+  EXPECT_EQ(json["fallbacks"].size(), kFallbackCount);
+  EXPECT_EQ(json["fallbacks"]["swmr_write"], 2);
+  EXPECT_EQ(json["waits"].size(), kWaitCount);
+}
+
+TEST(SummaryJsonTest, ReasonsCarryTheirWords) {
+  Summary summary;
+  summary[Fallback::kQuickStorage] = 3;
+  summary.bytes(Fallback::kQuickStorage) = 4096;
+  summary[Fallback::kOneCore] = 1;
+  const Json reasons = Parsed(summary)["written"]["synchronous"]["reasons"];
+  ASSERT_EQ(reasons.size(), 2u);
+  EXPECT_EQ(reasons[0]["reason"], "quick_storage");
+  EXPECT_EQ(reasons[0]["text"], Text(Fallback::kQuickStorage));
+  EXPECT_EQ(reasons[0]["unit"], "write");
+  EXPECT_EQ(reasons[0]["count"], 3);
+  EXPECT_EQ(reasons[0]["bytes"], 4096);
+  EXPECT_EQ(reasons[1]["unit"], "process");
+}
+
+TEST(SummaryJsonTest, OverlapHasNoPercentWhereStorageDidNothing) {
+  Summary summary;
+  EXPECT_TRUE(Parsed(summary)["overlap"]["percent"].is_null());
+  summary.overlap = {4'000'000'000, 3'000'000'000};
+  EXPECT_EQ(Parsed(summary)["overlap"]["percent"], 75.0);
+  EXPECT_EQ(Parsed(summary)["overlap"]["storage_seconds"], 4.0);
+}
+
+TEST(SummaryJsonTest, ProblemsAreNamedWhateverBytesTheyAreMadeOf) {
+  Summary summary;
+  summary.incidents.first_error = "cannot write '\xff.h5'";
+  summary.incidents.left_open.Add("a.h5");
+  const Json problems = Parsed(summary)["problems"];
+  EXPECT_EQ(problems["first"], "cannot write '\xef\xbf\xbd.h5'");
+  EXPECT_EQ(problems["not_closed"]["count"], 1);
+  EXPECT_EQ(problems["not_closed"]["files"], Json::array({"a.h5"}));
+}
+
+TEST(SummaryJsonTest, SettingsSayWhereTheyCameFrom) {
+  Summary summary;
+  summary.config.close_deferred = true;
+  summary.config.origins = {{"close", "TIDELANE_CLOSE"}};
+  const Json settings = Parsed(summary)["settings"];
+  for (const Json& setting : settings) {
+    if (setting["name"] != "close") continue;
+    EXPECT_EQ(setting["value"], "deferred");
+    EXPECT_EQ(setting["origin"], "TIDELANE_CLOSE");
+    return;
+  }
+  ADD_FAILURE() << "close is not among the settings";
+}
+
+// The schema ------------------------------------------------------------------------------------
+
+Json Described(const char* text, Json schema) {
+  schema["description"] = text;
+  return schema;
+}
+Json Number(const char* text) {
+  return {{"description", text}, {"type", "number"}, {"minimum", 0}};
+}
+Json Integer(const char* text) {
+  return {{"description", text}, {"type", "integer"}, {"minimum", 0}};
+}
+Json String(const char* text) { return {{"description", text}, {"type", "string"}}; }
+Json List(const char* text, Json items) {
+  return {{"description", text}, {"type", "array"}, {"items", std::move(items)}};
+}
+
+// With exactly these keys.
+Json Object(const char* text, Json properties) {
+  Json required = Json::array();
+  for (const auto& [key, schema] : properties.items()) required.push_back(key);
+  return {{"description", text},
+          {"type", "object"},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)},
+          {"additionalProperties", false}};
+}
+
+Json WrittenSchema() {
+  Json reasons = Json::array();
+  for (unsigned i = 0; i < kFallbackCount; ++i) reasons.push_back(Name(static_cast<Fallback>(i)));
+  const Json reason = Object(
+      "one reason", {{"reason", {{"description", "a key of `fallbacks`"}, {"enum", reasons}}},
+                     {"text", String("the same in words")},
+                     {"unit", String("what is counted: file, write, dataset or process")},
+                     {"count", Integer("how many of them")},
+                     {"bytes", Integer("bytes written synchronously for this reason")}});
+  return Object(
+      "what the program wrote",
+      {{"asynchronous",
+        Object("stored by lanes, after the write call had returned",
+               {{"bytes", Integer("bytes")},
+                {"operations", Integer("driver-level writes")},
+                {"lent_bytes", Integer("of the bytes, those stored from the program's own buffer")},
+                {"copy_seconds", Number("time that copying them took, large writes only")}})},
+       {"synchronous",
+        Object("stored by the program's thread, inside the write call",
+               {{"bytes", Integer("bytes")},
+                {"operations", Integer("write requests")},
+                {"reasons", List("why, and what else could not be done as usual", reason)}})}});
+}
+
+Json WaitsSchema() {
+  Json waits;
+  for (unsigned i = 0; i < kWaitCount; ++i) {
+    const WaitKind& kind = KindOf(static_cast<Wait>(i));
+    waits[kind.key] = Object(
+        Text(kind.ns), {{"seconds", Number("time waited")}, {"times", Integer(Text(kind.times))}});
+  }
+  return Object("what the program waited for; a wait inside another is the outer one's",
+                std::move(waits));
+}
+
+Json ProblemsSchema() {
+  const auto files = [](const char* text) {
+    return Object(
+        text, {{"count", Integer("how many")}, {"files", List("the first few", String("a path"))}});
+  };
+  return Object("what went wrong",
+                {{"count", Integer("failed writes, each attempt")},
+                 {"first", String("the first failure's message; empty if there was none")},
+                 {"last", String("the last one's")},
+                 {"not_stored", files("closed files whose bytes could not all be stored")},
+                 {"not_closed", files("files that were open when HDF5 ended")}});
+}
+
+Json SettingsSchema() {
+  return List("the settings in force, and variables that were given and have no effect",
+              Object("one setting",
+                     {{"name", String("as in docs/settings.md")},
+                      {"value", String("as it could be given")},
+                      {"origin", String("\"default\", a variable, or a file and line")},
+                      {"note", String("why a variable has no effect; empty for settings")}}));
+}
+
+Json Schema() {
+  Json counters;
+  for (unsigned i = 0; i < kCounterCount; ++i) {
+    const auto counter = static_cast<Counter>(i);
+    counters[Name(counter)] = Integer(Text(counter));
+  }
+  Json fallbacks;
+  for (unsigned i = 0; i < kFallbackCount; ++i) {
+    const auto reason = static_cast<Fallback>(i);
+    fallbacks[Name(reason)] = Integer(Text(reason));
+  }
+  Json properties = {
+      {"schema_version",
+       Described("raised when a key is renamed or removed, or changes its meaning",
+                 {{"const", kSummarySchemaVersion}})},
+      {"tidelane", Object("who says this", {{"version", String("Tidelane's version")},
+                                            {"pid", Integer("the process's number")}})},
+      {"run_seconds", Number("since the plugin was loaded, or since the fork")},
+      {"written", WrittenSchema()},
+      {"merged", Object("what became of asynchronous writes",
+                        {{"writes_in", Integer("driver-level writes that were captured")},
+                         {"requests_out", Integer("requests that lanes made to storage")},
+                         {"bytes_out", Integer("bytes in them, gaps included")},
+                         {"gap_bytes", Integer("bytes read and written back to join writes")},
+                         {"gap_reads", Integer("reads made for that")}})},
+      {"waits", WaitsSchema()},
+      {"overlap",
+       Object("how much of storage's work was hidden",
+              {{"storage_seconds", Number("time in which at least one lane was at work")},
+               {"hidden_seconds", Number("the part in which no thread of the program waited")},
+               {"percent", Described("hidden of storage; null where storage had nothing to do",
+                                     {{"type", {"number", "null"}}})}})},
+      {"arena",
+       Object("memory for captured bytes", {{"peak_bytes", Integer("most in use at one moment")},
+                                            {"cap_bytes", Integer("most it may use")}})},
+      {"problems", ProblemsSchema()},
+      {"advice", List("settings that would help, most at stake first",
+                      Object("one rule's",
+                             {{"rule", {{"description", "a stable key"}, {"enum", AdviceRules()}}},
+                              {"text", String("the advice")}}))},
+      {"settings", SettingsSchema()},
+      {"counters", Object("everything that is counted", std::move(counters))},
+      {"fallbacks", Object("how often each reason was met", std::move(fallbacks))}};
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "Tidelane's end-of-run summary (TIDELANE_SUMMARY=<path>)"}};
+  schema.update(Object("docs/summary.md explains it", std::move(properties)));
+  return schema;
+}
+
+TEST(SummaryJsonTest, TheSchemaNamesTheKeysInTheirOrder) {
+  const auto keys = [](const Json& object) {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : object.items()) names.push_back(key);
+    return names;
+  };
+  const Json schema = Schema();
+  const Json json = Parsed(Summary());
+  EXPECT_EQ(keys(json), keys(schema["properties"]));
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_object()) EXPECT_EQ(keys(value), keys(schema["properties"][key]["properties"]));
+  }
+}
+
+// A changed schema is written with TIDELANE_TEST_RENEW=1, and committed.
+TEST(SummaryJsonTest, TheCommittedSchemaIsThisOne) {
+  const char* source = std::getenv("TIDELANE_TEST_SOURCE_DIR");
+  if (source == nullptr) GTEST_SKIP() << "TIDELANE_TEST_SOURCE_DIR is not set, as it is by ctest";
+  const std::string path = std::string(source) + "/docs/summary.schema.json";
+  const std::string wanted = Schema().dump(2) + "\n";
+  if (std::getenv("TIDELANE_TEST_RENEW") != nullptr) std::ofstream(path) << wanted;
+  std::ifstream in(path);
+  const std::string found{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  EXPECT_TRUE(found == wanted) << path << " is not what the tables say: run\n"
+                               << "  TIDELANE_TEST_RENEW=1 ctest --test-dir build/release -R "
+                                  "TheCommittedSchemaIsThisOne";
+}
+
+}  // namespace
+}  // namespace tidelane

@@ -34,11 +34,13 @@ inline constexpr int kSlots = 8;
   X(FDregister) \
   X(Idec_ref) X(Iinc_ref) X(Iiterate) \
   X(Pclose) X(Pcopy) X(Pexist) X(Pget) X(Pget_driver) X(Pget_external_count) X(Pget_layout) \
-    X(Pget_vol_id) X(Pget_vol_info) X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
+    X(Pget_nprops) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) X(Pset_driver) \
+    X(Pset_fapl_sec2) X(Pset_selection_io) \
   X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
-    X(Sget_simple_extent_dims) X(Sis_regular_hyperslab) \
+    X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
   X(Tget_size) \
-  X(VLget_connector_id_by_value) X(VLget_value) X(VLintrospect_get_conn_cls)
+  X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
+    X(VLintrospect_get_conn_cls) X(VLregister_opt_operation)
 // clang-format on
 
 /// The functions of one libhdf5, called as `library.Pcopy(...)`.

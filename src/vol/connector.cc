@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/annotations.h"
+#include "vol/control.h"
 #include "vol/file.h"
 #include "vol/info.h"
 #include "vol/lifetime.h"
@@ -81,7 +82,7 @@ void FillDataModel(Table<Slot> t) {
   Own<&C::dataset_cls, &D::write, DatasetWrite>(t);
   Native<&C::dataset_cls, &D::get>(t);
   Tracked<&C::dataset_cls, &D::specific>(t);
-  Tracked<&C::dataset_cls, &D::optional>(t);
+  Own<&C::dataset_cls, &D::optional, DatasetOptional>(t);
   Tracked<&C::dataset_cls, &D::close, Effect::kRelease>(t);
   using T = H5VL_datatype_class_t;
   Tracked<&C::datatype_cls, &T::commit>(t);
@@ -131,13 +132,13 @@ void FillServices(Table<Slot> t) {
   using N = H5VL_introspect_class_t;
   Own<&C::introspect_cls, &N::get_conn_cls, GetConnectorClass<Which>>(t);
   Own<&C::introspect_cls, &N::get_cap_flags, GetCapabilities>(t);
-  Native<&C::introspect_cls, &N::opt_query>(t);
+  Own<&C::introspect_cls, &N::opt_query, QueryOptional>(t);
   using R = H5VL_request_class_t;
   Own<&C::request_cls, &R::wait, RequestWait>(t);
   Own<&C::request_cls, &R::notify, RequestNotify>(t);
   Own<&C::request_cls, &R::cancel, RequestCancel>(t);
   Own<&C::request_cls, &R::specific, RequestSpecific>(t);
-  Native<&C::request_cls, &R::optional>(t);  // none: HDF5 says "unsupported"
+  Own<&C::request_cls, &R::optional, RequestOptional>(t);
   Own<&C::request_cls, &R::free, RequestFree>(t);
   using B = H5VL_blob_class_t;
   Native<&C::blob_cls, &B::put>(t);

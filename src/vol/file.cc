@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/engine.h"
 #include "vol/capture.h"
+#include "vol/control.h"
 #include "vol/find_file.h"
-#include "vol/info.h"
+#include "vol/property_lists.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -23,8 +23,9 @@ void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, voi
                NativeCall native) {
   instance.default_dxpl = dxpl;
   const AccessList access(instance, name, fapl);
+  const FileSettings settings = SettingsFor(instance, fapl);
   TrackedCall call(instance, Effect::kOpen, request);
-  call.SetFileSettings(SettingsOf(instance, fapl));
+  call.scope().SetFileSettings(&settings);
   void* file = native(access.get());
   call.Finish(file != nullptr);
   return file;
@@ -135,6 +136,7 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
 
 herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, hid_t dxpl,
                     void** request) {
+  if (IsOurs(instance, H5I_FILE, args->op_type)) return Operate(instance, file, H5I_FILE, *args);
   const auto native = NativeFile(instance).optional;
   if (args->op_type == H5VL_NATIVE_FILE_GET_VFD_HANDLE) {
     const CallScope scope(CallScope::kHandOutDescriptor);

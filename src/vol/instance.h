@@ -14,6 +14,15 @@
 
 namespace tidelane::vol {
 
+/// The numbers that this libhdf5 gave our optional operations (vol/control.h); -1: none yet.
+struct Operations {
+  enum Kind { kWait, kStart, kPause, kDelay, kTest, kKinds };
+  enum RequestKind { kRequestStart, kRequestDependency, kRequestKinds };
+  int file[kKinds] = {-1, -1, -1, -1, -1};
+  int dataset[kKinds] = {-1, -1, -1, -1, -1};
+  int request[kRequestKinds] = {-1, -1};
+};
+
 struct Instance {
   explicit constexpr Instance(int slot_number) : slot(slot_number) {}
 
@@ -28,6 +37,10 @@ struct Instance {
       h5::kNoId;  ///< what H5P_DEFAULT means for transfers, seen when files are opened
   hid_t sieve_dxpl =
       h5::kNoId;  ///< a copy of it that leaves tiny runs to the sieve (vol/sieve_choice.h)
+  /// How many properties that list has: one with as many has none of ours (vol/property_lists.h).
+  size_t default_properties = 0;
+  bool limits_copies = false;  ///< a file was opened whose settings let buffers be lent
+  Operations operations;
   void* layout_of = nullptr;  ///< the dataset that `layout_is_contiguous` is about
   bool layout_is_contiguous = false;
   /// Files whose native close failed: HDF5 has released most of them, and only close may be called.

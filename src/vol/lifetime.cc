@@ -2,6 +2,7 @@
 
 #include "engine/engine.h"
 #include "h5/error.h"
+#include "vol/control.h"
 
 namespace tidelane::vol {
 
@@ -23,6 +24,8 @@ void Forget(Instance& instance) {
   instance.hdf5().ForgetIds();
   instance.default_dxpl = instance.sieve_dxpl = h5::kNoId;
   instance.layout_of = nullptr;
+  instance.default_properties = 0;
+  instance.operations = Operations();
   instance.closing = false;
 }
 
@@ -46,6 +49,7 @@ void WatchClose(Instance& instance) {
 
 herr_t Initialize(Instance& instance, hid_t) {
   WatchClose(instance);
+  RegisterOperations(instance);
   const Status& status = Engine::Get().config_status();
   if (!status.ok()) {
     h5::PushError(instance.hdf5(), status);

@@ -1,11 +1,29 @@
 #include "vol/objects.h"
 
 #include "base/counters.h"
+#include "vol/control.h"
 #include "vol/find_file.h"
+#include "vol/lending.h"
+#include "vol/property_lists.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
+
+namespace {
+
+// A transfer list may say when the files that are written with it are stored.
+void Steer(Instance& instance, size_t count, void* datasets[], const Transfer& transfer) {
+  if (!transfer.paused.has_value() && !transfer.delay_us.has_value()) return;
+  for (size_t i = 0; i < count; ++i) {
+    const std::shared_ptr<File> file = FileOf(instance, datasets[i], H5I_DATASET);
+    if (file == nullptr) continue;
+    if (transfer.delay_us.has_value()) file->SetDelay(*transfer.delay_us);
+    if (transfer.paused.has_value()) file->SetPaused(*transfer.paused);
+  }
+}
+
+}  // namespace
 
 herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params_t* location,
                          H5VL_attr_specific_args_t* args, hid_t dxpl, void** request) {
@@ -37,17 +55,44 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request) {
   const auto native = instance.hdf5().native().dataset_cls.write;
+  const Transfer transfer = TransferOf(instance, dxpl);
   dxpl = ChooseSieve(instance, count, datasets, memory_types, file_spaces, dxpl);
+  Steer(instance, count, datasets, transfer);
   if (request == nullptr) {
     for (size_t i = 0; i < count; ++i) {
       if (!MayChange(instance, datasets[i], H5I_DATASET)) return -1;
     }
-    return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers,
-                  nullptr);
+    if (!transfer.synchronous) {
+      return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers,
+                    nullptr);
+    }
   }
-  TrackedCall call(instance, Effect::kData, request);
+  TrackedCall call(instance, request == nullptr ? Effect::kDataNow : Effect::kData, request);
+  if (request != nullptr && count == 1) {
+    const Writing writing{datasets[0], memory_types[0], memory_spaces[0], file_spaces[0]};
+    const uint64_t bytes = BytesToLend(instance, writing, transfer);
+    if (bytes != 0) call.scope().Lend(buffers[0], bytes);
+  }
   const herr_t result =
       native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, nullptr);
+  call.Finish(result >= 0);
+  return result;
+}
+
+// Only writing a chunk changes anything; what else there is asks, and may flush the chunk cache.
+herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
+                       void** request) {
+  if (IsOurs(instance, H5I_DATASET, args->op_type)) {
+    return Operate(instance, dataset, H5I_DATASET, *args);
+  }
+  const auto native = instance.hdf5().native().dataset_cls.optional;
+  if (request == nullptr) {
+    const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
+    if (changes && !MayChange(instance, dataset, H5I_DATASET)) return -1;
+    return native(dataset, args, dxpl, nullptr);
+  }
+  TrackedCall call(instance, Effect::kWrite, request);
+  const herr_t result = native(dataset, args, dxpl, nullptr);
   call.Finish(result >= 0);
   return result;
 }

@@ -23,4 +23,8 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request);
 
+/// Also what programs ask with the library (vol/control.h).
+herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
+                       void** request);
+
 }  // namespace tidelane::vol

@@ -49,7 +49,10 @@ void RequestQueue::SettleOldest(Completion::State state) {
   oldest_ = request->next_;
   if (oldest_ == nullptr) newest_ = nullptr;
   request->next_ = nullptr;
-  if (state == Completion::State::kFailed) request->error_ = request->completion_->error();
+  if (state == Completion::State::kFailed) {
+    request->error_ = request->completion_->error();
+    any_failed_ = true;
+  }
   request->completion_.reset();
   request->duration_ns_ = NowNs() - request->issued_ns_;
   request->settled_ = true;

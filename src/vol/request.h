@@ -74,6 +74,8 @@ class RequestQueue {
   H5VL_request_status_t Ask(Request& request, uint64_t timeout_ns);
   /// Waits for everything that was issued.
   void WaitAll();
+  /// Whether one ever settled as failed.
+  bool any_failed() const { return any_failed_; }
 
  private:
   void SettleOldest(Completion::State state);
@@ -81,7 +83,8 @@ class RequestQueue {
   Request* oldest_ = nullptr;
   Request* newest_ = nullptr;
   uint64_t issued_ = 0;
-  uint64_t last_asked_ = 0;       // number of the request that an event set asked for last
+  uint64_t last_asked_ = 0;  // number of the request that an event set asked for last
+  bool any_failed_ = false;
   bool pending_in_pass_ = false;  // one was reported pending since this pass began
 };
 

@@ -10,6 +10,7 @@ unsigned PermissionsOf(Effect effect, bool has_request) {
       return has_request ? CallScope::kFlushMayReturnEarly : CallScope::kFlushAsSet;
     case Effect::kOpen: return CallScope::kFlushMayBeSkipped;
     case Effect::kClose: return CallScope::kCloseMayBeDeferred | CallScope::kFlushMayReturnEarly;
+    case Effect::kDataNow: return CallScope::kWriteThrough;
     case Effect::kNothing:
     case Effect::kRelease:
     case Effect::kWrite:

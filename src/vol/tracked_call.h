@@ -17,6 +17,7 @@ enum class Effect {
   kRelease,  ///< bytes out of HDF5's caches, perhaps; the file's content stays what it is
   kWrite,    ///< changes the file
   kData,     ///< changes a dataset's elements: always a request when one is asked for
+  kDataNow,  ///< the same, stored when the call returns (without a request only)
   kFlush,    ///< waits, unless a request or the file's settings say otherwise
   kOpen,  ///< file create and open: their flush of the superblock need not wait, nor anybody for it
           ///< (it is stored last)
@@ -30,9 +31,6 @@ class TrackedCall {
  public:
   /// `request` is where HDF5 wants the token, or null.
   TrackedCall(Instance& instance, Effect effect, void** request);
-
-  /// For the files that the call opens; nullptr: the process's. Must live until Finish.
-  void SetFileSettings(const FileSettings* settings) { scope_.SetFileSettings(settings); }
 
   /// Call after the native call. A flush, a close and a dataset write always leave a token, so that
   /// event sets count them; other calls only when something is pending.

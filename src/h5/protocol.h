@@ -1,0 +1,50 @@
+/// \file
+/// The names under which the library for programs (library/) and the plugin find each other.
+///
+/// The library is linked to the program, the plugin is loaded by its HDF5; they share no symbol.
+/// What a program sets travels as temporary properties of its lists; what it asks of a file or a
+/// dataset as optional operations, which HDF5 numbers when the plugin registers their names. Names
+/// that begin with gov.lbl.async, and the values that go with them, are those of the existing
+/// asynchronous connector: a program that is already linked to that one's library is understood, too
+/// (docs/decisions/0009-library.md).
+///
+/// Invariant: a name keeps its meaning and its value's type for ever; a new meaning gets a new name.
+/// C and C++. Thread safety: constants.
+#pragma once
+
+#include <stdint.h>  // NOLINT: also C
+
+// On file access lists and transfer lists: hbool_t, hbool_t, uint64_t microseconds.
+#define TL_PROPERTY_DISABLE_IMPLICIT "gov.lbl.async.disable.implicit"
+#define TL_PROPERTY_PAUSE "gov.lbl.async.pause"
+#define TL_PROPERTY_DELAY "gov.lbl.async.delay"
+// On file access lists: int, one of the three values below.
+#define TL_PROPERTY_CLOSE "tidelane.close"
+#define TL_PROPERTY_FLUSH "tidelane.flush"
+// On transfer lists: uint64_t bytes.
+#define TL_PROPERTY_COPY_LIMIT "tidelane.copy_limit"
+
+enum { TL_WHEN_AS_CONFIGURED = 0, TL_WHEN_WAIT = 1, TL_WHEN_DEFERRED = 2 };
+
+// Operations on files and on datasets.
+#define TL_FILE_WAIT "gov.lbl.async.file.wait"
+#define TL_FILE_START "gov.lbl.async.file.start"
+#define TL_FILE_PAUSE "gov.lbl.async.file.pause"
+#define TL_FILE_DELAY "gov.lbl.async.file.delay"
+#define TL_FILE_TEST "tidelane.file.test"
+#define TL_DATASET_WAIT "gov.lbl.async.dataset.wait"
+#define TL_DATASET_START "gov.lbl.async.dataset.start"
+#define TL_DATASET_PAUSE "gov.lbl.async.dataset.pause"
+#define TL_DATASET_DELAY "gov.lbl.async.dataset.delay"
+#define TL_DATASET_TEST "tidelane.dataset.test"
+// On requests, for connectors that are stacked on an asynchronous one.
+#define TL_REQUEST_START "gov.lbl.async.request.start"
+#define TL_REQUEST_DEPENDENCY "gov.lbl.async.request.dep"
+
+// What delay takes and what test gives.
+struct tl_delay_args {
+  uint64_t time_us;
+};
+struct tl_test_args {
+  int stored;
+};

@@ -1,0 +1,111 @@
+#include "vol/control.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/activity.h"
+#include "h5/error.h"
+#include "h5/protocol.h"
+#include "vol/find_file.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+void Register(h5::Library& hdf5, H5VL_subclass_t subclass, const char* name, int& number) {
+  if (number >= 0) return;
+  // Another asynchronous connector in this process may have registered the name.
+  if (hdf5.VLfind_opt_operation(subclass, name, &number) >= 0) return;
+  if (hdf5.VLregister_opt_operation(subclass, name, &number) < 0) number = -1;
+}
+
+template <size_t n>
+int KindAmong(const int (&numbers)[n], int operation) {
+  const auto* found = std::find(std::begin(numbers), std::end(numbers), operation);
+  return operation < 0 || found == std::end(numbers) ? -1 : static_cast<int>(found - numbers);
+}
+
+int KindOf(const Instance& instance, H5I_type_t kind, int operation) {
+  return KindAmong(kind == H5I_FILE ? instance.operations.file : instance.operations.dataset,
+                   operation);
+}
+
+}  // namespace
+
+void RegisterOperations(Instance& instance) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  Operations& ours = instance.operations;
+  constexpr const char* kFile[] = {TL_FILE_WAIT, TL_FILE_START, TL_FILE_PAUSE, TL_FILE_DELAY,
+                                   TL_FILE_TEST};
+  constexpr const char* kDataset[] = {TL_DATASET_WAIT, TL_DATASET_START, TL_DATASET_PAUSE,
+                                      TL_DATASET_DELAY, TL_DATASET_TEST};
+  for (int kind = 0; kind < Operations::kKinds; ++kind) {
+    Register(hdf5, H5VL_SUBCLS_FILE, kFile[kind], ours.file[kind]);
+    Register(hdf5, H5VL_SUBCLS_DATASET, kDataset[kind], ours.dataset[kind]);
+  }
+  Register(hdf5, H5VL_SUBCLS_REQUEST, TL_REQUEST_START, ours.request[Operations::kRequestStart]);
+  Register(hdf5, H5VL_SUBCLS_REQUEST, TL_REQUEST_DEPENDENCY,
+           ours.request[Operations::kRequestDependency]);
+}
+
+bool IsOurs(const Instance& instance, H5I_type_t kind, int operation) {
+  return KindOf(instance, kind, operation) >= 0;
+}
+
+herr_t Operate(Instance& instance, void* object, H5I_type_t kind,
+               const H5VL_optional_args_t& args) {
+  const std::shared_ptr<File> file = FileOf(instance, object, kind);
+  if (file == nullptr) {  // it runs natively: nothing is ever pending
+    if (KindOf(instance, kind, args.op_type) == Operations::kTest) {
+      static_cast<tl_test_args*>(args.args)->stored = 1;
+    }
+    return 0;
+  }
+  Status status;
+  switch (KindOf(instance, kind, args.op_type)) {
+    case Operations::kWait: status = file->Drain(Wait::kRequest); break;
+    case Operations::kStart: file->Start(); break;
+    case Operations::kPause: file->SetPaused(true); break;
+    case Operations::kDelay:
+      file->SetDelay(static_cast<const tl_delay_args*>(args.args)->time_us);
+      break;
+    case Operations::kTest: {
+      bool stored = false;
+      status = file->Test(stored);
+      static_cast<tl_test_args*>(args.args)->stored = stored ? 1 : 0;
+      break;
+    }
+  }
+  if (status.ok()) return 0;
+  h5::PushError(instance.hdf5(), status);
+  return -1;
+}
+
+herr_t QueryOptional(Instance& instance, void* object, H5VL_subclass_t subclass, int operation,
+                     uint64_t* flags) {
+  const bool ours =
+      (subclass == H5VL_SUBCLS_FILE && IsOurs(instance, H5I_FILE, operation)) ||
+      (subclass == H5VL_SUBCLS_DATASET && IsOurs(instance, H5I_DATASET, operation)) ||
+      (subclass == H5VL_SUBCLS_REQUEST && KindAmong(instance.operations.request, operation) >= 0);
+  if (!ours) {
+    return instance.hdf5().native().introspect_cls.opt_query(object, subclass, operation, flags);
+  }
+  *flags = H5VL_OPT_QUERY_SUPPORTED | H5VL_OPT_QUERY_NO_ASYNC;
+  return 0;
+}
+
+herr_t RequestOptional(Instance& instance, void* request, H5VL_optional_args_t* args) {
+  switch (KindAmong(instance.operations.request, args->op_type)) {
+    case Operations::kRequestStart:
+      instance.requests.Wait(*static_cast<Request*>(request), 0);
+      return 0;
+    case Operations::kRequestDependency:
+      return 0;  // bytes are stored in program order where it matters, whatever depends on what
+    default: break;
+  }
+  h5::PushError(instance.hdf5(), "this operation on a request is not known to Tidelane");
+  return -1;
+}
+
+}  // namespace tidelane::vol

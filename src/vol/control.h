@@ -1,0 +1,29 @@
+/// \file
+/// What programs ask of a file or a dataset with the library (library/tidelane.h): wait, test,
+/// start, pause, delay.
+///
+/// They come as optional operations, whose numbers HDF5 gives out when their names are registered
+/// (h5/protocol.h). Bytes are known by file, so what is asked of a dataset is asked of its file.
+///
+/// Invariant: operations that are not ours go to the native connector as they are.
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+/// Registers our names, once in the life of a libhdf5.
+void RegisterOperations(Instance& instance);
+
+/// Whether `operation` of this kind of object is ours.
+bool IsOurs(const Instance& instance, H5I_type_t kind, int operation);
+/// Carries it out on a file or a dataset.
+herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_optional_args_t& args);
+
+// The class's callbacks.
+herr_t QueryOptional(Instance& instance, void* object, H5VL_subclass_t subclass, int operation,
+                     uint64_t* flags);
+herr_t RequestOptional(Instance& instance, void* request, H5VL_optional_args_t* args);
+
+}  // namespace tidelane::vol

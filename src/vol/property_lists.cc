@@ -1,0 +1,63 @@
+#include "vol/property_lists.h"
+
+#include "engine/engine.h"
+#include "h5/error.h"
+#include "h5/protocol.h"
+#include "vol/info.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+template <typename T>
+std::optional<T> Property(h5::Library& hdf5, hid_t list, const char* name) {
+  size_t size = 0;
+  T value{};
+  if (hdf5.Pexist(list, name) <= 0 || hdf5.Pget_size(list, name, &size) < 0 ||
+      size != sizeof value || hdf5.Pget(list, name, &value) < 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+void SetDeferred(h5::Library& hdf5, hid_t fapl, const char* name, bool& deferred) {
+  const int when = Property<int>(hdf5, fapl, name).value_or(TL_WHEN_AS_CONFIGURED);
+  if (when != TL_WHEN_AS_CONFIGURED) deferred = when == TL_WHEN_DEFERRED;
+}
+
+}  // namespace
+
+FileSettings SettingsFor(Instance& instance, hid_t fapl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  const FileSettings* info = SettingsOf(instance, fapl);
+  FileSettings settings = info != nullptr ? *info : Engine::Get().config();
+  SetDeferred(hdf5, fapl, TL_PROPERTY_CLOSE, settings.close_deferred);
+  SetDeferred(hdf5, fapl, TL_PROPERTY_FLUSH, settings.flush_deferred);
+  settings.implicit_sync =
+      Property<hbool_t>(hdf5, fapl, TL_PROPERTY_DISABLE_IMPLICIT).value_or(false);
+  settings.paused = Property<hbool_t>(hdf5, fapl, TL_PROPERTY_PAUSE).value_or(false);
+  settings.delay_us = Property<uint64_t>(hdf5, fapl, TL_PROPERTY_DELAY).value_or(0);
+  if (settings.copy_limit != UINT64_MAX) instance.limits_copies = true;
+  return settings;
+}
+
+Transfer internal::ReadTransfer(Instance& instance, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  if (instance.default_properties == 0) {
+    static_cast<void>(hdf5.Pget_nprops(instance.default_dxpl, &instance.default_properties));
+  }
+  size_t properties = 0;
+  if (hdf5.Pget_nprops(dxpl, &properties) < 0 || properties == instance.default_properties) {
+    return {};
+  }
+  Transfer transfer;
+  transfer.synchronous =
+      Property<hbool_t>(hdf5, dxpl, TL_PROPERTY_DISABLE_IMPLICIT).value_or(false);
+  transfer.paused = Property<hbool_t>(hdf5, dxpl, TL_PROPERTY_PAUSE);
+  transfer.delay_us = Property<uint64_t>(hdf5, dxpl, TL_PROPERTY_DELAY);
+  transfer.copy_limit = Property<uint64_t>(hdf5, dxpl, TL_PROPERTY_COPY_LIMIT);
+  return transfer;
+}
+
+}  // namespace tidelane::vol

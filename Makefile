@@ -15,7 +15,7 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build demo test test-long bench bench-micro check tidy format clean distclean setup-build setup-test setup-python
+.PHONY: help build install demo test test-long bench bench-micro check tidy format clean distclean setup-build setup-test setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -30,6 +30,11 @@ build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in yo
 	@$(setup)/configure.sh release
 	@$(ninja) -C build/release plugins
 	@$(setup)/env.sh
+
+# The library of GNU's layout (lib or lib64) is CMake's to choose; DESTDIR is honoured.
+PREFIX ?= /usr/local
+install: build  ## install under PREFIX (/usr/local): plugins, library, headers, CMake and pkg-config files, docs
+	@cmake --install build/release --prefix "$(PREFIX)"
 
 setup-build:
 	@$(setup)/packages.sh $(packages)

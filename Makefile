@@ -66,7 +66,7 @@ bench-micro: build  ## micro-benchmarks of the rooms
 	@$(ninja) -C build/release tidelane_benches
 	@for b in build/release/bin/*_bench; do [ -x "$$b" ] || continue; echo "== $$(basename $$b)"; timeout 600 "$$b" || exit 1; done
 
-check: setup-test setup-python  ## ranks, self-contained headers, sizes, formatting
+check: setup-test setup-python  ## ranks, self-contained headers, sizes, docs/settings.md, formatting
 	@$(setup)/configure.sh release
 	@scripts/check/all.sh
 

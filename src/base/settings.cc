@@ -35,7 +35,8 @@ program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask th
 - *This process* sees no difference: opening the file again continues with what it holds; creating over it waits until it is whole.
 - *Other processes* find the file locked until it is whole, as if the program still had it open: HDF5 refuses to open it, instead of reading
   half of it. Programs that look at no locks (`cp`, HDF5 with `HDF5_USE_FILE_LOCKING=FALSE`, file systems without locks) can see an
-  incomplete file meanwhile.
+  incomplete file meanwhile. (Creating a file over it is refused too, but HDF5 has cut the old one short before it looks at the lock, as with any
+  file that is open.)
 - *After a crash* (a signal, `_exit`, a power failure) between the close and the moment when the file is whole, the file is lost: it cannot be
   opened. The normal end of a program, and `fork`, wait until all files are whole.
 - *A failure* to store the bytes comes after `H5Fclose` has returned: it is told on stderr and counted in the summary.
@@ -55,14 +56,16 @@ program afterwards does not lose them.
 - *A failure* to store the bytes is told by the next call that waits for this file, at the latest by its close.)";
 
 constexpr char kReserveDetails[] =
-    R"(Without it, a disk that becomes full is told when the bytes are stored: by a flush, a close, an event set, or the next call on the file. With
-`on`, the file system is asked for the space when a call hands the bytes over, and that call fails, as it would natively. This costs a system call
-for every stretch by which a file grows.)";
+    R"(Without it, a disk that becomes full is told when the bytes are stored: by a flush, a close, an event set, or the next call that changes the
+file. With `on`, the file system is asked for the space when a call hands the bytes over, in steps of 1 MiB, and that call fails as it would
+natively. What was reserved beyond the end of the file is given back when it is closed. Where the file system cannot reserve, nothing changes, and
+the summary says so.)";
 
 constexpr char kCopyLimitDetails[] =
-    R"(Asynchronous calls of the explicit interface (`H5Dwrite_async` with an event set) may keep using the caller's own buffer until the event set
-was waited for, as that interface says. Above the limit they do: no copy is made, and the program must not touch the buffer before its
-`H5ESwait`. Everything else is always copied.)";
+    R"(`H5Dwrite_async` allows the library to use the caller's buffer until the event set was waited for. Above this limit Tidelane does: no copy is
+made, and the program must leave the buffer as it is until its `H5ESwait`. By default it copies, because programs that free their buffers right after
+the call are common. What HDF5 converts, gathers or filters, pieces below 4 KiB, and writes without an event set are copied all the same
+([decision 8](decisions/0008-lent-buffers.md)).)";
 
 constexpr char kModeDetails[] =
     R"(`sync` writes through on the calling thread, as native HDF5 does: to compare, or to rule Tidelane out.)";
@@ -72,15 +75,12 @@ constexpr char kGapDetails[] =
 write into the gap: while we hold the file's exclusive lock.)";
 
 constexpr char kArenaDetails[] =
-    R"(When it is full, a call that writes waits until storage has taken something: a small arena costs time, never memory. It is also the most that
-a crash can lose.)";
+    R"(When it is full, a call that writes waits until storage has taken something: a small arena costs time, never memory. A crash loses at
+most so much of what nobody has waited for.)";
 
 constexpr char kSummaryDetails[] =
     R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with
 several processes need.)";
-
-constexpr char kConfigDetails[] =
-    R"(A file with lines `name = value`. Its settings come before those of variables, which override them.)";
 
 using Mode = WordOf<&Config::asynchronous, kAsyncOrSync>;
 using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
@@ -130,7 +130,7 @@ constexpr Setting kSettings[] = {
      "a path",
      "none",
      "a file with settings",
-     kConfigDetails},
+     ""},
 #ifdef TIDELANE_BREAK
     {"break",
      Scope::kVariable,
@@ -153,10 +153,9 @@ bool MegabytesToSize(std::string_view value, std::string& text) {
 bool Anything(std::string_view, std::string&) { return true; }
 
 constexpr std::string_view kStartsAtOnce =
-    "nothing to do here: bytes are stored from the moment they are written, by threads that never "
-    "take HDF5's lock, so there is nothing to hold back";
+    "nothing to do here: storing begins at once, and never needs HDF5's lock";
 constexpr std::string_view kRunsAtOnce =
-    "nothing to do here: calls other than reads and writes run at once on the calling thread";
+    "nothing to do here: HDF5's calls run at once, on the thread that makes them";
 
 constexpr Alias kAliases[] = {
     {"HDF5_ASYNC_MAX_MEM_MB", "arena", "a number of MiB", MegabytesToSize,

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 tool=build/venv/bin/clang-format
 [ -x "$tool" ] || { echo "note: no $tool (make setup-python): formatting not checked" >&2; exit 0; }
 sources() {
-  git ls-files -co --exclude-standard -- 'library/*.h' 'library/*.c' 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' 'tests/*.c' 'bench/*.h' 'bench/*.c' 'scripts/*.cc'c' 'bench/*.c
+  git ls-files -co --exclude-standard -- 'library/*.h' 'library/*.c' 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' 'tests/*.c' 'bench/*.h' 'bench/*.cc' 'bench/*.c' 'scripts/*.cc'
 }
 if [ "${1:-}" = --fix ]; then
   sources | xargs -r -d '\n' "$tool" -i

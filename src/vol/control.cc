@@ -13,10 +13,10 @@ namespace tidelane::vol {
 namespace {
 
 void Register(h5::Library& hdf5, H5VL_subclass_t subclass, const char* name, int& number) {
-  if (number >= 0) return;
-  // Another asynchronous connector in this process may have registered the name.
-  if (hdf5.VLfind_opt_operation(subclass, name, &number) >= 0) return;
-  if (hdf5.VLregister_opt_operation(subclass, name, &number) < 0) number = -1;
+  if (number >= 0 || hdf5.VLregister_opt_operation(subclass, name, &number) >= 0) return;
+  // Another asynchronous connector in this process has registered the name. (HDF5 says so on stderr;
+  // it would say so each time if we looked first.)
+  if (hdf5.VLfind_opt_operation(subclass, name, &number) < 0) number = -1;
 }
 
 template <size_t n>

@@ -8,6 +8,12 @@
 #include <type_traits>
 
 namespace tidelane {
+namespace internal {
+
+constinit std::atomic<bool> recording_waits{true};
+
+}  // namespace internal
+
 namespace {
 
 // Trivially destructible, so it outlives static destruction.
@@ -32,9 +38,10 @@ void Trace(SpanKind kind, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes) {
 
 const WaitKind& KindOf(Wait wait) { return kKinds[static_cast<unsigned>(wait)]; }
 
-Waiting::Waiting(Wait wait, uint64_t bytes, bool counted)
-    : wait_(wait), counted_(counted), bytes_(bytes), begin_ns_(NowNs()) {
-  if (depth++ == 0) overlap.WaitBegins(begin_ns_);
+void Waiting::Begin() {
+  running_ = true;
+  begin_ns_ = NowNs();
+  if (recorded_ && depth++ == 0) overlap.WaitBegins(begin_ns_);
 }
 
 uint64_t Waiting::Stop() {
@@ -42,12 +49,13 @@ uint64_t Waiting::Stop() {
   running_ = false;
   const uint64_t end_ns = NowNs();
   const uint64_t ns = end_ns - begin_ns_;
+  if (!recorded_) return ns;
   const WaitKind& kind = KindOf(wait_);
   Trace(kind.span, begin_ns_, end_ns, bytes_);
   if (--depth != 0) return ns;
   overlap.WaitEnds(end_ns);
   Count(kind.ns, ns);
-  if (counted_) Count(kind.times);
+  if (how_ != kRest) Count(kind.times);
   return ns;
 }
 

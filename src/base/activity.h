@@ -11,6 +11,7 @@
 /// Thread safety: an object belongs to the thread that made it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/counters.h"
@@ -51,12 +52,34 @@ struct WaitKind {
 };
 const WaitKind& KindOf(Wait wait);
 
+namespace internal {
+extern std::atomic<bool> recording_waits;
+}  // namespace internal
+
+/// Whether waits are recorded: not where nobody asked for a summary or a timeline. On by default.
+inline void RecordWaits(bool record) {
+  internal::recording_waits.store(record, std::memory_order_relaxed);
+}
+
 /// A thread of the program waits for Tidelane or for storage, from construction to destruction.
 class Waiting {
  public:
-  /// `counted`: false for the rest of a wait that was counted before.
-  explicit Waiting(Wait wait, uint64_t bytes = 0, bool counted = true);
-  ~Waiting() { Stop(); }
+  enum How {
+    kCounted,
+    kRest,   ///< of a wait that was counted before
+    kTimed,  ///< counted; and Stop is asked for its length even where nothing is recorded
+  };
+
+  explicit Waiting(Wait wait, uint64_t bytes = 0, How how = kCounted)
+      : wait_(wait),
+        how_(how),
+        recorded_(internal::recording_waits.load(std::memory_order_relaxed)),
+        bytes_(bytes) {
+    if (recorded_ || how == kTimed) Begin();
+  }
+  ~Waiting() {
+    if (running_) Stop();
+  }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
@@ -64,11 +87,14 @@ class Waiting {
   uint64_t Stop();
 
  private:
+  void Begin();
+
   const Wait wait_;
-  const bool counted_;
+  const How how_;
+  const bool recorded_;
+  bool running_ = false;
   const uint64_t bytes_;
-  const uint64_t begin_ns_;
-  bool running_ = true;
+  uint64_t begin_ns_ = 0;
 };
 
 /// A lane works on storage, from construction to destruction.

@@ -42,7 +42,7 @@ TEST(ActivityTest, TheRestOfAWaitIsTimedButNotCountedAgain) {
   const uint64_t ns = Read(Counter::kWaitCloseNs);
   const uint64_t times = Read(Counter::kWaitsClose);
   {
-    const Waiting waiting(Wait::kClose, 0, false);
+    const Waiting waiting(Wait::kClose, 0, Waiting::kRest);
     Pass();
   }
   EXPECT_GE(Read(Counter::kWaitCloseNs) - ns, 100'000u);
@@ -79,6 +79,20 @@ TEST(ActivityTest, WorkIsHiddenUntilSomebodyWaits) {
   const uint64_t ns = working.Stop();
   EXPECT_EQ(Read(Counter::kLaneBusyNs) - busy, ns);
   EXPECT_EQ(working.Stop(), 0u);
+}
+
+TEST(ActivityTest, WhereNobodyAskedNothingIsRecorded) {
+  const uint64_t times = Read(Counter::kWaitsRead) + Read(Counter::kWaitsFlush);
+  RecordWaits(false);
+  {
+    Waiting flush(Wait::kFlush);
+    Waiting read(Wait::kRead, 0, Waiting::kTimed);
+    Pass();
+    EXPECT_EQ(flush.Stop(), 0u);
+    EXPECT_GE(read.Stop(), 100'000u) << "but who asks is told";
+  }
+  RecordWaits(true);
+  EXPECT_EQ(Read(Counter::kWaitsRead) + Read(Counter::kWaitsFlush), times);
 }
 
 TEST(ActivityTest, AThreadsWaitsAreItsOwn) {

@@ -64,6 +64,7 @@ Engine::Engine()
 #endif
   lanes_.SetIdleWork([this] { return arena_.GrowAhead(); });
   if (!config_.trace.empty()) EnableTrace();
+  RecordWaits(!config_.summary.empty() || !config_.trace.empty());
   CountMax(Counter::kArenaCapBytes, arena_.cap());
   pthread_atfork(&Engine::PrepareFork, &Engine::ParentAfterFork, &Engine::ChildAfterFork);
 }

@@ -35,6 +35,7 @@ std::atomic<unsigned> File::untold_files_{0};
 File::~File() {
   MutexLock lock(mutex_);
   ToldLocked();
+  TallyLocked();
 }
 
 FileSettings File::settings() const {

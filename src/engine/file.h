@@ -150,6 +150,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Epochs::State SettleEpochLocked(uint64_t epoch, bool and_older, Status& error)
       TL_REQUIRES(mutex_);
   uint64_t OpenBarrierLocked() TL_REQUIRES(mutex_);
+  void TallyLocked() TL_REQUIRES(mutex_);
   void KickLocked() TL_REQUIRES(mutex_);
   void PlanLocked() TL_REQUIRES(mutex_);
   bool WorthwhileLocked() const TL_REQUIRES(mutex_);
@@ -236,6 +237,12 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool epoch_closed_ TL_GUARDED_BY(mutex_) =
       false;  // the current epoch belongs to a call that is over
   bool captured_any_ TL_GUARDED_BY(mutex_) = false;
+  // What was captured and is not yet among the counters: those are told with each run, and before anyone reads them.
+  struct Tally {
+    uint64_t writes = 0;
+    uint64_t bytes = 0;
+  };
+  Tally tally_ TL_GUARDED_BY(mutex_);
   PendingMap::Order order_ TL_GUARDED_BY(mutex_) = PendingMap::Order::kHeldLast;
   bool drain_wanted_ TL_GUARDED_BY(mutex_) = false;
   bool resizing_ TL_GUARDED_BY(mutex_) = false;  // ftruncate is on its way: no run may start

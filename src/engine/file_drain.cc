@@ -73,6 +73,7 @@ void File::StartDrainLocked() {
 
 Status File::Drain(Wait why) {
   MutexLock lock(mutex_);
+  TallyLocked();
   if (DrainedLocked()) {
     ToldLocked();  // what had failed was cut, or replaced by what did not fail
     return lost_;
@@ -81,8 +82,8 @@ Status File::Drain(Wait why) {
   last_step_failed_ = false;
   error_ = Status();
   // A close waits in steps (its flush, the last superblock), and counts once.
-  const bool counted = why != Wait::kClose || !std::exchange(close_waited_, true);
-  const Waiting waiting(why, 0, counted);
+  const bool rest = why == Wait::kClose && std::exchange(close_waited_, true);
+  const Waiting waiting(why, 0, rest ? Waiting::kRest : Waiting::kCounted);
   StartDrainLocked();
   while (!DrainedLocked() && !StuckLocked()) WaitLocked();
   ToldLocked();
@@ -277,6 +278,7 @@ void File::RunOne() {
   uint64_t stored = 0;
   {
     MutexLock lock(mutex_);
+    TallyLocked();
     stored = disk_size_;
     scheduled_ = false;
     if (LingeredEnoughLocked()) sweep_extents_ = pending_.ordinary();

@@ -84,7 +84,7 @@ Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
 
 Status File::ReadStorage(uint64_t address, uint64_t size, void* buffer) {
   Lanes::ForegroundRead foreground(lanes_);
-  Waiting waiting(Wait::kRead, size);
+  Waiting waiting(Wait::kRead, size, Waiting::kTimed);
   const int error = device_->Read(address, buffer, size);
   last_read_ns_ = waiting.Stop();
   Count(Counter::kStorageReads);

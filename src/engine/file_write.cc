@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/incidents.h"
 #include "base/trace.h"
@@ -123,9 +124,18 @@ void File::InsertLocked(const SlabWriter::Space& space, uint64_t address) {
   const uint64_t epoch = superblock ? Epochs::kUntracked : CurrentEpochLocked();
   pending_.Insert({address, space.size, space.data, space.slab, epoch, false});
   captured_any_ = true;
+  tally_.bytes += space.size;
   const uint64_t end = address + space.size;
   if (end > eof_.load(std::memory_order_relaxed)) eof_.store(end, std::memory_order_relaxed);
   PlanLocked();
+}
+
+// Two atomic additions a write would be a tenth of a small one's cost; two a run are nothing.
+void File::TallyLocked() {
+  if (tally_.bytes == 0) return;
+  Count(Counter::kWritesDeferred, tally_.writes);
+  Count(Counter::kBytesDeferred, tally_.bytes);
+  tally_ = {};
 }
 
 // From the program's own buffer, which it keeps as it is until the request has completed.
@@ -141,7 +151,7 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) 
   }
   has_loans_ = true;
   InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address);
-  Count(Counter::kBytesDeferred, size);
+  ++tally_.writes;
   Count(Counter::kBytesLent, size);
   return true;
 }
@@ -167,11 +177,11 @@ Status File::Reserve(uint64_t address, uint64_t size) {
 }
 
 Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
-  Count(Counter::kWritesDeferred);
   if (CaptureLent(address, size, static_cast<const std::byte*>(bytes))) return {};
   const uint64_t total = size;
   const uint64_t begin_ns = total > kSmallCopy ? NowNs() : 0;
   const auto* from = static_cast<const std::byte*>(bytes);
+  uint64_t uncounted = 1;  // this write, until a part of it is captured
   while (size != 0) {
     SlabWriter::Space space;
     bool quick = false;
@@ -184,6 +194,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
       if (space.data != nullptr && space.size <= kSmallCopy) {
         std::memcpy(space.data, from, space.size);
         InsertLocked(space, address);
+        tally_.writes += std::exchange(uncounted, 0);
       }
     }
     if (space.data == nullptr) {
@@ -199,8 +210,8 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
       CopyBytes(space.data, from, space.size, total);
       MutexLock lock(mutex_);
       InsertLocked(space, address);
+      tally_.writes += std::exchange(uncounted, 0);
     }
-    Count(Counter::kBytesDeferred, space.size);
     address += space.size, from += space.size, size -= space.size;
   }
   if (begin_ns != 0) Count(Counter::kCopyNs, NowNs() - begin_ns);

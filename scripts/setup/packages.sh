@@ -32,6 +32,7 @@ for group in "$@"; do
       ;;
     test)
       need libgtest-dev header gtest/gtest.h
+      need gfortran program gfortran
       need git program git
       need libcli11-dev header CLI/CLI.hpp
       need libfuse3-dev header fuse3/fuse.h

@@ -89,6 +89,17 @@ TEST_P(Settings, AFileKeepsItsOwnThroughItsAccessList) {
   expect_natively(in_folder("second.h5"), {{"a", 1}});
 }
 
+// HDF5's own pass-through connector above us hands its info string's inner part and the access list down.
+TEST_P(Settings, AConnectorAboveUsHandsThemDown) {
+  const Environment stacked = with_connector(
+      "pass_through under_vol=5120;under_info={under_vol=0;under_info={};mode=sync}");
+  const Summary summary = run([&] { put(create(file()), "a", 1); }, stacked);
+  EXPECT_EQ(summary.fallback("mode_sync"), 1);
+  EXPECT_EQ(summary.counter("bytes_deferred"), 0);
+  EXPECT_EQ(summary.counter("files_opened"), 1);
+  expect_natively(file(), {{"a", 1}});
+}
+
 TEST_P(Settings, MistakesOnAnAccessListAreOnTheErrorStack) {
   run([&] {
     const Hid connector(H5VLget_connector_id_by_name("tidelane"));

@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(condition)                                                    \
-  do {                                                                      \
-    if (!(condition)) {                                                     \
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
       fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      return 1;                                                             \
-    }                                                                       \
+      return 1;                                                               \
+    }                                                                         \
   } while (0)
 
 enum { kElements = 1 << 20 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const hsize_t extent = kElements;
   const int stored = argc == 3 && strcmp(argv[2], "stored") == 0;
-  int *values = (int *)malloc(kElements * sizeof *values);
+  int* values = (int*)malloc(kElements * sizeof *values);
   int completed = -1;
   int i;
   hid_t fapl, dxpl, space, file, dataset;

@@ -26,7 +26,7 @@ Tidelane needs no setting. What there is can be said in these places; each overr
 4. `TIDELANE_*` variables: `TIDELANE_CLOSE=deferred`;
 5. the text after the connector's name: `HDF5_VOL_CONNECTOR="tidelane close=deferred;arena=256M"`, also behind
    `under_vol=0;under_info={}` where a script carries that;
-6. for the files opened with an access list: the info string that was set on it.
+6. for the files opened with an access list: the info string that was set on it, then what the functions of [library.md](library.md) put there.
 
 A file of settings has a line for each; `#` at the beginning of a line or after a blank begins a comment:
 
@@ -50,8 +50,8 @@ It may give what a file can have for itself. What is one for the process is fixe
 another value there is an error.
 
 An empty value means: not set. A name or a value that does not exist is an error that says where it stands and what comes nearest; Tidelane then does
-not start, and HDF5 prints the error at the program's first call (a program that goes on nevertheless runs natively). `TIDELANE_HDF5_ROOT`, `TIDELANE_TEST_*` and `TIDELANE_BENCH_*` belong to scripts and
-are left alone. What was in force in a run, and where each value came from, is in its summary.
+not start, and HDF5 prints the error at the program's first call (a program that goes on nevertheless runs natively).
+`TIDELANE_HDF5_ROOT`, `TIDELANE_TEST_*` and `TIDELANE_BENCH_*` belong to scripts and are left alone. What was in force in a run, and where each value came from, is in its summary.
 )";
 
 constexpr char kAliases[] = R"(

@@ -154,6 +154,9 @@ bool Anything(std::string_view, std::string&) { return true; }
 
 constexpr std::string_view kStartsAtOnce =
     "nothing to do here: storing begins at once, and never needs HDF5's lock";
+constexpr std::string_view kNothingToKeepAwayFrom =
+    "nothing to do here: there it keeps threads from HDF5's lock, which ours never take (a program "
+    "that wants a delay asks with `H5Pset_fapl_delay`)";
 constexpr std::string_view kRunsAtOnce =
     "nothing to do here: HDF5's calls run at once, on the thread that makes them";
 
@@ -163,7 +166,7 @@ constexpr Alias kAliases[] = {
     {"HDF5_ASYNC_EXE_FCLOSE", "", "anything", Anything, kStartsAtOnce},
     {"HDF5_ASYNC_EXE_GCLOSE", "", "anything", Anything, kStartsAtOnce},
     {"HDF5_ASYNC_EXE_DCLOSE", "", "anything", Anything, kStartsAtOnce},
-    {"HDF5_ASYNC_DELAY_MICROSECOND", "", "anything", Anything, kStartsAtOnce},
+    {"HDF5_ASYNC_DELAY_MICROSECOND", "", "anything", Anything, kNothingToKeepAwayFrom},
     {"HDF5_ASYNC_DISABLE_DSET_GET", "", "anything", Anything, kRunsAtOnce},
     {"HDF5_ASYNC_DISABLE_IMPLICIT_NON_DSET_RW", "", "anything", Anything, kRunsAtOnce},
     {"HDF5_ASYNC_DISABLE_NONDSET_IMPLICIT", "", "anything", Anything, kRunsAtOnce},

@@ -121,6 +121,13 @@ bool check_summary(const std::string& path, int64_t min_deferred) {
   for (const auto& [reason, count] : summary->fallbacks) {
     std::printf("fallback %s: %lld\n", reason.c_str(), static_cast<long long>(count));
   }
+  const int64_t lent = summary->counter("bytes_lent");
+  if (lends_buffers())
+    std::printf("bytes stored from lent buffers %lld\n", static_cast<long long>(lent));
+  if (lends_buffers() && lent == 0) {
+    std::fprintf(stderr, "FAILED: no buffer was lent\n");
+    return false;
+  }
   if (deferred >= min_deferred && (busy > 0 || min_deferred < 0)) return true;
   std::fprintf(stderr, "FAILED: %lld bytes deferred, at least %lld expected\n",
                static_cast<long long>(deferred), static_cast<long long>(min_deferred));

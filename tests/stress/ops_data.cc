@@ -61,7 +61,7 @@ void run_write(Side& side, const Op& op, Outcome& out) {
   }
   out.call("H5Dwrite_async", H5Dwrite_async(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT,
                                             buffer.data(), side.event_set()));
-  if (op.variant == 1) {
+  if (op.variant == 1 && !lends_buffers()) {
     buffer.scribble();  // copying is the default, so the caller may do this
   } else {
     side.keep(std::move(buffer), false);

@@ -1,11 +1,18 @@
 #include "stress/side.h"
 
+#include <cstdlib>
+
 namespace tidelane::stress {
 namespace {
 
 constexpr size_t kMostOpenDatasets = 12;
 
 }  // namespace
+
+bool lends_buffers() {
+  static const bool lends = std::getenv("STRESS_LEND") != nullptr;
+  return lends;
+}
 
 Side::Side(std::string dir, Through through) : dir_(std::move(dir)), through_(through) {
   event_set_ = Hid(H5EScreate());
@@ -108,7 +115,11 @@ void Side::wait_all(Outcome& outcome) {
   hbool_t failed = false;
   const herr_t rc = H5ESwait(event_set_, H5ES_WAIT_FOREVER, &in_progress, &failed);
   for (Pending& one : pending_) {
-    if (one.compare) outcome.bytes("read by an asynchronous call", one.buffer.take());
+    if (one.compare) {
+      outcome.bytes("read by an asynchronous call", one.buffer.take());
+    } else {
+      one.buffer.scribble();
+    }
   }
   pending_.clear();
   outcome.number("operations left in the event set", static_cast<int64_t>(in_progress));

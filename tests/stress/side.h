@@ -15,6 +15,10 @@
 
 namespace tidelane::stress {
 
+// Whether asynchronous writes lend their buffers (STRESS_LEND, beside TIDELANE_COPY_LIMIT=0): then nobody may touch a
+// buffer before its event set was waited for.
+bool lends_buffers();
+
 class Side {
  public:
   enum class Through { Environment, Native };
@@ -50,6 +54,7 @@ class Side {
   // Event set and the buffers that belong to it until the next full wait.
   hid_t event_set() const { return event_set_.get(); }
   void keep(Buffer buffer, bool compare);
+  // Waits, and scribbles over what was lent: from then on it belongs to the program again.
   void wait_all(Outcome& outcome);
 
  private:

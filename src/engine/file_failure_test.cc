@@ -119,6 +119,23 @@ TEST_F(FileFailureTest, StorageThatStaysFullFailsEveryFlushAndForgetsNothing) {
   EXPECT_EQ(Stored().substr(100), "second");
 }
 
+// The wait for room took what lingered for work under way: each write waited for as long as the file had patience.
+TEST_F(FileFailureTest, AnArenaFullOfFailedBytesDoesNotWaitForWhatLingers) {
+  FileBench bench(1, 64 << 10);
+  bench.config_.linger_us = 10'000'000;
+  bench.Open();
+  FailingWrites faults(bench);
+  const auto begin = std::chrono::steady_clock::now();
+  unsigned refused = 0;
+  for (uint64_t i = 0; i < 200; ++i) {
+    refused += bench.Write(i * 10'000, std::string(1000, 'x')).code() == ENOSPC ? 1 : 0;
+  }
+  EXPECT_GT(refused, 0u) << "there was room for everything";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(9));
+  faults.failing = false;
+  EXPECT_TRUE(bench.file_->Flush().ok());
+}
+
 TEST_F(FileFailureTest, AFailureBelongsToTheRequestsWhoseBytesFailed) {
   Open();
   plan_ = [](FaultPoint point, uint64_t address, uint64_t) {

@@ -24,6 +24,7 @@ constexpr uint64_t kQuickPiece =
 constexpr uint64_t kSmallestLoan = 4096;  // copying less is cheaper than keeping it apart
 constexpr uint64_t kReserveStep = 1u << 20;
 constexpr auto kArenaWait = std::chrono::milliseconds(5);
+constexpr auto kIdleArenaWait = std::chrono::microseconds(100);  // where lanes have nothing to do
 
 }  // namespace
 
@@ -229,17 +230,18 @@ bool File::MakeRoom() {
       while (lanes_.RunQueued()) {
       }
     }
+    // When failed extents fill the arena nothing will make room, and every write comes here.
+    const auto late = std::chrono::steady_clock::now() +
+                      (lanes_.idle() ? std::chrono::nanoseconds(kIdleArenaWait) : kArenaWait);
     bool extents_bound = false;
     {
       MutexLock lock(mutex_);
       extents_bound = pending_.queued_extents() >= kTooManyExtents;
-      if (extents_bound && !StuckLocked())
-        WaitUntilLocked(std::chrono::steady_clock::now() + kArenaWait);
+      if (extents_bound && !StuckLocked()) WaitUntilLocked(late);
       room = extents_bound && pending_.queued_extents() < kTooManyExtents;
     }
     if (room) break;
-    Slab* slab = extents_bound ? nullptr
-                               : arena_.AcquireUntil(std::chrono::steady_clock::now() + kArenaWait);
+    Slab* slab = extents_bound ? nullptr : arena_.AcquireUntil(late);
     if (slab != nullptr) {
       MutexLock lock(mutex_);
       room = writer_.Use(slab);

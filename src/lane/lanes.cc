@@ -175,7 +175,7 @@ bool Lanes::RunQueued() {
 
 bool Lanes::idle() {
   MutexLock lock(mutex_);
-  return ready_.empty() && lingering_.empty() && running_ == 0;
+  return ready_.empty() && running_ == 0;
 }
 
 Lanes::ForegroundRead::ForegroundRead(Lanes& lanes) : lanes_(lanes) {

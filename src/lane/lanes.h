@@ -55,7 +55,7 @@ class Lanes {
   /// Whether lanes work by themselves. If not (or if the system refuses threads), whoever waits calls RunQueued.
   bool threaded() const { return count_ != 0 && !refused_.load(std::memory_order_relaxed); }
 
-  /// Nothing queued, lingering or running.
+  /// Nothing queued or running. What lingers may do so for long: who needs its work now schedules it.
   bool idle() TL_EXCLUDES(mutex_);
 
   /// The program itself reads storage while such an object lives: lanes hold their next write back for a moment.

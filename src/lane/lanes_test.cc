@@ -62,6 +62,15 @@ TEST(LanesTest, WithoutThreadsTasksRunInOrderWhenAsked) {
   EXPECT_TRUE(lanes.idle());
 }
 
+// Who waited for busy lanes to make room in the arena waited for as long as some file lingered.
+TEST(LanesTest, WhatLingersDoesNotMakeLanesBusy) {
+  Lanes lanes(1);
+  std::atomic<bool> ran{false};
+  lanes.Schedule(Do([&] { ran = true; }));
+  lanes.ScheduleAfter(Do([] {}), seconds(1000));
+  EXPECT_TRUE(Eventually([&] { return ran && lanes.idle(); }));
+}
+
 TEST(LanesTest, ATaskMayScheduleItself) {
   Lanes lanes(0);
   int left = 5;

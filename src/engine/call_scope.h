@@ -59,12 +59,16 @@ class CallScope {
   uint64_t EpochOf(const File* file) const;
   /// A loan (buffer/loan.h) that `bytes` lie in, with a reference for the extent to be; nullptr: they must be copied.
   Slab* LoanOf(const std::byte* bytes, uint64_t size);
+  /// This call closed `file`, whose bytes could not be stored: the engine keeps it for another attempt.
+  void Keep(std::shared_ptr<File> file) { kept_ = std::move(file); }
   /// The settings for files that this call opens; nullptr: the process's.
   const FileSettings* file_settings() const { return file_settings_; }
 
   // VOL side ----------------------------------------------------------------------------------------------------
   /// What to wait for; nullptr when nothing is pending (the call is already complete).
   std::shared_ptr<Completion> TakeCompletion();
+  /// The file that the engine kept when its close failed, if it did.
+  std::shared_ptr<File> TakeKept() { return std::move(kept_); }
   /// The program keeps `size` bytes at `begin` as they are until the request of this call has completed: they need not
   /// be copied. Only for calls that leave a request.
   void Lend(const void* begin, uint64_t size);
@@ -80,6 +84,7 @@ class CallScope {
   uint64_t lent_size_ = 0;
   Slab* loan_ = nullptr;
   const FileSettings* file_settings_ = nullptr;
+  std::shared_ptr<File> kept_;
 };
 
 }  // namespace tidelane

@@ -198,16 +198,22 @@ Status Engine::Close(const std::shared_ptr<File>& file) {
   const bool deferred = file->CloseMayBeDeferred() && !file->drained();
   Status status;
   if (!deferred) status = file->Drain(Wait::kClose);
+  // What could not be stored is not thrown away: the file stays, as a deferred one, for whoever tries again.
+  const bool kept = deferred || !file->drained();
   {
     MutexLock lock(mutex_);
     open_.erase(std::find(open_.begin(), open_.end(), file));
-    if (deferred) {
-      Count(Counter::kClosesDeferred);
+    if (kept) {
+      if (deferred) Count(Counter::kClosesDeferred);
       draining_.push_back(file);
       // Still under the registry's lock: who finds the file there must find it closing.
       file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); });
-      return {};
     }
+  }
+  if (kept) {
+    if (CallScope* scope = CallScope::current(); scope != nullptr && !status.ok())
+      scope->Keep(file);
+    return status;
   }
   Status closed = file->CloseDevice();
   if (!closed.ok()) NoteError(closed);

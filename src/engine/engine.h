@@ -42,7 +42,8 @@ class Engine {
   const Status& config_status() const { return config_status_; }
 
   Status Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
-  /// Called by the driver's close. Waits for the bytes unless the current CallScope allows otherwise.
+  /// Called by the driver's close. Waits for the bytes unless the current CallScope allows otherwise. If they cannot be
+  /// stored, says so and keeps the file as it keeps a deferred one: `WaitClosed` tries again, and so does the exit.
   Status Close(const std::shared_ptr<File>& file);
 
   /// Waits until every captured byte of every file is stored; the first error, if any. `why`: on whose account.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/engine.h"
+#include "h5/error.h"
 #include "vol/capture.h"
 #include "vol/control.h"
 #include "vol/find_file.h"
@@ -45,18 +47,57 @@ bool CloseIsDeferred(Instance& instance, void* file) {
   return ours != nullptr && ours->settings().close_deferred;
 }
 
-bool TakeHalfClosed(Instance& instance, void* file) {
-  std::vector<void*>* files = instance.half_closed;
-  return files != nullptr && std::erase(*files, file) != 0;
+HalfClosed* FindHalfClosed(Instance& instance, void* file) {
+  if (instance.half_closed == nullptr) return nullptr;
+  for (HalfClosed& entry : *instance.half_closed) {
+    if (entry.object == file) return &entry;
+  }
+  return nullptr;
 }
 
+// Under the caller's scope.
 herr_t NativeClose(Instance& instance, void* file, hid_t dxpl) {
   const herr_t result = NativeFile(instance).close(file, dxpl, nullptr);
   if (result < 0) {
-    if (instance.half_closed == nullptr) instance.half_closed = new std::vector<void*>;
-    instance.half_closed->push_back(file);
+    if (instance.half_closed == nullptr) instance.half_closed = new std::vector<HalfClosed>;
+    instance.half_closed->push_back({file, CallScope::current()->TakeKept()});
   }
   return result;
+}
+
+void ForgetHalfClosed(Instance& instance, void* file) {
+  if (instance.half_closed == nullptr) return;
+  std::erase_if(*instance.half_closed,
+                [file](const HalfClosed& entry) { return entry.object == file; });
+}
+
+// The native connector would now release the rest and report success: it knows nothing of the bytes.
+herr_t CloseOtherHalf(Instance& instance, HalfClosed& entry, hid_t dxpl) {
+  if (const std::shared_ptr<File> kept = entry.file; kept != nullptr) {
+    const Status status = kept->WaitClosed(Wait::kClose);
+    if (kept->drained()) entry.file = nullptr;  // nothing is left to try
+    if (!status.ok()) {
+      h5::PushError(instance.hdf5(), status);
+      return -1;
+    }
+  }
+  void* const object = entry.object;
+  ForgetHalfClosed(instance, object);
+  const CallScope scope(CallScope::kNone);
+  return NativeClose(instance, object, dxpl);
+}
+
+// The library closes what the program left open, and asks again and again for what fails, without ever coming to
+// terminate. Nobody will try again: the engine keeps what cannot be stored until then, and tells of it.
+herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(instance.hdf5());
+  const CallScope scope(CallScope::kNone);
+  const bool half_closed = FindHalfClosed(instance, file) != nullptr;
+  if (NativeFile(instance).close(file, dxpl, nullptr) < 0 && !half_closed) {
+    static_cast<void>(NativeFile(instance).close(file, dxpl, nullptr));  // the other half
+  }
+  ForgetHalfClosed(instance, file);
+  return 0;
 }
 
 // When the native connector cannot open a file, HDF5 asks every connector in the plugin path
@@ -151,9 +192,13 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
 }
 
 herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
-  const bool half_closed = TakeHalfClosed(instance, file);
-  if (request == nullptr && (half_closed || !CloseIsDeferred(instance, file))) {
-    if (!half_closed && FlushForClose(instance, file, dxpl) < 0) return -1;
+  if (instance.closing) return CloseAtEnd(instance, file, dxpl);
+  if (HalfClosed* entry = FindHalfClosed(instance, file); entry != nullptr) {
+    return CloseOtherHalf(instance, *entry, dxpl);
+  }
+  if (request == nullptr && !CloseIsDeferred(instance, file)) {
+    if (FlushForClose(instance, file, dxpl) < 0) return -1;
+    const CallScope scope(CallScope::kNone);
     return NativeClose(instance, file, dxpl);
   }
   TrackedCall call(instance, Effect::kClose, request);

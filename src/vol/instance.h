@@ -6,9 +6,11 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "base/connector_info.h"
+#include "engine/file.h"
 #include "h5/library.h"
 #include "vol/request.h"
 
@@ -21,6 +23,12 @@ struct Operations {
   int file[kKinds] = {-1, -1, -1, -1, -1};
   int dataset[kKinds] = {-1, -1, -1, -1, -1};
   int request[kRequestKinds] = {-1, -1};
+};
+
+/// A file whose native close failed: HDF5 has released most of it, and only close may be called.
+struct HalfClosed {
+  void* object;
+  std::shared_ptr<File> file;  ///< has bytes that could not be stored; nullptr: it has none
 };
 
 struct Instance {
@@ -43,9 +51,8 @@ struct Instance {
   Operations operations;
   void* layout_of = nullptr;  ///< the dataset that `layout_is_contiguous` is about
   bool layout_is_contiguous = false;
-  /// Files whose native close failed: HDF5 has released most of them, and only close may be called.
   /// Never destroyed.
-  std::vector<void*>* half_closed = nullptr;
+  std::vector<HalfClosed>* half_closed = nullptr;
   /// What access lists said about their files (vol/info.h). Never destroyed.
   std::deque<FileChoice>* file_choices = nullptr;
 };

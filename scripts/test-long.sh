@@ -17,7 +17,7 @@ stage "tests x3 (asan)" tests asan -LE 'long|client' --repeat until-fail:3
 if [ -e "$build/hdf5/own" ]; then
   stage "HDF5 with the thread sanitizer" scripts/setup/hdf5-build.sh thread
   stage "build (tsan-hdf5)" compile tsan-hdf5
-  stage "tests (tsan, HDF5 too)" tests tsan-hdf5 -L 'unit|conformance|stress' -LE 'client'
+  stage "tests (tsan, HDF5 too)" tests tsan-hdf5 -L 'unit|conformance|faults|stress' -LE 'client'
 fi
 stage "build (tsan)" compile tsan tidelane_core_tests
 stage "core tests x$repeats (tsan)" tests tsan -L core --repeat "until-fail:$repeats"

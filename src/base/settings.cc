@@ -10,7 +10,7 @@ constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
 
 #ifdef TIDELANE_BREAK
 bool ParseRule(Config& config, std::string_view text) {
-  static constexpr std::string_view kRules[] = {"overlay", "truncate", "order", "adopt"};
+  static constexpr std::string_view kRules[] = {"overlay", "truncate", "order", "adopt", "failure"};
   if (std::ranges::find(kRules, text) == std::end(kRules)) return false;
   config.test_break = text;
   return true;
@@ -135,7 +135,7 @@ constexpr Setting kSettings[] = {
     {"break",
      Scope::kVariable,
      {ParseRule, ShowRule, NoWords},
-     "overlay, truncate, order or adopt",
+     "overlay, truncate, order, adopt or failure",
      "none",
      "which rule this deliberately broken build breaks",
      ""},

@@ -13,6 +13,7 @@
 #include "base/trace.h"
 #include "engine/call_scope.h"
 #include "engine/file.h"
+#include "extent/broken.h"
 
 namespace tidelane {
 namespace {
@@ -361,6 +362,7 @@ int File::WriteRun(const Run& run, uint64_t stored) {
   } catch (const std::bad_alloc&) {
     error = ENOMEM;  // as any failure: the bytes stay, and are tried again
   }
+  if (Broken("failure")) error = 0;  // negative control: nobody hears of it
   if (error == 0) Count(Counter::kBytesWritten, run.size());
   return error;
 }

@@ -14,19 +14,19 @@ std::string way_name(const ::testing::TestParamInfo<Way>& info) { return info.pa
 
 void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 
-void Conformance::SetUp() {
+void Scenarios::SetUp() {
   std::string folder = std::filesystem::current_path() / "conformance-XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   folder_ = folder;
   file_ = in_folder("test.h5");
 }
 
-void Conformance::TearDown() {
+void Scenarios::TearDown() {
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
 
-Environment Conformance::environment(const Way& way) const {
+Environment Scenarios::environment(const Way& way) const {
   const char* given = std::getenv("TIDELANE_TEST_PLUGIN_DIR");
   const char* plugins = given != nullptr ? given : CONFORMANCE_PLUGIN_DIR;
   // With a plugin path, native HDF5 asks every plugin about files that it cannot open, and forgets its own error.
@@ -38,7 +38,7 @@ Environment Conformance::environment(const Way& way) const {
           {"TIDELANE_SUMMARY", way.native() ? "" : summaries()}};
 }
 
-Summary Conformance::run(const std::function<void()>& scenario, const Environment& environment) {
+Summary Scenarios::run(const std::function<void()>& scenario, const Environment& environment) {
   Child child(environment, scenario);
   child.expect_success();
   const bool plugin = !environment.at("HDF5_VOL_CONNECTOR").empty();
@@ -54,11 +54,11 @@ Summary Conformance::run_deferring(const std::function<void()>& scenario) {
   return summary;
 }
 
-void Conformance::run_natively(const std::function<void()>& scenario) {
+void Scenarios::run_natively(const std::function<void()>& scenario) {
   run(scenario, environment(kNative));
 }
 
-void Conformance::expect_natively(const std::string& path, const Contents& contents) {
+void Scenarios::expect_natively(const std::string& path, const Contents& contents) {
   SCOPED_TRACE("natively");
   run_natively([&] {
     const Hid opened = open(path, H5F_ACC_RDONLY);

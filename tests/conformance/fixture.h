@@ -36,31 +36,40 @@ inline constexpr Way kAsyncName{"async_name", "async under_vol=0;under_info={}",
 
 using Contents = std::map<std::string, int>;  // dataset name to seed
 
-class Conformance : public ::testing::TestWithParam<Way> {
+// Scenarios in child processes, in a folder that goes with the test.
+class Scenarios : public ::testing::Test {
  public:
   void SetUp() override;
   void TearDown() override;
 
-  bool plugged() const { return !GetParam().native(); }
   std::string in_folder(const std::string& name) const { return folder_ + "/" + name; }
   const std::string& file() const { return file_; }
+  std::string summaries() const { return in_folder("summary.%p"); }
 
   // What a child runs under; bytes linger, so that small writes stay pending until somebody wants them stored.
-  Environment environment() const { return environment(GetParam()); }
   Environment environment(const Way& way) const;
-  // Runs the scenario to its end in this test's way and gives its summary (empty natively).
-  Summary run(const std::function<void()>& scenario) { return run(scenario, environment()); }
+  // Runs the scenario to its end and gives its summary (empty natively).
   Summary run(const std::function<void()>& scenario, const Environment& environment);
-  // As run(), but the plugin must have deferred something.
-  Summary run_deferring(const std::function<void()>& scenario);
   void run_natively(const std::function<void()>& scenario);
   // Another process, without the plugin, sees a whole file with these datasets.
   void expect_natively(const std::string& path, const Contents& contents);
-  std::string summaries() const { return in_folder("summary.%p"); }
 
  private:
   std::string folder_;
   std::string file_;
+};
+
+class Conformance : public Scenarios, public ::testing::WithParamInterface<Way> {
+ public:
+  bool plugged() const { return !GetParam().native(); }
+
+  // In this test's way.
+  Environment environment() const { return environment(GetParam()); }
+  using Scenarios::environment;
+  Summary run(const std::function<void()>& scenario) { return run(scenario, environment()); }
+  using Scenarios::run;
+  // As run(), but the plugin must have deferred something.
+  Summary run_deferring(const std::function<void()>& scenario);
 };
 
 std::string way_name(const ::testing::TestParamInfo<Way>& info);

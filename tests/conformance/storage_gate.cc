@@ -2,12 +2,17 @@
 
 #include <dlfcn.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace tidelane::testing::storage {
 namespace {
@@ -21,6 +26,7 @@ struct Gate {
   int waiting = 0;
   int error = 0;
   int failed = 0;
+  std::atomic<const Plan*> plan{nullptr};  // plans are never destroyed: lanes may be following one
 };
 
 // Never destroyed: lanes may write until the process ends.
@@ -84,16 +90,94 @@ bool wait_failed() {
   return at.changed.wait_for(lock, std::chrono::seconds(10), [&] { return at.failed > 0; });
 }
 
+void follow(Plan plan) { gate().plan = plan ? new Plan(std::move(plan)) : nullptr; }
+
+namespace {
+
+template <typename Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+std::string path_of(int fd) {
+  char link[64];
+  char path[4096];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
+}
+
+Fault ask(Kind kind, int fd, uint64_t address, uint64_t size) {
+  const Plan* const plan = gate().plan;
+  if (plan == nullptr) return {};
+  const int before = errno;
+  const Fault fault = (*plan)({kind, path_of(fd), address, size});
+  if (fault.delay.count() != 0) std::this_thread::sleep_for(fault.delay);
+  errno = before;
+  return fault;
+}
+
+ssize_t fail(int error) {
+  errno = error;
+  return -1;
+}
+
+std::vector<iovec> first_of(const iovec* parts, int count, uint64_t bytes) {
+  std::vector<iovec> some;
+  for (int i = 0; i < count && bytes != 0; ++i) {
+    some.push_back(parts[i]);
+    some.back().iov_len = std::min<uint64_t>(bytes, parts[i].iov_len);
+    bytes -= some.back().iov_len;
+  }
+  return some;
+}
+
+ssize_t write(int fd, const iovec* parts, int count, off_t address) {
+  using Pwritev = ssize_t (*)(int, const iovec*, int, off_t);
+  static const auto real = next<Pwritev>("pwritev64");
+  uint64_t size = 0;
+  for (int i = 0; i < count; ++i) size += parts[i].iov_len;
+  const Fault fault = ask(Kind::kWrite, fd, static_cast<uint64_t>(address), size);
+  ssize_t done = 0;
+  if (fault.written_first >= size) {
+    done = real(fd, parts, count, address);
+  } else if (const auto some = first_of(parts, count, fault.written_first); !some.empty()) {
+    done = real(fd, some.data(), static_cast<int>(some.size()), address);
+  }
+  if (done < 0 || fault.error == 0) return fault.lies ? static_cast<ssize_t>(size) : done;
+  return fail(fault.error);
+}
+
+}  // namespace
 }  // namespace tidelane::testing::storage
 
-// The name that the plugin's calls are bound to, large-file suffix included.
-extern "C" __attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* parts,
-                                                                  int count, off_t offset) {
-  using Pwritev = ssize_t (*)(int, const iovec*, int, off_t);
-  static const auto next = reinterpret_cast<Pwritev>(dlsym(RTLD_NEXT, "pwritev64"));
-  if (const int error = tidelane::testing::storage::pass(); error != 0) {
-    errno = error;
-    return -1;
-  }
-  return next(fd, parts, count, offset);
+// The names that the plugin's calls and HDF5's are bound to, large-file suffix included.
+#define TL_REPLACES_LIBC extern "C" __attribute__((visibility("default")))
+
+TL_REPLACES_LIBC ssize_t pwritev(int fd, const iovec* parts, int count, off_t offset) {
+  namespace storage = tidelane::testing::storage;
+  if (const int error = storage::pass(); error != 0) return storage::fail(error);
+  return storage::write(fd, parts, count, offset);
+}
+
+TL_REPLACES_LIBC ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
+  const iovec part{const_cast<void*>(bytes), size};
+  return tidelane::testing::storage::write(fd, &part, 1, offset);
+}
+
+TL_REPLACES_LIBC int ftruncate(int fd, off_t size) noexcept {
+  namespace storage = tidelane::testing::storage;
+  static const auto real = storage::next<int (*)(int, off_t)>("ftruncate64");
+  const auto fault = storage::ask(storage::Kind::kTruncate, fd, static_cast<uint64_t>(size), 0);
+  if (fault.error != 0) return static_cast<int>(storage::fail(fault.error));
+  return fault.lies ? 0 : real(fd, size);
+}
+
+// As close(2): the descriptor is gone even when it fails.
+TL_REPLACES_LIBC int close(int fd) {
+  namespace storage = tidelane::testing::storage;
+  static const auto real = storage::next<int (*)(int)>("close");
+  const auto fault = storage::ask(storage::Kind::kClose, fd, 0, 0);
+  const int result = real(fd);
+  return fault.error != 0 ? static_cast<int>(storage::fail(fault.error)) : result;
 }

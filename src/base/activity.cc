@@ -22,6 +22,14 @@ static_assert(std::is_trivially_destructible_v<Overlap>);
 
 constinit thread_local unsigned depth = 0;  // waits of this thread that have begun
 
+// The end of the first wait of each kind, and how long everybody had waited until then.
+struct FirstWait {
+  std::atomic<uint64_t> end_ns{0};
+  std::atomic<uint64_t> waited_ns{0};
+};
+constinit FirstWait first_waits[kWaitCount];
+constinit std::atomic<uint64_t> waited_ns{0};
+
 constexpr WaitKind kKinds[] = {
 #define X(name, span, key, label) \
   {Counter::kWait##name##Ns, Counter::kWaits##name, SpanKind::span, key, label},
@@ -56,7 +64,24 @@ uint64_t Waiting::Stop() {
   overlap.WaitEnds(end_ns);
   Count(kind.ns, ns);
   if (how_ != kRest) Count(kind.times);
+  const uint64_t waited = waited_ns.fetch_add(ns, std::memory_order_relaxed) + ns;
+  FirstWait& first = first_waits[static_cast<unsigned>(wait_)];
+  uint64_t none = 0;
+  if (first.end_ns.load(std::memory_order_relaxed) == 0 &&
+      first.end_ns.compare_exchange_strong(none, end_ns, std::memory_order_relaxed)) {
+    first.waited_ns.store(waited, std::memory_order_relaxed);
+  }
   return ns;
+}
+
+uint64_t FreeTimeAfter(Wait wait) {
+  const FirstWait& first = first_waits[static_cast<unsigned>(wait)];
+  const uint64_t end_ns = first.end_ns.load(std::memory_order_relaxed);
+  if (end_ns == 0) return 0;
+  const uint64_t since = NowNs() - end_ns;
+  const uint64_t waited =
+      waited_ns.load(std::memory_order_relaxed) - first.waited_ns.load(std::memory_order_relaxed);
+  return since > waited ? since - waited : 0;  // threads may wait at the same time
 }
 
 Working::Working(uint64_t bytes) : bytes_(bytes), begin_ns_(NowNs()) {
@@ -78,6 +103,8 @@ Overlap::Totals ReadOverlap() { return overlap.At(NowNs()); }
 void ResetActivityAfterFork() {
   new (&overlap) Overlap();  // another thread may have been inside: it is not here
   depth = 0;
+  waited_ns.store(0, std::memory_order_relaxed);
+  for (FirstWait& first : first_waits) first.end_ns.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace tidelane

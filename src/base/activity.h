@@ -114,6 +114,10 @@ class Working {
   bool running_ = true;
 };
 
+/// Since the first such wait ended: the time in which no such wait or other one was going on, and in
+/// which a deferred wait could have been hidden. 0 when there was none.
+uint64_t FreeTimeAfter(Wait wait);
+
 /// Storage's work so far, and how much of it was hidden.
 Overlap::Totals ReadOverlap();
 

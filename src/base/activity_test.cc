@@ -95,6 +95,24 @@ TEST(ActivityTest, WhereNobodyAskedNothingIsRecorded) {
   EXPECT_EQ(Read(Counter::kWaitsRead) + Read(Counter::kWaitsFlush), times);
 }
 
+TEST(ActivityTest, WaitsAfterTheFirstAreNotFreeTime) {
+  ResetActivityAfterFork();
+  EXPECT_EQ(FreeTimeAfter(Wait::kClose), 0u);
+  {
+    const Waiting first(Wait::kClose);
+  }
+  Pass();
+  const uint64_t begin = NowNs();
+  const uint64_t free = FreeTimeAfter(Wait::kClose);
+  EXPECT_GE(free, 100'000u);
+  {
+    const Waiting later(Wait::kFlush);
+    for (int i = 0; i < 100; ++i) Pass();
+  }
+  // Whatever else took time: the second wait is not in it.
+  EXPECT_LE(FreeTimeAfter(Wait::kClose) - free, NowNs() - begin - 10'000'000);
+}
+
 TEST(ActivityTest, AThreadsWaitsAreItsOwn) {
   const uint64_t times = Read(Counter::kWaitsOpen);
   const Waiting mine(Wait::kOther);

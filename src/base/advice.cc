@@ -30,22 +30,38 @@ uint64_t Written(const Summary& summary) {
   return summary[Counter::kBytesDeferred] + summary[Counter::kBytesSync];
 }
 
-Finding CloseWaits(const Summary& summary) {
-  const uint64_t ns = summary[Counter::kWaitCloseNs];
-  if (summary.config.close_deferred || !Matters(summary, ns)) return {};
-  Finding found{ns, ""};
-  Print(found.text, "close waited %.1f s in %s: TIDELANE_CLOSE=deferred hides it", Seconds(ns),
-        CountInWords(summary[Counter::kWaitsClose], "file").c_str());
+// A deferred wait is hidden by what the program does afterwards: at its end there is nothing left.
+Finding Deferrable(const Summary& summary, Counter wait, uint64_t free_ns, const std::string& what,
+                   const char* setting) {
+  const uint64_t ns = summary[wait];
+  const uint64_t hidden = std::min(ns, free_ns);
+  if (!Matters(summary, hidden)) return {};
+  Finding found{hidden, what};
+  Print(found.text, ": %s=deferred ", setting);
+  if (hidden < ns - ns / 10) {
+    Print(found.text, "would hide %.1f s of it", Seconds(hidden));
+  } else {
+    found.text += "hides it";
+  }
   return found;
 }
 
+Finding CloseWaits(const Summary& summary) {
+  if (summary.config.close_deferred) return {};
+  std::string what;
+  Print(what, "close waited %.1f s in %s", Seconds(summary[Counter::kWaitCloseNs]),
+        CountInWords(summary[Counter::kWaitsClose], "file").c_str());
+  return Deferrable(summary, Counter::kWaitCloseNs, summary.free_after_close_ns, what,
+                    "TIDELANE_CLOSE");
+}
+
 Finding FlushWaits(const Summary& summary) {
-  const uint64_t ns = summary[Counter::kWaitFlushNs];
-  if (summary.config.flush_deferred || !Matters(summary, ns)) return {};
-  Finding found{ns, ""};
-  Print(found.text, "flush waited %.1f s in %s: TIDELANE_FLUSH=deferred hides it", Seconds(ns),
+  if (summary.config.flush_deferred) return {};
+  std::string what;
+  Print(what, "flush waited %.1f s in %s", Seconds(summary[Counter::kWaitFlushNs]),
         CountInWords(summary[Counter::kWaitsFlush], "call").c_str());
-  return found;
+  return Deferrable(summary, Counter::kWaitFlushNs, summary.free_after_flush_ns, what,
+                    "TIDELANE_FLUSH");
 }
 
 // The same whether the program waited for room or, where waiting could not help, wrote itself.
@@ -67,7 +83,7 @@ Finding ModeSync(const Summary& summary) {
   const uint64_t ns = summary[Counter::kWaitWriteNs];
   Finding found{ns, ""};
   Print(found.text,
-        "TIDELANE_MODE=sync wrote %s in %.1f s while the program waited: async hides it",
+        "TIDELANE_MODE=sync wrote %s in %.1f s while the program waited: with async it goes on",
         BytesInWords(summary.bytes(Fallback::kModeSync)).c_str(), Seconds(ns));
   return found;
 }

@@ -20,6 +20,7 @@ Summary Quiet() {
   summary[Counter::kWritesDeferred] = 1024;
   summary[Counter::kArenaCapBytes] = 64u << 20;
   summary.overlap = {5 * kSecond, 5 * kSecond};
+  summary.free_after_close_ns = summary.free_after_flush_ns = 5 * kSecond;
   return summary;
 }
 
@@ -57,6 +58,18 @@ TEST(AdviceTest, AWaitMustBeATwentiethOfTheRunAndATenthOfASecond) {
   EXPECT_NE(Told(summary, "close_waits"), "");
 }
 
+// A file that is closed as the last thing: a deferred close would only make the exit wait.
+TEST(AdviceTest, WhatComesAfterwardsIsWhatHidesADeferredClose) {
+  Summary summary = Quiet();
+  summary[Counter::kWaitCloseNs] = 4 * kSecond;
+  summary[Counter::kWaitsClose] = 1;
+  summary.free_after_close_ns = kSecond / 100;
+  EXPECT_EQ(Told(summary, "close_waits"), "");
+  summary.free_after_close_ns = 3 * kSecond;
+  EXPECT_EQ(Told(summary, "close_waits"),
+            "close waited 4.0 s in 1 file: TIDELANE_CLOSE=deferred would hide 3.0 s of it");
+}
+
 TEST(AdviceTest, FlushThatWaited) {
   Summary summary = Quiet();
   summary[Counter::kWaitFlushNs] = 2 * kSecond;
@@ -84,8 +97,9 @@ TEST(AdviceTest, ModeSync) {
   EXPECT_EQ(Told(summary, "mode_sync"), "") << "nothing was written so";
   summary.bytes(Fallback::kModeSync) = 3u << 20;
   summary[Counter::kWaitWriteNs] = 2 * kSecond;
-  EXPECT_EQ(Told(summary, "mode_sync"),
-            "TIDELANE_MODE=sync wrote 3.0 MiB in 2.0 s while the program waited: async hides it");
+  EXPECT_EQ(
+      Told(summary, "mode_sync"),
+      "TIDELANE_MODE=sync wrote 3.0 MiB in 2.0 s while the program waited: with async it goes on");
 }
 
 TEST(AdviceTest, NothingCapturedForTheDriver) {

@@ -30,7 +30,7 @@ namespace tidelane {
   X(StorageReadBytes, "storage_read_bytes", "bytes so read")                                      \
   X(ReadAheadHits, "readahead_hits", "small reads answered from a block that was read before")    \
   X(LaneBusyNs, "lane_busy_ns", "time lanes spent on storage, summed over lanes")                 \
-  X(CopyNs, "copy_ns", "time callers spent inside captured writes, only large ones")              \
+  X(CopyNs, "copy_ns", "time callers spent on capturing large writes, waits left out")            \
   X(WaitFlushNs, "wait_flush_ns", "time that flushes waited for bytes to be stored")              \
   X(WaitCloseNs, "wait_close_ns", "time that closes waited for bytes to be stored")               \
   X(WaitRequestNs, "wait_request_ns", "time that event sets waited for requests")                 \

@@ -30,6 +30,8 @@ Summary TakeSummary(const Config& config) {
     summary.fallback_bytes[i] = ReadBytes(static_cast<Fallback>(i));
   }
   summary.overlap = ReadOverlap();
+  summary.free_after_close_ns = FreeTimeAfter(Wait::kClose);
+  summary.free_after_flush_ns = FreeTimeAfter(Wait::kFlush);
   summary.incidents = ReadIncidents();
   summary.config = config;
   return summary;

@@ -24,6 +24,8 @@ struct Summary {
   std::array<uint64_t, kFallbackCount> fallbacks{};
   std::array<uint64_t, kFallbackCount> fallback_bytes{};
   Overlap::Totals overlap;
+  uint64_t free_after_close_ns = 0;  ///< FreeTimeAfter(Wait::kClose)
+  uint64_t free_after_flush_ns = 0;
   Incidents incidents;
   Config config;
 

@@ -126,7 +126,7 @@ Json WrittenSchema() {
                {{"bytes", Integer("bytes")},
                 {"operations", Integer("driver-level writes")},
                 {"lent_bytes", Integer("of the bytes, those stored from the program's own buffer")},
-                {"copy_seconds", Number("time that copying them took, large writes only")}})},
+                {"copy_seconds", Number("time that capturing large ones took the program")}})},
        {"synchronous",
         Object("stored by the program's thread, inside the write call",
                {{"bytes", Integer("bytes")},

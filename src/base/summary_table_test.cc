@@ -128,6 +128,7 @@ TEST(SummaryTableTest, SettingsThatWereGivenSayWhere) {
 TEST(SummaryTableTest, AdviceComesLast) {
   Summary summary = Checkpoints();
   summary[Counter::kWaitCloseNs] = 4'100'000'000;
+  summary.free_after_close_ns = 5'000'000'000;
   summary[Counter::kWaitsClose] = 5;
   EXPECT_TRUE(SummaryTable(summary).ends_with(
       "  advice        close waited 4.1 s in 5 files: TIDELANE_CLOSE=deferred hides it\n"));

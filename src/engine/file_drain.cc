@@ -187,6 +187,10 @@ Status File::CloseDevice() {
 }
 
 Status File::WaitClosed(Wait why) {
+  {
+    MutexLock lock(mutex_);
+    if (DrainedLocked() && !closing_) return last_step_failed_ ? error_ : Status();
+  }
   const Waiting waiting(why);
   if (Status status = Drain(why); !status.ok()) return status;
   MutexLock lock(mutex_);

@@ -180,7 +180,14 @@ Status File::Reserve(uint64_t address, uint64_t size) {
 Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
   if (CaptureLent(address, size, static_cast<const std::byte*>(bytes))) return {};
   const uint64_t total = size;
-  const uint64_t begin_ns = total > kSmallCopy ? NowNs() : 0;
+  uint64_t begin_ns = total > kSmallCopy ? NowNs() : 0;
+  // Waits have accounts of their own.
+  const auto apart = [&begin_ns](auto call) {
+    const uint64_t call_ns = begin_ns != 0 ? NowNs() : 0;
+    auto result = call();
+    if (begin_ns != 0) begin_ns += NowNs() - call_ns;
+    return result;
+  };
   const auto* from = static_cast<const std::byte*>(bytes);
   uint64_t uncounted = 1;  // this write, until a part of it is captured
   while (size != 0) {
@@ -199,11 +206,12 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
       }
     }
     if (space.data == nullptr) {
-      if (!quick && MakeRoom()) continue;
+      if (!quick && apart([this] { return MakeRoom(); })) continue;
       const Fallback reason = quick ? Fallback::kQuickStorage : Fallback::kArenaFull;
       Count(reason);
       const uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
-      if (Status status = WriteDirect(address, piece, from, reason); !status.ok()) return status;
+      Status status = apart([&] { return WriteDirect(address, piece, from, reason); });
+      if (!status.ok()) return status;
       address += piece, from += piece, size -= piece;
       continue;
     }

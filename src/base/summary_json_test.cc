@@ -231,6 +231,27 @@ TEST(SummaryJsonTest, TheSchemaNamesTheKeysInTheirOrder) {
   }
 }
 
+std::string DocsFile(const std::string& name) {
+  const char* source = std::getenv("TIDELANE_TEST_SOURCE_DIR");
+  if (source == nullptr) return "";
+  std::ifstream in(source + ("/docs/" + name));
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+TEST(SummaryJsonTest, ThePageExplainsEveryKeyWaitAndRule) {
+  const std::string page = DocsFile("summary.md");
+  if (page.empty()) GTEST_SKIP() << "TIDELANE_TEST_SOURCE_DIR is not set, as it is by ctest";
+  std::vector<std::string> words = AdviceRules();
+  for (unsigned i = 0; i < kWaitCount; ++i) {
+    words.emplace_back(KindOf(static_cast<Wait>(i)).label);
+  }
+  const Json json = Parsed(Summary());
+  for (const auto& [key, value] : json.items()) words.push_back(key);
+  for (const std::string& word : words) {
+    EXPECT_NE(page.find("`" + word + "`"), std::string::npos) << word << " is not on the page";
+  }
+}
+
 // A changed schema is written with TIDELANE_TEST_RENEW=1, and committed.
 TEST(SummaryJsonTest, TheCommittedSchemaIsThisOne) {
   const char* source = std::getenv("TIDELANE_TEST_SOURCE_DIR");
@@ -238,11 +259,10 @@ TEST(SummaryJsonTest, TheCommittedSchemaIsThisOne) {
   const std::string path = std::string(source) + "/docs/summary.schema.json";
   const std::string wanted = Schema().dump(2) + "\n";
   if (std::getenv("TIDELANE_TEST_RENEW") != nullptr) std::ofstream(path) << wanted;
-  std::ifstream in(path);
-  const std::string found{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  EXPECT_TRUE(found == wanted) << path << " is not what the tables say: run\n"
-                               << "  TIDELANE_TEST_RENEW=1 ctest --test-dir build/release -R "
-                                  "TheCommittedSchemaIsThisOne";
+  EXPECT_TRUE(DocsFile("summary.schema.json") == wanted)
+      << path << " is not what the tables say: run\n"
+      << "  TIDELANE_TEST_RENEW=1 ctest --test-dir build/release -R "
+         "TheCommittedSchemaIsThisOne";
 }
 
 }  // namespace

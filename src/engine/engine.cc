@@ -226,7 +226,7 @@ void Engine::RelieveArena() {
   for (const auto& file : Known()) file->RelieveArena();
 }
 
-Status Engine::DrainAll(Wait why) {
+std::vector<Status> Engine::DrainEach(Wait why) {
   std::vector<std::shared_ptr<File>> closing;
   {
     MutexLock lock(mutex_);
@@ -236,14 +236,24 @@ Status Engine::DrainAll(Wait why) {
       if (why == Wait::kExit) NoteLeftOpen(file->path());
     }
   }
-  Status first;
+  std::vector<Status> failures;
+  std::vector<std::shared_ptr<File>> failed;
   for (const auto& file : closing) {
-    if (Status status = file->WaitClosed(why); first.ok()) first = status;
+    Status status = file->WaitClosed(why);
+    if (status.ok()) continue;
+    failures.push_back(std::move(status));
+    failed.push_back(file);
   }
   for (const auto& file : Known()) {
-    if (Status status = file->Drain(why); first.ok()) first = status;
+    if (std::find(failed.begin(), failed.end(), file) != failed.end()) continue;
+    if (Status status = file->Drain(why); !status.ok()) failures.push_back(std::move(status));
   }
-  return first;
+  return failures;
+}
+
+Status Engine::DrainAll(Wait why) {
+  const std::vector<Status> failures = DrainEach(why);
+  return failures.empty() ? Status() : failures.front();
 }
 
 Status Engine::DrainPath(const char* path) {
@@ -261,9 +271,12 @@ Status Engine::DrainPath(const char* path) {
 
 Status Engine::Shutdown() {
   to_shut_down.store(nullptr);
-  Status status = DrainAll(Wait::kExit);
+  const std::vector<Status> failures = DrainEach(Wait::kExit);
   // Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
-  if (!status.ok()) std::fprintf(stderr, "tidelane: at exit: %s\n", status.Message().c_str());
+  for (const Status& failure : failures) {
+    std::fprintf(stderr, "tidelane: at exit: %s\n", failure.Message().c_str());
+  }
+  const Status status = failures.empty() ? Status() : failures.front();
   for (const auto& file : Known()) {
     if (!file->drained()) NoteNotStored(file->path());
   }

@@ -66,6 +66,7 @@ class Engine {
   Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);
   Status Retire(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
   void Finish(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
+  std::vector<Status> DrainEach(Wait why) TL_EXCLUDES(mutex_);  ///< the failures, a file each
   void RelieveArena() TL_EXCLUDES(mutex_);
   std::vector<std::shared_ptr<File>> Known() TL_EXCLUDES(mutex_);
   static void PrepareFork();

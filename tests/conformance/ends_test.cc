@@ -1,9 +1,14 @@
-// How programs end: by exit with files open, by fork, by SIGKILL, by closing the library and opening it again.
+// How programs end, and what is then in their files (docs/ends.md): by exit with files open, by _exit, SIGKILL, an
+// exception or exec, by fork, by closing the library and opening it again, and with several libraries in one process.
+#include <dlfcn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <stdexcept>
 #include <thread>
 
 #include "conformance/fixture.h"
@@ -13,8 +18,32 @@ namespace {
 
 using namespace std::chrono_literals;
 
+Hid latest() {
+  Hid access(H5Pcreate(H5P_FILE_ACCESS));
+  H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  return access;
+}
+
 class Ends : public Conformance {
  public:
+  // Runs the scenario, which ends the process in its own way, and gives its status.
+  int status_of(const std::function<void()>& scenario) {
+    Child child(environment(), [&] {
+      const rlimit no_core{0, 0};
+      setrlimit(RLIMIT_CORE, &no_core);
+      scenario();
+      ADD_FAILURE() << "it did not end";
+    });
+    return child.wait();
+  }
+  // A flushed dataset, and one that is pending when the process ends.
+  hid_t leave_flushed_and_pending(hid_t access = H5P_DEFAULT) {
+    const hid_t opened = create(file(), access).release();
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+    put(opened, "lost", 2);  // lingers
+    return opened;
+  }
   // Runs the scenario in a process that is killed where it waits after ringing.
   void kill_when_rung(const Environment& environment,
                       const std::function<void(const Gong&)>& scenario) {
@@ -35,6 +64,25 @@ TEST_P(Ends, ExitWithoutCloseKeepsEverything) {
     const hid_t opened = create(file()).release();
     put(opened, "a", 1);
     ASSERT_GE(H5Gcreate2(opened, "left open", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0);
+  });
+  expect_natively(file(), {{"a", 1}});
+}
+
+TEST_P(Ends, ExitWithoutWaitingForEventSetsKeepsEverything) {
+  static const std::vector<int> values = elements(1, kElements);
+  run_deferring([&] {
+    const hid_t set = H5EScreate();
+    const hid_t opened =
+        H5Fcreate_async(file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT, set);
+    const hsize_t extent = kElements;
+    const Hid space(H5Screate_simple(1, &extent, nullptr));
+    const hid_t dataset = H5Dcreate_async(opened, "a", H5T_NATIVE_INT, space, H5P_DEFAULT,
+                                          H5P_DEFAULT, H5P_DEFAULT, set);
+    EXPECT_GE(
+        H5Dwrite_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data(), set),
+        0);
+    EXPECT_GE(H5Dclose_async(dataset, set), 0);
+    EXPECT_GE(H5Fclose_async(opened, set), 0);
   });
   expect_natively(file(), {{"a", 1}});
 }
@@ -113,29 +161,186 @@ TEST_P(Ends, ForkDuringADrainLeavesTheParentsFileWhole) {
   expect_natively(file(), {{"a", 1}});
 }
 
+constexpr int kLives = 20;
+
 TEST_P(Ends, LibraryMayBeClosedAndOpenedAgain) {
   const Summary summary = run_deferring([&] {
-    for (int life = 0; life < 3; ++life) {
+    for (int life = 0; life < kLives; ++life) {
       Hid opened = life == 0 ? create(file()) : open(file());
       put(opened, "life" + std::to_string(life), life);
       if (life > 0) expect_dataset(opened, "life0", 0);
-      if (life == 1) opened.reset();
+      if (life % 2 == 1) opened.reset();
       EXPECT_GE(H5close(), 0);
       opened.release();  // gone with its library
       H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     }
   });
-  EXPECT_EQ(summary.counter("files_opened"), plugged() ? 3 : 0);
-  expect_natively(file(), {{"life0", 0}, {"life1", 1}, {"life2", 2}});
+  EXPECT_EQ(summary.counter("files_opened"), plugged() ? kLives : 0);
+  Contents contents;
+  for (int life = 0; life < kLives; ++life) contents["life" + std::to_string(life)] = life;
+  expect_natively(file(), contents);
+}
+
+TEST_P(Ends, ForkManyTimesWithWritesUnderWay) {
+  run_deferring([&] {
+    Hid opened = create(file());
+    for (int i = 0; i < 20; ++i) {
+      put(opened, "d" + std::to_string(i), i, 300'000);  // lanes are at it
+      const pid_t forked = fork();
+      if (forked == 0) {
+        Hid own = create(in_folder("child.h5"));
+        put(own, "a", i);
+        _exit(H5Fclose(own.release()) >= 0 ? 0 : 1);
+      }
+      int status = -1;
+      ASSERT_EQ(waitpid(forked, &status, 0), forked);
+      EXPECT_EQ(status, 0);
+    }
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+  });
+  run_natively([&] {
+    const Hid opened = open(file(), H5F_ACC_RDONLY);
+    for (int i = 0; i < 20; ++i) expect_dataset(opened, "d" + std::to_string(i), i, 300'000);
+  });
+}
+
+// Another copy of the library, as a Python wheel brings one, with functions and handles of its own.
+class OtherLibrary {
+ public:
+  explicit OtherLibrary(const std::string& copy) {
+    Dl_info info{};
+    EXPECT_NE(dladdr(reinterpret_cast<void*>(&H5open), &info), 0);
+    std::filesystem::copy_file(info.dli_fname, copy);
+    handle_ = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    EXPECT_NE(handle_, nullptr) << dlerror();
+  }
+  template <typename Function>
+  Function* get(Function&, const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(handle_, name));
+  }
+
+ private:
+  void* handle_ = nullptr;
+};
+
+TEST_P(Ends, SeveralLibrariesInOneProcessShareFiles) {
+#ifdef TIDELANE_SANITIZED
+  GTEST_SKIP() << "sanitizers do not allow a library with symbols of its own";
+#endif
+  const Summary summary = run_deferring([&] {
+    const OtherLibrary other(in_folder("libhdf5-copy.so"));
+    Hid opened = create(file());
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+    const auto open_there = other.get(H5Fopen, "H5Fopen");
+    const auto copy_there = other.get(H5Ocopy, "H5Ocopy");
+    const auto close_there = other.get(H5Fclose, "H5Fclose");
+    ASSERT_TRUE(open_there != nullptr && copy_there != nullptr && close_there != nullptr);
+    ASSERT_NE(open_there, &H5Fopen);
+    const hid_t there = open_there(file().c_str(), H5F_ACC_RDWR, 0);
+    ASSERT_GE(there, 0);
+    EXPECT_GE(copy_there(there, "a", there, "b", 0, 0), 0);
+    EXPECT_GE(close_there(there), 0);
+    const Hid again = open(file());
+    expect_contents(again, {{"a", 1}, {"b", 1}});
+    put(again, "c", 3);
+  });
+  EXPECT_GE(summary.counter("files_opened") + summary.counter("files_adopted"), plugged() ? 3 : 0);
+  expect_natively(file(), {{"a", 1}, {"b", 1}, {"c", 3}});
 }
 
 // What a flush promises holds against SIGKILL; what came after it may be lost, as from HDF5's own caches.
 TEST_P(EndsWaiting, KilledAfterFlushKeepsWhatWasFlushed) {
+  kill_when_rung(environment(), [&](const Gong&) { leave_flushed_and_pending(); });
+  expect_natively(file(), {{"a", 1}});
+}
+
+// The newest format marks a file as open for writing; h5clear, or this property, takes the mark away.
+TEST_P(EndsWaiting, KilledAfterFlushInTheNewestFormatKeepsWhatWasFlushed) {
+  kill_when_rung(environment(), [&](const Gong&) { leave_flushed_and_pending(latest()); });
+  run_natively([&] {
+    EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), 0) << "it does not look open";
+    const Hid access = latest();
+    const hbool_t clear = true;
+    ASSERT_GE(H5Pset(access, "clear_status_flags", &clear), 0);
+    const Hid opened = open(file(), H5F_ACC_RDWR, access);
+    expect_contents(opened, {{"a", 1}});
+  });
+}
+
+TEST_P(EndsWaiting, UnderscoreExitKeepsWhatWasFlushed) {
+  EXPECT_EQ(status_of([&] {
+              leave_flushed_and_pending();
+              _exit(0);
+            }),
+            0);
+  expect_natively(file(), {{"a", 1}});
+}
+
+TEST_P(EndsWaiting, UnderscoreExitAfterCloseKeepsEverything) {
+  EXPECT_EQ(status_of([&] {
+              const hid_t opened = leave_flushed_and_pending();
+              EXPECT_GE(H5Fclose(opened), 0);
+              _exit(HasFailure() ? 1 : 0);
+            }),
+            0);
+  expect_natively(file(), {{"a", 1}, {"lost", 2}});
+}
+
+[[noreturn]] void fail_somewhere() { throw std::runtime_error("through main"); }
+
+TEST_P(EndsWaiting, AnExceptionThatNobodyCatchesKeepsWhatWasFlushed) {
+  const int status = status_of([&]() noexcept {
+    leave_flushed_and_pending();
+    fail_somewhere();
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) << status;
+  expect_natively(file(), {{"a", 1}});
+}
+
+// exec ends a program as _exit does. Natively its descriptors go over to the next one, with the lock; ours do not.
+TEST_P(EndsWaiting, ExecKeepsWhatWasFlushedAndPassesNothingOn) {
+  const std::string look = plugged() ? "! ls -l /proc/self/fd | grep -F test.h5" : "true";
+  EXPECT_EQ(status_of([&] {
+              leave_flushed_and_pending();
+              execl("/bin/sh", "sh", "-c", look.c_str(), nullptr);
+            }),
+            0);
+  expect_natively(file(), {{"a", 1}});
+}
+
+// What was promised is whole. Of a file that was closed and is still draining nothing was.
+class EndsDeferred : public Ends {};
+
+TEST_P(EndsDeferred, WhoEndsWithoutDrainingLeavesNoLockBehind) {
+  EXPECT_EQ(status_of([&] {
+              storage::hold();
+              Hid opened = create(file());
+              put(opened, "a", 1);
+              EXPECT_GE(H5Fclose(opened.release()), 0);
+              _exit(HasFailure() ? 1 : 0);
+            }),
+            0);
+  run_natively([&] {
+    EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), 0) << "nothing was stored";
+    const Hid fresh = create(file());
+    put(fresh, "b", 2);
+  });
+  expect_natively(file(), {{"b", 2}});
+}
+
+// A flush with an event set is a promise, too, once it was waited for.
+TEST_P(EndsDeferred, KilledAfterAFlushThatWasWaitedForKeepsWhatWasFlushed) {
   kill_when_rung(environment(), [&](const Gong&) {
     const hid_t opened = create(file()).release();
     put(opened, "a", 1);
-    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
-    put(opened, "lost", 2);  // lingers
+    const hid_t set = H5EScreate();
+    EXPECT_GE(H5Fflush_async(opened, H5F_SCOPE_GLOBAL, set), 0);
+    size_t left = 0;
+    hbool_t failed = true;
+    EXPECT_GE(H5ESwait(set, H5ES_WAIT_FOREVER, &left, &failed), 0);
+    EXPECT_FALSE(failed);
+    put(opened, "lost", 2);
   });
   expect_natively(file(), {{"a", 1}});
 }
@@ -153,11 +358,6 @@ TEST_P(EndsWaiting, KilledAfterCloseKeepsEverything) {
 // refused, because it is marked as open; or it is as it was; or it is as it was to be.
 class Killed : public Ends {
  public:
-  static Hid latest() {
-    Hid access(H5Pcreate(H5P_FILE_ACCESS));
-    H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
-    return access;
-  }
   static constexpr int kDatasets = 4;
   static std::string name(int i) { return "d" + std::to_string(i); }
 
@@ -224,6 +424,7 @@ TEST_P(Killed, MidwayTheFileNeverLooksCleanWithChangedContents) {
 }
 
 CONFORMANCE_WAYS(Ends, kNative, kImplicit, kDeferredClose, kDeferredAll);
+CONFORMANCE_WAYS(EndsDeferred, kDeferredClose, kDeferredAll);
 CONFORMANCE_WAYS(EndsWaiting, kNative, kImplicit, kAsyncName);
 CONFORMANCE_WAYS(Killed, kImplicit, kDeferredClose, kDeferredAll);
 

@@ -194,6 +194,19 @@ TEST_P(FailingDeferred, ExitOverLostBytesSaysSo) {
   EXPECT_NE(text.find(file()), std::string::npos) << text;
 }
 
+// Of several files only the first was named.
+TEST_P(FailingStorage, ExitNamesEveryFileThatCouldNotBeStored) {
+  const std::string text = told([&] {
+    storage::fail_with(ENOSPC);
+    for (const char* name : {"one.h5", "two.h5", "three.h5"}) {
+      put(create(in_folder(name)).release(), "a", 1);
+    }
+  });
+  for (const char* name : {"one.h5", "two.h5", "three.h5"}) {
+    EXPECT_NE(text.find(in_folder(name)), std::string::npos) << name << "\n" << text;
+  }
+}
+
 // Event sets say it with the call that failed, in every way of working.
 TEST_P(FailingStorage, EventSetNamesTheFailedCall) {
   const Summary summary = run([&] {

@@ -38,6 +38,9 @@ static herr_t set(const char* function, hid_t list, hid_t list_class, const char
                   const void* value, size_t size) {
   htri_t there;
   if (check_list(function, list, list_class) < 0) return -1;
+  if (list == H5P_FILE_ACCESS_DEFAULT || list == H5P_DATASET_XFER_DEFAULT) {
+    return fail(function, "the default list cannot be changed: make one");
+  }
   there = H5Pexist(list, name);
   if (there < 0) return -1;
   if (there > 0) return H5Pset(list, name, value);

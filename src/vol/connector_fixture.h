@@ -7,16 +7,21 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "engine/file.h"
 #include "h5/hdf5.h"
 #include "vol/connector.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
+
+/// What the driver, of which there is none here, has open under whatever number: a test's to set.
+inline std::shared_ptr<File> driver_file;
 
 class ConnectorTest : public ::testing::Test {
  protected:
@@ -31,6 +36,7 @@ class ConnectorTest : public ::testing::Test {
     ASSERT_GE(H5Pset_vol(fapl_, connector_, nullptr), 0);
   }
   void TearDown() override {
+    driver_file.reset();
     H5Pclose(fapl_);
     H5VLclose(connector_);
     std::remove(path_.c_str());

@@ -107,6 +107,7 @@ TEST_P(Control, MistakesAreErrorsThatSayWhatIsWrong) {
     fails(H5Pset_fapl_pause(dxpl, true), "not a file access list");
     fails(H5Pset_dxpl_pause(fapl, true), "not a transfer list");
     fails(H5Pset_dxpl_async_cp_limit(H5P_DEFAULT, 0), "H5P_DEFAULT cannot be changed");
+    fails(H5Pset_dxpl_pause(H5P_DATASET_XFER_DEFAULT, true), "default list cannot be changed");
     fails(H5Pget_dxpl_delay(dxpl, nullptr), "no place for the answer");
     fails(H5Pget_dxpl_async_cp_limit(dxpl, nullptr), "no place for the answer");
     fails(tidelane_get_fapl_flush(fapl, nullptr), "no place for the answer");

@@ -37,7 +37,13 @@ TEST_P(Settings, TheConnectorStringIsForTheWholeProcess) {
       with_connector("tidelane under_vol=0;under_info={};close=deferred;arena=33M;lanes=3");
   changed["TIDELANE_CLOSE"] = "wait";  // the string wins
   changed["TIDELANE_ARENA"] = "1M";
-  const Summary summary = run([&] { put(create(file()), "a", 1); }, changed);
+  const Summary summary = run(
+      [&] {
+        storage::hold();
+        put(create(file()), "a", 1);
+        storage::release();
+      },
+      changed);
   EXPECT_EQ(summary.counter("arena_cap_bytes"), 33 << 20);
   EXPECT_GT(summary.counter("bytes_deferred"), 0);
   EXPECT_EQ(summary.counter("closes_deferred"), 1);

@@ -46,9 +46,6 @@ tests() {
   shift
   log="$logs/ctest-$preset.log"
   mkdir -p "$logs"
-  # gcc's address sanitizer does not prepare its allocator for a fork: a child of a program with busy threads can find its
-  # locks taken for ever. The release, undefined-behaviour and thread-sanitizer runs have these tests.
-  if [ "$preset" = asan ]; then set -- "$@" -E 'Fork'; fi
   if [[ "$preset" = tsan* ]]; then run=("${unrandomised[@]}"); fi
   "${run[@]}" ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --no-tests=error --timeout 300 "$@" 2>&1 |
     tee "$log" | { if [ -t 1 ] || [ -n "${VERBOSE:-}" ]; then cat; else grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )'; fi; }

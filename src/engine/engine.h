@@ -77,6 +77,7 @@ class Engine {
   const Status config_status_;
   Arena arena_;
   Lanes lanes_;
+  const std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();
   Mutex mutex_;
   std::vector<std::shared_ptr<File>> open_
       TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close

@@ -16,13 +16,15 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       arena_(environment.arena),
       lanes_(environment.lanes),
       relieve_arena_(std::move(environment.relieve_arena)),
+      backlog_(std::move(environment.backlog)),
       device_(std::move(device)),
       identity_(identity),
       path_(std::move(path)),
       writable_(writable),
       cache_(config_.read_ahead),
       settings_(config_),
-      writer_(arena_) {
+      writer_(arena_),
+      quick_storage_(backlog_->QuickOn(identity_.device)) {
   uint64_t size = 0;
   if (device_->Size(size) == 0) {
     disk_size_ = size;

@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "cache/block_cache.h"
 #include "device/device.h"
+#include "engine/backlog.h"
 #include "engine/slab_writer.h"
 #include "extent/pending_map.h"
 #include "extent/ranges.h"
@@ -41,6 +42,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     Lanes& lanes;
     /// Asked when the arena is full: give back what idle files hold.
     std::function<void()> relieve_arena = [] {};
+    /// Of all files: a program's habits are its own, not its files'.
+    std::shared_ptr<Backlog> backlog = std::make_shared<Backlog>();
   };
 
   File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
@@ -189,6 +192,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status ReadStorage(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
   bool ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status)
       TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
+  void NoteSpeedLocked(uint64_t bytes, uint64_t ns) TL_REQUIRES(mutex_) {
+    quick_storage_ = backlog_->Stored(identity_.device, bytes, ns);
+  }
   void NoteSize(uint64_t end) TL_REQUIRES(mutex_) {
     disk_size_ = disk_size_ > end ? disk_size_ : end;
   }
@@ -199,6 +205,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Arena& arena_;
   Lanes& lanes_;
   const std::function<void()> relieve_arena_;
+  const std::shared_ptr<Backlog> backlog_;
   const std::unique_ptr<Device> device_;
   const FileIdentity identity_;
   const std::string path_;
@@ -254,7 +261,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool lingering_ TL_GUARDED_BY(mutex_) = false;
   std::chrono::steady_clock::time_point lingering_since_ TL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point linger_due_ TL_GUARDED_BY(mutex_);
-  bool quick_storage_ TL_GUARDED_BY(mutex_) = false;  // the last run went at memory's speed
+  bool quick_storage_ TL_GUARDED_BY(mutex_);  // the last request went at memory's speed
   size_t sweep_extents_ TL_GUARDED_BY(mutex_) =
       0;  // how many queued extents have lingered long enough
   bool downgrade_when_drained_ TL_GUARDED_BY(mutex_) = false;

@@ -20,10 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kQuickRequestNs =
-    50'000;  // storage that answers as memory does: so long for a request,
-constexpr uint64_t kQuickMibNs = 1'000'000;  // and so long for each MiB
-
 constexpr uint64_t kLongestRun =
     1u << 20;  // longer writes hold the inode's lock against the program's own
 
@@ -73,6 +69,7 @@ void File::StartDrainLocked() {
 }
 
 Status File::Drain(Wait why) {
+  backlog_->Asked(NowNs());
   MutexLock lock(mutex_);
   TallyLocked();
   if (DrainedLocked()) {
@@ -252,6 +249,7 @@ Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
 
 Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline,
                             Status& error) {
+  backlog_->Asked(NowNs());
   Epochs::State state = Poll(epoch, and_older, error);
   if (state != Epochs::State::kPending) return state;
   const Waiting waiting(Wait::kRequest);
@@ -390,7 +388,7 @@ void File::AfterRun(const Run& run, int error, uint64_t ns) {
     pending_.Fail(run, error_);
   }
   NoteSize(stored_end);
-  quick_storage_ = ns < kQuickRequestNs + run.size() * kQuickMibNs / kLongestRun;
+  NoteSpeedLocked(run.size(), ns);
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {

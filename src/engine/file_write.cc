@@ -17,8 +17,6 @@ namespace {
 constexpr uint64_t kSmallCopy =
     uint64_t{64} * 1024;                      // copied under the lock: cheaper than taking it twice
 constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
-constexpr uint64_t kQuickBacklog =
-    2u << 20;  // as much may wait for storage that is as quick as memory
 constexpr uint64_t kQuickPiece =
     1u << 20;  // written by the caller at a time: storage may be slower the next time
 constexpr uint64_t kSmallestLoan = 4096;  // copying less is cheaper than keeping it apart
@@ -181,6 +179,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
   if (CaptureLent(address, size, static_cast<const std::byte*>(bytes))) return {};
   const uint64_t total = size;
   uint64_t begin_ns = total > kSmallCopy ? NowNs() : 0;
+  const uint64_t may_wait = begin_ns != 0 ? backlog_->Begin(begin_ns, total, arena_.cap() / 2) : 0;
   // Waits have accounts of their own.
   const auto apart = [&begin_ns](auto call) {
     const uint64_t call_ns = begin_ns != 0 ? NowNs() : 0;
@@ -196,7 +195,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     {
       MutexLock lock(mutex_);
       quick = size > kSmallCopy && quick_storage_ && !HeldBackLocked() &&
-              pending_.queued_bytes() > kQuickBacklog;
+              pending_.queued_bytes() >= may_wait;
       if (!quick && pending_.queued_extents() < kTooManyExtents)
         space = writer_.Take(size, address);
       if (space.data != nullptr && space.size <= kSmallCopy) {
@@ -209,7 +208,8 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
       if (!quick && apart([this] { return MakeRoom(); })) continue;
       const Fallback reason = quick ? Fallback::kQuickStorage : Fallback::kArenaFull;
       Count(reason);
-      const uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
+      uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
+      if (size - piece <= kSmallCopy) piece = size;  // no scrap for a lane
       Status status = apart([&] { return WriteDirect(address, piece, from, reason); });
       if (!status.ok()) return status;
       address += piece, from += piece, size -= piece;
@@ -223,7 +223,11 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     }
     address += space.size, from += space.size, size -= space.size;
   }
-  if (begin_ns != 0) Count(Counter::kCopyNs, NowNs() - begin_ns);
+  if (begin_ns != 0) {
+    const uint64_t end_ns = NowNs();
+    backlog_->End(end_ns);
+    Count(Counter::kCopyNs, end_ns - begin_ns);
+  }
   return {};
 }
 
@@ -282,7 +286,9 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
     captured_any_ = true;
   }
   const iovec part{const_cast<void*>(bytes), size};
+  const uint64_t begin_ns = NowNs();
   const int error = device_->Write(address, &part, 1);
+  const uint64_t ns = NowNs() - begin_ns;
   Count(Counter::kWritesSync);
   if (error != 0) {
     MutexLock lock(read_mutex_);
@@ -291,6 +297,7 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   const uint64_t stored_end = error == 0 ? direct.end : EndAfterFailure(direct.end);
   MutexLock lock(mutex_);
   pending_.Complete(direct);
+  NoteSpeedLocked(size, ns);
   if (error == 0) pending_.CutRange(direct.begin, direct.end);
   NoteSize(stored_end);
   if (stored_end > eof_.load(std::memory_order_relaxed))

@@ -1,0 +1,52 @@
+#include "engine/backlog.h"
+
+#include <algorithm>
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kMib = 1u << 20;
+constexpr uint64_t kShortestPause = 1'000'000;
+constexpr uint64_t kTelling = 256 * 1024;  // shorter requests say little about speed
+// Storage that answers as memory does: so long for a request, and so long for each MiB.
+constexpr uint64_t kQuickRequestNs = 50'000;
+constexpr uint64_t kQuickMibNs = 1'000'000;
+
+}  // namespace
+
+Backlog::Backlog() : ns_per_mib_(kQuickMibNs) {}
+
+uint64_t Backlog::Begin(uint64_t now_ns, uint64_t bytes, uint64_t most) {
+  const uint64_t last_end = last_end_ns_.load(std::memory_order_relaxed);
+  const uint64_t pause = last_end == 0 || now_ns < last_end ? 0 : now_ns - last_end;
+  if (pause >= kShortestPause) {
+    burst_bytes_.store(0, std::memory_order_relaxed);
+    const bool asked = asked_.exchange(false, std::memory_order_relaxed);
+    const uint64_t storable = pause / (ns_per_mib_.load(std::memory_order_relaxed) + 1) * kMib;
+    allowance_.store(asked ? 0 : std::min(storable, most), std::memory_order_relaxed);
+  }
+  const uint64_t before = burst_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  const uint64_t allowed = allowance_.load(std::memory_order_relaxed);
+  return std::max(allowed, before < kLeast ? kLeast : 0);
+}
+
+void Backlog::Asked(uint64_t now_ns) {
+  const uint64_t burst = burst_bytes_.load(std::memory_order_relaxed);
+  const uint64_t last_end = last_end_ns_.load(std::memory_order_relaxed);
+  const uint64_t takes = burst / kMib * ns_per_mib_.load(std::memory_order_relaxed);
+  if (now_ns > last_end + takes) return;
+  asked_.store(true, std::memory_order_relaxed);
+  allowance_.store(0, std::memory_order_relaxed);
+}
+
+bool Backlog::Stored(uint64_t device, uint64_t bytes, uint64_t ns) {
+  const bool quick = ns < kQuickRequestNs + bytes * kQuickMibNs / kMib;
+  if (bytes >= kTelling) {
+    const uint64_t before = ns_per_mib_.load(std::memory_order_relaxed);
+    ns_per_mib_.store((3 * before + ns * kMib / bytes) / 4, std::memory_order_relaxed);
+    quick_device_.store(quick ? device + 1 : 0, std::memory_order_relaxed);
+  }
+  return quick;
+}
+
+}  // namespace tidelane

@@ -1,0 +1,49 @@
+/// \file
+/// How much may wait for storage that is as quick as memory, learned from how the program writes.
+///
+/// On such storage a write is a copy. Deferring it costs a second one, which pays only if the program does something else
+/// meanwhile: a program that only writes would be slower, one that computes between its steps waits several times less.
+/// So what was seen decides. Large writes come in *bursts*; after a pause, as much may be queued as lanes could have
+/// stored during that pause. Where the program asked for storage before a burst could have been stored behind its back
+/// (it closes or flushes at once), or has not paused yet, only the beginning of a burst waits: the caller writes the rest.
+///
+/// Thread safety: all functions may be called from any thread. What two threads note at once may be lost: it is a guess.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tidelane {
+
+class Backlog {
+ public:
+  /// What may wait of a burst in any case: it overlaps with what the program does next.
+  static constexpr uint64_t kLeast = 2u << 20;
+
+  Backlog();
+
+  /// A large write begins; returns how many bytes may be queued before more is written through. `most`: whatever the
+  /// pause was.
+  uint64_t Begin(uint64_t now_ns, uint64_t bytes, uint64_t most);
+  /// It has ended.
+  void End(uint64_t now_ns) { last_end_ns_.store(now_ns, std::memory_order_relaxed); }
+  /// The program asks for what it wrote to be stored.
+  void Asked(uint64_t now_ns);
+  /// So much was stored on `device`; returns whether that was as quick as memory.
+  bool Stored(uint64_t device, uint64_t bytes, uint64_t ns);
+
+  /// Whether `device` was as quick as memory the last time.
+  bool QuickOn(uint64_t device) const {
+    return quick_device_.load(std::memory_order_relaxed) == device + 1;
+  }
+
+ private:
+  std::atomic<uint64_t> allowance_{0};  // for the burst, when it could be told; else 0
+  std::atomic<uint64_t> last_end_ns_{0};
+  std::atomic<uint64_t> burst_bytes_{0};
+  std::atomic<uint64_t> ns_per_mib_;
+  std::atomic<uint64_t> quick_device_{0};  // its number and 1
+  std::atomic<bool> asked_{false};         // since the burst began, before it could be stored
+};
+
+}  // namespace tidelane

@@ -42,6 +42,30 @@ TEST(CountersTest, MaxKeepsThePeakOfAllThreads) {
   EXPECT_EQ(Read(Counter::kArenaPeakBytes), 39999u);
 }
 
+TEST(CountersTest, AForkedChildCountsFromZeroAndKeepsCaps) {
+  CountMax(Counter::kArenaCapBytes, 1000);
+  const uint64_t cap = Read(Counter::kArenaCapBytes);
+  Count(Counter::kWritesSync);
+  Count(Fallback::kModeSync);
+  CountSync(Fallback::kModeSync, 10);
+  ResetCountersAfterFork();
+  EXPECT_EQ(Read(Counter::kWritesSync), 0u);
+  EXPECT_EQ(Read(Counter::kBytesSync), 0u);
+  EXPECT_EQ(Read(Fallback::kModeSync), 0u);
+  EXPECT_EQ(ReadBytes(Fallback::kModeSync), 0u);
+  EXPECT_EQ(Read(Counter::kArenaCapBytes), cap);
+}
+
+TEST(CountersTest, SynchronousBytesAreCountedByReason) {
+  const uint64_t bytes = Read(Counter::kBytesSync);
+  const uint64_t swmr = ReadBytes(Fallback::kSwmrWrite);
+  const uint64_t times = Read(Fallback::kSwmrWrite);
+  CountSync(Fallback::kSwmrWrite, 7);
+  EXPECT_EQ(Read(Counter::kBytesSync) - bytes, 7u);
+  EXPECT_EQ(ReadBytes(Fallback::kSwmrWrite) - swmr, 7u);
+  EXPECT_EQ(Read(Fallback::kSwmrWrite), times) << "the reason is counted where it arises";
+}
+
 TEST(CountersTest, EveryNameIsAUniqueKey) {
   std::set<std::string> names;
   for (unsigned i = 0; i < kCounterCount; ++i) names.insert(Name(static_cast<Counter>(i)));

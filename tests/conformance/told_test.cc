@@ -1,6 +1,7 @@
 // What the program is told at its end: how much of storage's work was hidden, where it waited, which files it left
 // open, what could not be stored.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
@@ -106,6 +107,30 @@ TEST_P(Told, AnErrorThatARetryMadeGoodLeavesNoFileBehind) {
   EXPECT_GT(summary["problems"]["count"], 0) << summary;
   EXPECT_EQ(summary["problems"]["not_stored"]["count"], 0) << summary;
   expect_natively(file(), {});
+}
+
+TEST_P(Told, AForkedChildTellsItsOwn) {
+  const Json summary = told([&] {
+    Hid opened = create(file());
+    put(opened, "parents", 1, kMany);
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+    const pid_t forked = fork();
+    if (forked == 0) {
+      put(create(in_folder("childs.h5")), "a", 1);
+      std::exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(forked, &status, 0), forked);
+    EXPECT_EQ(status, 0);
+    std::string where = summaries();
+    std::ifstream in(where.replace(where.find("%p"), 2, std::to_string(forked)));
+    const Json childs = Json::parse(in, nullptr, false);
+    ASSERT_TRUE(childs.is_object()) << "no summary in " << where;
+    EXPECT_EQ(childs["tidelane"]["pid"], forked);
+    EXPECT_EQ(childs["counters"]["files_opened"], 1) << childs;
+    EXPECT_LT(childs["counters"]["bytes_deferred"], kMany) << childs;
+  });
+  EXPECT_EQ(summary["counters"]["files_opened"], 1) << summary;
 }
 
 CONFORMANCE_WAYS(Told, kImplicit, kDeferredClose, kDeferredAll);

@@ -1,6 +1,8 @@
 #include "vol/file.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <optional>
 
 #include "engine/engine.h"
@@ -19,10 +21,25 @@ const H5VL_file_class_t& NativeFile(Instance& instance) {
   return instance.hdf5().native().file_cls;
 }
 
+// Settings that cannot be used: no file is opened with others than the program was to have. Tools throw error stacks
+// away, so stderr has it, too.
+bool RefusesFiles(Instance& instance) {
+  const Status& status = Engine::Get().config_status();
+  if (status.ok()) return false;
+  static constinit std::atomic_flag told;
+  if (!told.test_and_set()) {
+    std::fprintf(stderr, "tidelane: %s; until this is put right no file is opened\n",
+                 status.Message().c_str());
+  }
+  h5::PushError(instance.hdf5(), status);
+  return true;
+}
+
 // Create and open differ in one call.
 template <typename NativeCall>
 void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, void** request,
                NativeCall native) {
+  if (RefusesFiles(instance)) return nullptr;
   instance.default_dxpl = dxpl;
   const AccessList access(instance, name, fapl);
   const FileSettings settings = SettingsFor(instance, fapl);
@@ -162,10 +179,12 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
         *args->args.is_accessible.accessible = false;
         return 0;
       }
+      if (RefusesFiles(instance)) return -1;
       access.emplace(instance, args->args.is_accessible.filename, args->args.is_accessible.fapl_id);
       ours.args.is_accessible.fapl_id = access->get();
       break;
     case H5VL_FILE_DELETE:
+      if (RefusesFiles(instance)) return -1;
       access.emplace(instance, args->args.del.filename, args->args.del.fapl_id);
       ours.args.del.fapl_id = access->get();
       break;

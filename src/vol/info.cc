@@ -114,7 +114,10 @@ herr_t InfoToString(Instance& instance, const void* info, char** text) {
 herr_t InfoFromString(Instance& instance, const char* text, void** info) {
   *info = nullptr;
   void* settings = nullptr;
-  if (const Status status = Read(instance, text, settings); !status.ok()) {
+  // What is wrong with the process's own settings, the string in HDF5_VOL_CONNECTOR included, is said where files are
+  // opened (vol/file.h): a failure here would leave HDF5 half initialized.
+  const bool refused_later = !Engine::Get().config_status().ok();
+  if (const Status status = Read(instance, text, settings); !status.ok() && !refused_later) {
     h5::PushError(instance.hdf5(), status);
     return -1;
   }

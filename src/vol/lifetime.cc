@@ -50,11 +50,6 @@ void WatchClose(Instance& instance) {
 herr_t Initialize(Instance& instance, hid_t) {
   WatchClose(instance);
   RegisterOperations(instance);
-  const Status& status = Engine::Get().config_status();
-  if (!status.ok()) {
-    h5::PushError(instance.hdf5(), status);
-    return -1;
-  }
   ++instance.connectors;
   return 0;
 }

@@ -6,6 +6,9 @@
 /// in it) and drains; the close callback of every file that was left open; terminate, after which
 /// the summary is written. A program may open the library again.
 ///
+/// Initialize never fails: a default connector that does leaves HDF5 half initialized. Programs then go on natively, in
+/// silence, or crash (h5py 3.16). Settings that are wrong are told, and refused, where files are opened (vol/file.h).
+///
 /// Thread safety: called by HDF5, under its lock.
 #pragma once
 

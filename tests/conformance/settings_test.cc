@@ -1,6 +1,7 @@
 // Settings as programs give them: in HDF5_VOL_CONNECTOR, on an access list, in a file; and mistakes in them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -148,12 +149,13 @@ std::string printed_by(const Environment& environment, const std::function<void(
   Child child(environment, scenario);
   dup2(saved, STDERR_FILENO);
   close(saved);
-  child.wait();
+  child.expect_success();
   return bytes_on_storage(path);
 }
 
-// The plugin refuses to start with a setting that it cannot take, and HDF5 prints why at the program's first call.
-TEST_P(Settings, AMistakeBeforeTheStartIsPrinted) {
+// With a setting that it cannot take the plugin opens no file. It refused to start: HDF5 was then half initialized, C
+// programs went on natively after a page of errors, and h5py crashed.
+TEST_P(Settings, AMistakeBeforeTheStartIsPrintedAndNoFileIsOpened) {
   const struct {
     const char* variable;
     const char* value;
@@ -168,7 +170,19 @@ TEST_P(Settings, AMistakeBeforeTheStartIsPrinted) {
   for (const auto& [variable, value, message] : mistakes) {
     Environment changed = environment();
     changed[variable] = value;
-    const std::string printed = printed_by(changed, [] { H5open(); }, in_folder("stderr"));
+    const std::string printed = printed_by(
+        changed,
+        [&, text = message] {
+          for (int attempt = 0; attempt < 2; ++attempt) {
+            EXPECT_LT(H5Fcreate(file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), 0);
+            EXPECT_NE(error_text().find(text), std::string::npos) << error_text();
+            EXPECT_LE(H5Fis_accessible(file().c_str(), H5P_DEFAULT), 0);
+            EXPECT_LT(H5Fdelete(file().c_str(), H5P_DEFAULT), 0);
+          }
+        },
+        in_folder("stderr"));
+    EXPECT_EQ(size_on_storage(file()), -1) << "it was created";
+    EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1) << printed;
     EXPECT_NE(printed.find(message), std::string::npos) << variable << "=" << value << ":\n"
                                                         << printed;
   }

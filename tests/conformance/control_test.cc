@@ -446,7 +446,8 @@ TEST_P(ChoosingTheConnector, AMisspeltSettingIsAnErrorNotAFallback) {
   environment["TIDELANE_CLOSE"] = "defered";
   Child child(environment, [&] {
     const Hid fapl(H5Pcreate(H5P_FILE_ACCESS));
-    EXPECT_LT(H5Pset_vol_async(fapl), 0);
+    EXPECT_GE(H5Pset_vol_async(fapl), 0) << error_text();
+    EXPECT_LT(H5Fcreate(file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, fapl), 0);
     EXPECT_NE(error_text().find("TIDELANE_CLOSE"), std::string::npos) << error_text();
   });
   child.expect_success();

@@ -178,7 +178,7 @@ Status File::Reserve(uint64_t address, uint64_t size) {
 Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
   if (CaptureLent(address, size, static_cast<const std::byte*>(bytes))) return {};
   const uint64_t total = size;
-  uint64_t begin_ns = total > kSmallCopy ? NowNs() : 0;
+  uint64_t begin_ns = total >= kSmallCopy ? NowNs() : 0;
   const uint64_t may_wait = begin_ns != 0 ? backlog_->Begin(begin_ns, total, arena_.cap() / 2) : 0;
   // Waits have accounts of their own.
   const auto apart = [&begin_ns](auto call) {
@@ -194,7 +194,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     bool quick = false;
     {
       MutexLock lock(mutex_);
-      quick = size > kSmallCopy && quick_storage_ && !HeldBackLocked() &&
+      quick = size >= kSmallCopy && quick_storage_ && !HeldBackLocked() &&
               pending_.queued_bytes() >= may_wait;
       if (!quick && pending_.queued_extents() < kTooManyExtents)
         space = writer_.Take(size, address);

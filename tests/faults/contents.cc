@@ -74,9 +74,15 @@ void expect_contents_after(int steps, hid_t file) {
   for (const auto& [where, values] : contents.attributes) {
     expect_attribute(file, where.first, where.second, values);
   }
-  if (steps >= 3) {
-    EXPECT_EQ(H5Lexists(file, "g/tiles", H5P_DEFAULT), 0);
-  }
+  size_t objects = 0;
+  const auto count = [](hid_t, const char*, const H5O_info2_t*, void* data) -> herr_t {
+    ++*static_cast<size_t*>(data);
+    return 0;
+  };
+  EXPECT_GE(H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_NATIVE, count, &objects, H5O_INFO_BASIC), 0)
+      << error_text();
+  const size_t groups = steps >= 2 ? 3 : 2;  // the root, "g" and "g/h"
+  EXPECT_EQ(objects, contents.datasets.size() + groups) << "there is more than there should be";
 }
 
 }  // namespace tidelane::testing

@@ -162,11 +162,7 @@ void Faults::run_program(int position, const Failing& failing) {
   program.run();
   ledger_->told = program.told();
   if (failing.ends == Ends::kWhenSpaceReturns) ledger_->space = true;
-  std::FILE* list = std::fopen(in_folder("promises").c_str(), "w");
-  for (const auto& [copy, steps] : program.promises()) {
-    std::fprintf(list, "%d %s\n", steps, copy.c_str());
-  }
-  std::fclose(list);
+  program.save_promises(in_folder("promises"));
 }
 
 bool ended_well(Child& child) {
@@ -178,16 +174,7 @@ bool ended_well(Child& child) {
 // In another process, natively: are the promises kept, and is the file whole at the end?
 bool Faults::look(bool whole) {
   Child child(Scenarios::environment(kNative), [&] {
-    std::FILE* list = std::fopen(in_folder("promises").c_str(), "r");
-    ASSERT_NE(list, nullptr);
-    int steps = 0;
-    char copy[4096];
-    while (std::fscanf(list, "%d %4095s", &steps, copy) == 2) {
-      SCOPED_TRACE(copy);
-      const Hid file = open(copy, H5F_ACC_RDONLY);
-      if (file.valid()) expect_contents_after(steps, file);
-    }
-    std::fclose(list);
+    expect_promises_kept(in_folder("promises"));
     expect_contents_after(kSteps - 1, open(healthy_, H5F_ACC_RDONLY));
     const int all = setting().manner.closes_files ? kSteps : kSteps - 1;
     if (whole) expect_contents_after(all, open(failing_, H5F_ACC_RDONLY));

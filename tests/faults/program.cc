@@ -299,9 +299,26 @@ void Program::close(File& file) {
 
 void Program::promise(const File& file, const char* when) {
   if (!file.may_fail) return;
-  const std::string copy = file.path + "." + when + std::to_string(file.steps);
+  const std::string copy = healthy_.path + "." + when + std::to_string(file.steps);
   std::ofstream(copy, std::ios::binary) << bytes_on_storage(file.path);
   promises_[copy] = file.steps;
+}
+
+void Program::save_promises(const std::string& list) const {
+  std::ofstream out(list);
+  for (const auto& [copy, steps] : promises_) out << steps << " " << copy << "\n";
+}
+
+void expect_promises_kept(const std::string& list) {
+  std::ifstream in(list);
+  EXPECT_TRUE(in.is_open()) << list;
+  int steps = 0;
+  std::string copy;
+  while (in >> steps >> copy) {
+    SCOPED_TRACE(copy);
+    const Hid file = open(copy, H5F_ACC_RDONLY);
+    if (file.valid()) expect_contents_after(steps, file);
+  }
 }
 
 }  // namespace tidelane::testing

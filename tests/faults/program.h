@@ -6,7 +6,8 @@
 // reopens. With event sets, every call that can be asynchronous is.
 //
 // Where success is a promise (a flush or close that waits, a wait for an event set), it keeps a copy of the
-// file as storage has it at that moment. Whatever happens later, the copy must hold what was promised.
+// file as storage has it at that moment, beside the healthy file. Whatever happens later, the copy must hold
+// what was promised.
 //
 // Invariant: every failure that it is told of is checked (what it says, that the file is still usable);
 // every second attempt after space has returned must succeed.
@@ -41,8 +42,8 @@ class Program {
   void run();
   // How often it was told of a failure.
   int told() const { return told_; }
-  // Copies of the failing file: path, and after how many steps it was promised.
-  const std::map<std::string, int>& promises() const { return promises_; }
+  // Writes down the copies of the failing file, and after how many steps each was promised, for who looks later.
+  void save_promises(const std::string& list) const;
 
  private:
   struct File {
@@ -90,5 +91,8 @@ class Program {
   int told_ = 0;
   std::map<std::string, int> promises_;
 };
+
+// In another process, natively.
+void expect_promises_kept(const std::string& list);
 
 }  // namespace tidelane::testing

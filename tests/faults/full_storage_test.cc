@@ -61,15 +61,17 @@ constexpr size_t kMiB = 1 << 20;
 constexpr size_t kStorage = 8 * kMiB;
 constexpr size_t kNeeded = 2 * kMiB;  // for the program's file, and a little more
 
+// An empty file system of kStorage bytes. The mount is this process's own: it goes when the process goes.
+bool mount_small(const std::string& folder) {
+  std::filesystem::create_directory(folder);
+  return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", folder.c_str(), "tmpfs", 0, "size=8m") == 0;
+}
+
 TEST_P(FullStorage, ASmallFileSystemIsTriedAgainWhenThereIsRoom) {
   const std::string tiny = in_folder("tiny");
-  std::filesystem::create_directory(tiny);
-  // A mount of this process's own: it goes when the process goes.
-  if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
-      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      mount("none", tiny.c_str(), "tmpfs", 0, "size=8m") != 0) {
-    GTEST_SKIP() << "only root can mount a small file system";
-  }
+  if (!mount_small(tiny)) GTEST_SKIP() << "only root can mount a small file system";
   const std::string filler = tiny + "/filler";
   for (size_t room = 0; room <= kNeeded && !HasFailure(); room += kNeeded / 16) {
     SCOPED_TRACE(room);
@@ -89,6 +91,57 @@ INSTANTIATE_TEST_SUITE_P(ways, FullStorage,
                                            Setting{kDeferredAll, false}, Setting{kAsyncName, true},
                                            Setting{kDeferredAll, true}),
                          ::testing::PrintToStringParamName());
+
+// With TIDELANE_RESERVE the call that would not fit says so, and keeps nothing; without it the flush does.
+class ReservedStorage : public Scenarios {
+ public:
+  // What was told, nothing if it went well.
+  static std::string write_large(hid_t file, size_t count) {
+    const hsize_t extent = count;
+    const Hid space(H5Screate_simple(1, &extent, nullptr));
+    const Hid large(
+        H5Dcreate2(file, "large", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    const std::vector<int> values = elements(2, count);
+    if (H5Dwrite(large, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0)
+      return {};
+    return error_text();
+  }
+};
+
+TEST_F(ReservedStorage, AFullFileSystemIsToldAtTheWrite) {
+  const std::string tiny = in_folder("tiny");
+  if (!mount_small(tiny)) GTEST_SKIP() << "only root can mount a small file system";
+  const std::string path = tiny + "/reserved.h5";
+  constexpr size_t kFits = kMiB / sizeof(int);  // 1 MiB
+  constexpr size_t kTooMany = 2 * kStorage / sizeof(int);
+  Environment environment = this->environment(kImplicit);
+  Child(environment, [&] {
+    const Hid opened = create(path);
+    EXPECT_EQ(write_large(opened, kTooMany), "");
+    EXPECT_LT(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+    _exit(HasFailure() ? 1 : 0);
+  }).expect_success();
+  environment["TIDELANE_RESERVE"] = "on";
+  const Summary summary = run(
+      [&] {
+        const Hid opened = create(path);
+        put(opened, "fits", 1, kFits);
+        const std::string text = write_large(opened, kTooMany);
+        EXPECT_NE(text.find("cannot reserve space for"), std::string::npos) << text;
+        EXPECT_NE(text.find(path), std::string::npos) << text;
+        EXPECT_NE(text.find("No space left on device"), std::string::npos) << text;
+        put(opened, "afterwards", 3, kFits);
+      },
+      environment);
+  EXPECT_EQ(summary.counter("errors"), 0) << "no lane met the full file system";
+  EXPECT_GE(summary.counter("bytes_deferred"), static_cast<int64_t>(2 * kMiB));
+  run_natively([&] {
+    const Hid opened = open(path, H5F_ACC_RDONLY);
+    expect_dataset(opened, "fits", 1, kFits);
+    expect_dataset(opened, "afterwards", 3, kFits);
+  });
+  umount2(tiny.c_str(), MNT_DETACH);
+}
 
 }  // namespace
 }  // namespace tidelane::testing

@@ -18,7 +18,10 @@ CallScope::CallScope(unsigned permissions, bool track)
 
 CallScope::~CallScope() {
   innermost = outer_;
-  if (loan_ != nullptr) Arena::Unref(loan_);
+  if (loan_ == nullptr) return;
+  // No request was taken, because the call failed after all: nobody would say when its buffer is free.
+  for (const Completion::Part& part : parts_) part.file->EndLoans();
+  Arena::Unref(loan_);
 }
 
 CallScope* CallScope::current() { return innermost; }

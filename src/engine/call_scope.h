@@ -70,7 +70,7 @@ class CallScope {
   /// The file that the engine kept when its close failed, if it did.
   std::shared_ptr<File> TakeKept() { return std::move(kept_); }
   /// The program keeps `size` bytes at `begin` as they are until the request of this call has completed: they need not
-  /// be copied. Only for calls that leave a request.
+  /// be copied. Only for calls that leave a request: if none is taken, they are copied when the scope ends.
   void Lend(const void* begin, uint64_t size);
   /// `settings` must outlive the scope.
   void SetFileSettings(const FileSettings* settings) { file_settings_ = settings; }

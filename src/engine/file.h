@@ -132,6 +132,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
                         std::chrono::steady_clock::time_point deadline, Status& error)
       TL_EXCLUDES(mutex_);
 
+  /// Copies what is queued from lent buffers, after waiting for what is in flight from them; nothing is lent any more.
+  void EndLoans() TL_EXCLUDES(mutex_);
+
   // The lanes' side ---------------------------------------------------------------------------------------------
 
   void RunOne() override TL_EXCLUDES(mutex_);
@@ -238,7 +241,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status lost_ TL_GUARDED_BY(
       mutex_);  // bytes that are gone for good: no flush and no close succeeds any more
   bool has_loans_ TL_GUARDED_BY(mutex_) = false;  // a lent buffer was captured since EndLoansLocked
-  bool untold_ TL_GUARDED_BY(mutex_) = false;     // no blocking call has said so yet
+  bool loans_over_ TL_GUARDED_BY(mutex_) =
+      false;  // a failure was seen, which may be told later: lend nothing more
+  bool untold_ TL_GUARDED_BY(mutex_) = false;  // no blocking call has said so yet
   uint64_t disk_size_ TL_GUARDED_BY(mutex_) = 0;
   uint64_t epoch_ TL_GUARDED_BY(mutex_) = 1;
   bool epoch_closed_ TL_GUARDED_BY(mutex_) =

@@ -162,14 +162,16 @@ Status File::CloseDevice() {
     writer_.Recycle(true);
     expected = writable_ ? disk_size_ : 0;
   }
-  if (!reserved_.empty() && expected != 0)
-    (void)device_->Truncate(expected);  // gives back what was reserved beyond
   uint64_t size = 0;
   Status status;
   // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
-  if (expected != 0 && device_->Size(size) == 0 && size < expected) {
-    status = Status::Failed(EIO, "keep (another process cut the file short)")
-                 .At(path_, size, expected - size);
+  if (expected != 0 && device_->Size(size) == 0) {
+    if (size < expected) {
+      status = Status::Failed(EIO, "keep (another process cut the file short)")
+                   .At(path_, size, expected - size);
+    } else if (size == expected && !reserved_.empty()) {
+      (void)device_->Truncate(size);  // gives back what was reserved beyond
+    }
   }
   const int error = device_->Close();
   if (status.ok() && error != 0) status = Status::Failed(error, "close").At(path_, 0, 0);
@@ -219,7 +221,13 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
   return state;
 }
 
+void File::EndLoans() {
+  MutexLock lock(mutex_);
+  EndLoansLocked();
+}
+
 void File::EndLoansLocked() {
+  loans_over_ = true;
   if (!has_loans_) return;
   if (pending_.LentInFlight()) {
     const Waiting waiting(Wait::kRequest);

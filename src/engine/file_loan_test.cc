@@ -83,6 +83,30 @@ TEST_F(FileLoanTest, SoIsWhatOthersLentToTheSameFile) {
   EXPECT_EQ(Difference(Stored(), wanted), "");
 }
 
+TEST_F(FileLoanTest, ACallThatFailsLaterKeepsNothingOfItsBuffer) {
+  const std::string wanted = buffer_;
+  {
+    CallScope scope(CallScope::kNone, true);
+    scope.Lend(buffer_.data(), buffer_.size());
+    EXPECT_TRUE(Write(0, buffer_).ok());
+  }  // HDF5 failed after that: the program gets no request to wait for
+  buffer_.assign(buffer_.size(), '!');
+  EXPECT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Difference(Stored(), wanted), "");
+}
+
+TEST_F(FileLoanTest, NothingIsLentOnceAFailureWasSeen) {
+  FailingWrites storage(*this);
+  const auto request = WriteLent(0, buffer_);
+  EXPECT_EQ(request->Wait(UINT64_MAX), State::kFailed);
+  const uint64_t lent = tidelane::Read(Counter::kBytesLent);
+  const std::string small(50'000, 's');
+  const auto after = WriteLent(buffer_.size(), small);  // the request may be told much later
+  EXPECT_EQ(tidelane::Read(Counter::kBytesLent), lent);
+  storage.failing = false;
+  EXPECT_TRUE(file_->Flush().ok());
+}
+
 TEST_F(FileLoanTest, NewerBytesCutALoan) {
   const auto request = WriteLent(0, buffer_);
   EXPECT_TRUE(Write(1000, "newer").ok());

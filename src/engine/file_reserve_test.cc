@@ -86,5 +86,34 @@ TEST_F(FileReserveTest, WhatWasReservedBeyondTheEndIsGivenBackAtClose) {
   EXPECT_TRUE(given_back);
 }
 
+TEST_F(FileReserveTest, GivingBackDoesNotHideThatTheFileWasCutShort) {
+  EXPECT_TRUE(Write(0, std::string(100, 'x')).ok());
+  EXPECT_TRUE(file_->Flush().ok());
+  storage_->bytes.clear();  // another process created it anew
+  EXPECT_EQ(file_->CloseDevice().code(), EIO);
+  EXPECT_EQ(Stored(), "");
+}
+
+TEST_F(FileReserveTest, GivingBackCutsNothingThatOthersAppended) {
+  EXPECT_TRUE(Write(0, std::string(100, 'x')).ok());
+  EXPECT_TRUE(file_->Flush().ok());
+  storage_->bytes.resize(150, std::byte{'o'});
+  EXPECT_TRUE(file_->CloseDevice().ok());
+  EXPECT_EQ(Stored(), std::string(100, 'x') + std::string(50, 'o'));
+}
+
+TEST_F(FileReserveTest, AWriteThatFoundNoSpaceIsNotRead) {
+  config_.read_ahead = Toggle::kOn;
+  Open(std::string(2000, 'a'));
+  file_->SetSettings(config_);
+  ASSERT_TRUE(file_->Lock(true).ok());
+  const uint64_t hits = tidelane::Read(Counter::kReadAheadHits);
+  EXPECT_EQ(FileBench::Read(100, 4, false), "aaaa");
+  capacity_ = 0;
+  EXPECT_EQ(Write(1500, "new!").code(), ENOSPC);
+  EXPECT_EQ(FileBench::Read(1500, 4, false), "aaaa");
+  EXPECT_GT(tidelane::Read(Counter::kReadAheadHits), hits) << "read from a block";
+}
+
 }  // namespace
 }  // namespace tidelane

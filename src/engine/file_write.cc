@@ -28,13 +28,17 @@ constexpr auto kIdleArenaWait = std::chrono::microseconds(100);  // where lanes 
 
 Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   if (size == 0) return {};
+  const bool write_through = write_through_.load(std::memory_order_relaxed);
+  // Before anyone is told of the bytes: if there is no space, the file does not have them.
+  if (!write_through) {
+    if (Status status = Reserve(address, size); !status.ok()) return status;
+  }
   {
     MutexLock lock(read_mutex_);
     cache_.Update(address, size, bytes);
   }
-  if (write_through_.load(std::memory_order_relaxed))
+  if (write_through)
     return WriteDirect(address, size, bytes, through_reason_.load(std::memory_order_relaxed));
-  if (Status status = Reserve(address, size); !status.ok()) return status;
   Span span(SpanKind::kWrite, size);
   if (address <= base_address_ && base_address_ < address + size)
     FindSuperblock(address, size, bytes);
@@ -144,7 +148,7 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) 
   Slab* loan = scope->LoanOf(bytes, size);
   if (loan == nullptr) return false;
   MutexLock lock(mutex_);
-  if (pending_.queued_extents() >= kTooManyExtents) {
+  if (loans_over_ || pending_.queued_extents() >= kTooManyExtents) {
     Arena::Unref(loan);
     return false;
   }

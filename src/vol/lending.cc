@@ -15,9 +15,27 @@ h5::OwnedId SpaceOf(Instance& instance, void* dataset) {
   return {instance.hdf5(), get.args.get_space.space_id};
 }
 
-// The whole extent of the memory space, selected or not: the buffer is at least so long.
-uint64_t BufferBytes(Instance& instance, const Writing& writing) {
+// From the first selected element to the last.
+std::span<const std::byte> Selected(Instance& instance, hid_t space, const Writing& writing) {
   h5::Library& hdf5 = instance.hdf5();
+  // Asked for its bounds a space that selects nothing fails.
+  if (hdf5.Sget_select_npoints(space) <= 0) return {};
+  hsize_t extent[H5S_MAX_RANK];
+  hsize_t low[H5S_MAX_RANK];
+  hsize_t high[H5S_MAX_RANK];
+  const int rank = hdf5.Sget_simple_extent_dims(space, extent, nullptr);
+  if (rank <= 0 || hdf5.Sget_select_bounds(space, low, high) < 0) return {};
+  uint64_t first = 0;
+  uint64_t last = 0;
+  for (int i = 0; i < rank; ++i) {
+    first = first * extent[i] + low[i];
+    last = last * extent[i] + high[i];
+  }
+  const size_t size = hdf5.Tget_size(writing.memory_type);
+  return {static_cast<const std::byte*>(writing.buffer) + first * size, (last - first + 1) * size};
+}
+
+std::span<const std::byte> Selected(Instance& instance, const Writing& writing) {
   hid_t space = writing.memory_space == h5::kDefault ? writing.file_space : writing.memory_space;
   h5::OwnedId own;
   if (space == h5::kDefault) {
@@ -26,9 +44,8 @@ uint64_t BufferBytes(Instance& instance, const Writing& writing) {
   }
   // H5S_BLOCK and H5S_PLIST are small numbers, too: no extent says how long such a buffer is.
   constexpr hid_t kSpecialIds = 2;
-  if (space <= kSpecialIds) return 0;
-  const hssize_t elements = hdf5.Sget_simple_extent_npoints(space);
-  return elements <= 0 ? 0 : static_cast<uint64_t>(elements) * hdf5.Tget_size(writing.memory_type);
+  if (space <= kSpecialIds) return {};
+  return Selected(instance, space, writing);
 }
 
 uint64_t CopyLimit(Instance& instance, const Writing& writing, const Transfer& transfer) {
@@ -40,12 +57,13 @@ uint64_t CopyLimit(Instance& instance, const Writing& writing, const Transfer& t
 
 }  // namespace
 
-uint64_t BytesToLend(Instance& instance, const Writing& writing, const Transfer& transfer) {
-  if (instance.requests.any_failed()) return 0;
+std::span<const std::byte> BufferToLend(Instance& instance, const Writing& writing,
+                                        const Transfer& transfer) {
+  if (instance.requests.any_failed()) return {};
   const uint64_t limit = CopyLimit(instance, writing, transfer);
-  if (limit == UINT64_MAX) return 0;
-  const uint64_t bytes = BufferBytes(instance, writing);
-  return bytes > limit ? bytes : 0;
+  if (limit == UINT64_MAX) return {};
+  const std::span<const std::byte> selected = Selected(instance, writing);
+  return selected.size() > limit ? selected : std::span<const std::byte>();
 }
 
 }  // namespace tidelane::vol

@@ -4,12 +4,16 @@
 ///
 /// Invariant: nothing is lent after a request of this libhdf5 has failed: an event set that has
 /// failed refuses further requests after their calls have run, and nobody would say when such a
-/// buffer is free.
+/// buffer is free. Nor what lies before or behind the selected elements: a program's buffer may be
+/// shorter than the space that describes it, and what follows may be HDF5's.
 ///
 /// Cost: nothing unless some file or this transfer has a copy limit.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
+
+#include <cstddef>
+#include <span>
 
 #include "vol/property_lists.h"
 
@@ -21,9 +25,11 @@ struct Writing {
   hid_t memory_type;
   hid_t memory_space;
   hid_t file_space;
+  const void* buffer;
 };
 
-/// How many bytes from the start of the caller's buffer may be lent; 0: none, they are to be copied.
-uint64_t BytesToLend(Instance& instance, const Writing& writing, const Transfer& transfer);
+/// The part of the caller's buffer that may be lent; empty: none, all is to be copied.
+std::span<const std::byte> BufferToLend(Instance& instance, const Writing& writing,
+                                        const Transfer& transfer);
 
 }  // namespace tidelane::vol

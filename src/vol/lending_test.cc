@@ -1,9 +1,10 @@
 /// \file
-/// How much of a caller's buffer is lent: its whole extent, above the limit, while nothing failed.
+/// How much of a caller's buffer is lent: what is selected of it, above the limit, while nothing failed.
 /// (The limit of a file is asked for inside calls only: tests/conformance/control_test.cc.)
 #include "vol/lending.h"
 
 #include <cerrno>
+#include <span>
 
 #include "engine/file_fixture.h"
 #include "vol/connector_fixture.h"
@@ -35,19 +36,22 @@ class LendingTest : public ConnectorTest {
     ConnectorTest::TearDown();
   }
   uint64_t Lent(hid_t memory_space, hid_t file_space, const Transfer& transfer) {
-    return BytesToLend(instance(), {H5VLobject(dataset_), H5T_NATIVE_INT, memory_space, file_space},
-                       transfer);
+    return BufferToLend(instance(),
+                        {H5VLobject(dataset_), H5T_NATIVE_INT, memory_space, file_space, buffer_},
+                        transfer)
+        .size();
   }
 
   hid_t file_ = h5::kNoId;
   hid_t space_ = h5::kNoId;
   hid_t dataset_ = h5::kNoId;
+  int buffer_[kRows * kColumns] = {};
   Transfer all_;
 };
 
 TEST_F(LendingTest, NothingUnlessSomebodyAsksForIt) { EXPECT_EQ(Lent(H5S_ALL, H5S_ALL, {}), 0u); }
 
-TEST_F(LendingTest, TheExtentOfTheMemorySpaceElseOfTheFile) {
+TEST_F(LendingTest, WhatTheMemorySpaceSelectsElseTheFilesSpace) {
   const hsize_t some = 7;
   const hid_t line = H5Screate_simple(1, &some, nullptr);
   EXPECT_EQ(Lent(line, space_, all_), 7 * sizeof(int));
@@ -55,6 +59,29 @@ TEST_F(LendingTest, TheExtentOfTheMemorySpaceElseOfTheFile) {
   EXPECT_EQ(Lent(H5S_ALL, H5S_ALL, all_), kBytes);
   EXPECT_EQ(Lent(H5S_BLOCK, space_, all_), 0u) << "nobody says how long that buffer is";
   H5Sclose(line);
+}
+
+// Of a space that is larger than the program's buffer, what lies beyond the selection is somebody else's memory:
+// perhaps a buffer of HDF5's, which is written by this very call and freed before it is stored.
+TEST_F(LendingTest, NothingBeforeOrBehindTheSelection) {
+  const hsize_t start[] = {2, 90};
+  const hsize_t count[] = {3, 5};
+  H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, count, nullptr);
+  const std::span<const std::byte> lent = BufferToLend(
+      instance(), {H5VLobject(dataset_), H5T_NATIVE_INT, H5S_ALL, space_, buffer_}, all_);
+  EXPECT_EQ(static_cast<const void*>(lent.data()), &buffer_[2 * kColumns + 90]);
+  EXPECT_EQ(lent.size(), (2 * kColumns + 5) * sizeof(int));
+  H5Sselect_none(space_);
+  EXPECT_EQ(Lent(H5S_ALL, space_, all_), 0u);
+}
+
+TEST_F(LendingTest, OneElementIsNotWorthIt) {
+  const hid_t scalar = H5Screate(H5S_SCALAR);
+  const hid_t null = H5Screate(H5S_NULL);
+  EXPECT_EQ(Lent(scalar, space_, all_), 0u);
+  EXPECT_EQ(Lent(null, space_, all_), 0u);
+  H5Sclose(scalar);
+  H5Sclose(null);
 }
 
 TEST_F(LendingTest, OnlyWhatIsLargerThanTheLimit) {

@@ -69,9 +69,10 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
   }
   TrackedCall call(instance, request == nullptr ? Effect::kDataNow : Effect::kData, request);
   if (request != nullptr && count == 1) {
-    const Writing writing{datasets[0], memory_types[0], memory_spaces[0], file_spaces[0]};
-    const uint64_t bytes = BytesToLend(instance, writing, transfer);
-    if (bytes != 0) call.scope().Lend(buffers[0], bytes);
+    const Writing writing{datasets[0], memory_types[0], memory_spaces[0], file_spaces[0],
+                          buffers[0]};
+    const std::span<const std::byte> lent = BufferToLend(instance, writing, transfer);
+    if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
   }
   const herr_t result =
       native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, nullptr);

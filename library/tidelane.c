@@ -9,16 +9,16 @@
 #include "tidelane.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <H5VLconnector.h>
 
 #include "h5/protocol.h"
 
-/* Puts an error on HDF5's stack and shows it as HDF5 would. */
+/* Puts an error on HDF5's stack, from which what earlier calls left is taken, and shows it: as HDF5 would. */
 static herr_t fail(const char* function, const char* text) {
   H5E_auto2_t show = NULL;
   void* context = NULL;
+  H5Eclear2(H5E_DEFAULT);
   H5Epush2(H5E_DEFAULT, __FILE__, function, __LINE__, H5E_ERR_CLS, H5E_ARGS, H5E_BADTYPE, "%s",
            text);
   if (H5Eget_auto2(H5E_DEFAULT, &show, &context) >= 0 && show != NULL) show(H5E_DEFAULT, context);
@@ -28,7 +28,10 @@ static herr_t fail(const char* function, const char* text) {
 /* Properties of lists ------------------------------------------------------------------------ */
 
 static herr_t check_list(const char* function, hid_t list, hid_t list_class) {
-  if (list > 0 && H5Pisa_class(list, list_class) > 0) return 0;
+  htri_t right = -1;
+  H5E_BEGIN_TRY { right = H5Pisa_class(list, list_class); }
+  H5E_END_TRY
+  if (right > 0) return 0;
   return fail(function, list_class == H5P_FILE_ACCESS
                             ? "not a file access list (H5P_DEFAULT cannot be changed: make one)"
                             : "not a transfer list (H5P_DEFAULT cannot be changed: make one)");
@@ -263,15 +266,6 @@ herr_t H5Dset_delay_time(hid_t dset_id, hid_t dxpl_id, uint64_t time_us) {
 
 /* The connector ------------------------------------------------------------------------------- */
 
-static herr_t is_our_error(unsigned n, const H5E_error2_t* error, void* found) {
-  char name[16] = "";
-  (void)n;
-  if (H5Eget_class_name(error->cls_id, name, sizeof name) > 0 && strcmp(name, "Tidelane") == 0) {
-    *(int*)found = 1;
-  }
-  return 0;
-}
-
 static void told_once(void) {
   static int told = 0;
   if (told) return;
@@ -285,7 +279,6 @@ static void told_once(void) {
 herr_t H5Pset_vol_async(hid_t fapl_id) {
   uint64_t capabilities = 0;
   hid_t connector = H5I_INVALID_HID;
-  int refused = 0;
   herr_t result;
   if (check_list(__func__, fapl_id, H5P_FILE_ACCESS) < 0) return -1;
   /* HDF5_VOL_CONNECTOR may have chosen already, perhaps with settings for its connector. */
@@ -293,14 +286,8 @@ herr_t H5Pset_vol_async(hid_t fapl_id) {
       (capabilities & H5VL_CAP_FLAG_ASYNC) != 0) {
     return 0;
   }
-  H5E_BEGIN_TRY {
-    connector = H5VLregister_connector_by_name("tidelane", H5P_DEFAULT);
-    if (connector < 0) H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, is_our_error, &refused);
-  }
+  H5E_BEGIN_TRY { connector = H5VLregister_connector_by_name("tidelane", H5P_DEFAULT); }
   H5E_END_TRY
-  /* A plugin that is there and refuses (a misspelt setting) has something to say: once more, aloud. */
-  if (refused) connector = H5VLregister_connector_by_name("tidelane", H5P_DEFAULT);
-  if (connector < 0 && refused) return -1;
   if (connector < 0) {
     told_once();
     return 0;

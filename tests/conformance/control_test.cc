@@ -122,6 +122,26 @@ TEST_P(Control, MistakesAreErrorsThatSayWhatIsWrong) {
   });
 }
 
+// As in HDF5's own functions: the stack of a call tells of that call, and is printed once.
+TEST_P(Control, AMistakeIsToldAloneAndOnce) {
+  run([&] {
+    H5E_BEGIN_TRY { H5Fopen("earlier_mistake.h5", H5F_ACC_RDONLY, H5P_DEFAULT); }
+    H5E_END_TRY
+    static int printed;
+    printed = 0;
+    const H5E_auto2_t print = [](hid_t, void*) -> herr_t { return ++printed; };
+    H5Eset_auto2(H5E_DEFAULT, print, nullptr);
+    EXPECT_LT(H5Pset_dxpl_pause(H5P_DEFAULT, true), 0);
+    EXPECT_EQ(error_text().find("earlier_mistake"), std::string::npos) << error_text();
+    EXPECT_EQ(printed, 1);
+    EXPECT_LT(H5Pset_fapl_pause(H5I_INVALID_HID - 1, true), 0);
+    EXPECT_LT(H5Pset_fapl_pause(hid_t{1} << 56, true), 0);
+    EXPECT_LT(H5Fwait(hid_t{1} << 56, H5P_DEFAULT), 0);
+    EXPECT_EQ(printed, 4);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  });
+}
+
 TEST_P(Control, WaitReturnsWhenEverythingIsStored) {
   const Summary summary = run([&] {
     const Hid opened = create(file());

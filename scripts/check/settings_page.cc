@@ -49,8 +49,8 @@ H5VLfree_connector_info(connector, info);
 It may give what a file can have for itself. What is one for the process is fixed when Tidelane is loaded: an access list can repeat it, but giving
 another value there is an error.
 
-An empty value means: not set. A name or a value that does not exist is an error that says where it stands and what comes nearest; Tidelane then does
-not start, and HDF5 prints the error at the program's first call (a program that goes on nevertheless runs natively).
+An empty value means: not set. A name or a value that does not exist is an error that says where it stands and what comes nearest: HDF5's own error at
+each file that the program opens, creates or deletes, and once a line on stderr. No file is opened until it is put right.
 `TIDELANE_HDF5_ROOT`, `TIDELANE_TEST_*` and `TIDELANE_BENCH_*` belong to scripts and are left alone. What was in force in a run, and where each value came from, is in its summary.
 )";
 

@@ -39,11 +39,12 @@ arena = 2G
 In a program, an access list gets an info string by HDF5's own functions:
 
 ```c
-hid_t connector = H5VLget_connector_id_by_name("tidelane");
+hid_t connector = H5VLregister_connector_by_name("tidelane", H5P_DEFAULT);
 void *info = NULL;
 H5VLconnector_str_to_info("close=deferred", connector, &info);
 H5Pset_vol(fapl, connector, info);
 H5VLfree_connector_info(connector, info);
+H5VLclose(connector);
 ```
 
 It may give what a file can have for itself. What is one for the process is fixed when Tidelane is loaded: an access list can repeat it, but giving

@@ -134,7 +134,6 @@ FileSettings Engine::SettingsForOpening() const {
 }
 
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
-  to_shut_down.store(this);
   const int fd = ::open(path, options.flags | O_CLOEXEC, options.mode);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
   struct stat status;
@@ -164,6 +163,7 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
 }
 
 Status Engine::Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+  to_shut_down.store(this);
   if ((options.flags & O_TRUNC) != 0) {
     if (Status status = MakeWayFor(path); !status.ok()) return status;
   } else if (std::shared_ptr<File> draining = FindDraining(path);

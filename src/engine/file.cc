@@ -112,7 +112,7 @@ Status File::Truncate(uint64_t size) {
   }
   const int error = cut_storage ? device_->Truncate(size) : 0;
   MutexLock lock(mutex_);
-  resizing_ = false;
+  if (cut_storage) resizing_ = false;  // else it is a lane's, which has begun to extend the file
   if (error == 0) {
     disk_size_ = std::min(disk_size_, size);
   } else {

@@ -396,7 +396,7 @@ void File::AfterRun(const Run& run, int error, uint64_t ns) {
     pending_.Fail(run, error_);
   }
   NoteSize(stored_end);
-  NoteSpeedLocked(run.size(), ns);
+  if (error == 0) NoteSpeedLocked(run.size(), ns);
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {

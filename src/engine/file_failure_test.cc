@@ -392,5 +392,15 @@ TEST_F(FileFailureTest, ADeferredCloseThatCannotBeStoredKeepsTheFileUntilARetry)
   EXPECT_EQ(Stored(), "data");
 }
 
+TEST_F(FileFailureTest, ARefusalSaysNothingAboutSpeed) {
+  Open();
+  FailingWrites faults(*this);
+  ASSERT_TRUE(Write(0, std::string(3u << 20, 'a')).ok());
+  RunLanes();  // refused at once, which is not how storage stores
+  EXPECT_TRUE(Write(4u << 20, std::string(100'000, 'b')).ok()) << "captured";
+  faults.failing = false;
+  EXPECT_TRUE(file_->Flush().ok());
+}
+
 }  // namespace
 }  // namespace tidelane

@@ -301,8 +301,10 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   const uint64_t stored_end = error == 0 ? direct.end : EndAfterFailure(direct.end);
   MutexLock lock(mutex_);
   pending_.Complete(direct);
-  NoteSpeedLocked(size, ns);
-  if (error == 0) pending_.CutRange(direct.begin, direct.end);
+  if (error == 0) {
+    NoteSpeedLocked(size, ns);
+    pending_.CutRange(direct.begin, direct.end);
+  }
   NoteSize(stored_end);
   if (stored_end > eof_.load(std::memory_order_relaxed))
     eof_.store(stored_end, std::memory_order_relaxed);

@@ -7,7 +7,8 @@ namespace {
 
 constexpr uint64_t kMib = 1u << 20;
 constexpr uint64_t kShortestPause = 1'000'000;
-constexpr uint64_t kTelling = 256 * 1024;  // shorter requests say little about speed
+constexpr uint64_t kTelling = 16 * 1024;       // shorter requests say little about storage,
+constexpr uint64_t kTellingRate = 256 * 1024;  // and these little about how much passes
 // Storage that answers as memory does: so long for a request, and so long for each MiB.
 constexpr uint64_t kQuickRequestNs = 50'000;
 constexpr uint64_t kQuickMibNs = 1'000'000;
@@ -41,10 +42,10 @@ void Backlog::Asked(uint64_t now_ns) {
 
 bool Backlog::Stored(uint64_t device, uint64_t bytes, uint64_t ns) {
   const bool quick = ns < kQuickRequestNs + bytes * kQuickMibNs / kMib;
-  if (bytes >= kTelling) {
+  if (bytes >= kTelling) quick_device_.store(quick ? device + 1 : 0, std::memory_order_relaxed);
+  if (bytes >= kTellingRate) {
     const uint64_t before = ns_per_mib_.load(std::memory_order_relaxed);
     ns_per_mib_.store((3 * before + ns * kMib / bytes) / 4, std::memory_order_relaxed);
-    quick_device_.store(quick ? device + 1 : 0, std::memory_order_relaxed);
   }
   return quick;
 }

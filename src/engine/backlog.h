@@ -32,6 +32,8 @@ class Backlog {
   /// So much was stored on `device`; returns whether that was as quick as memory.
   bool Stored(uint64_t device, uint64_t bytes, uint64_t ns);
 
+  /// Whether the last large request of all was as quick as memory.
+  bool quick() const { return quick_device_.load(std::memory_order_relaxed) != 0; }
   /// Whether `device` was as quick as memory the last time.
   bool QuickOn(uint64_t device) const {
     return quick_device_.load(std::memory_order_relaxed) == device + 1;

@@ -57,6 +57,7 @@ class Engine {
 
   Arena& arena() { return arena_; }
   Lanes& lanes() { return lanes_; }
+  Backlog& backlog() { return *backlog_; }
 
  private:
   Engine();

@@ -179,11 +179,12 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool NeedsTruncateLocked() const TL_REQUIRES(mutex_);
   void TruncateUp() TL_EXCLUDES(mutex_);
   bool TakeRunLocked(Run& run) TL_REQUIRES(mutex_);
-  int WriteRun(const Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
-  int WriteWhole(const Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
-  int WriteParts(const Run& run) TL_EXCLUDES(mutex_);
+  int WriteRun(Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
+  int WriteWhole(Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
+  int WriteParts(Run& run) TL_EXCLUDES(mutex_);
+  int WriteTimed(Run& run, const iovec* parts, size_t count) TL_EXCLUDES(mutex_);
   uint64_t EndAfterFailure(uint64_t end);
-  void AfterRun(const Run& run, int error, uint64_t ns) TL_EXCLUDES(mutex_);
+  void AfterRun(const Run& run, int error) TL_EXCLUDES(mutex_);
   void SettleLocked() TL_REQUIRES(mutex_);
   void Finish() TL_EXCLUDES(mutex_);
   /// Nobody else can write the file now.

@@ -311,7 +311,8 @@ void File::RunOne() {
     lanes_.YieldToReads();
     Working working(run.size());
     const int error = WriteRun(run, stored);
-    AfterRun(run, error, working.Stop());
+    working.Stop();
+    AfterRun(run, error);
   }
   if (truncate) TruncateUp();
   Finish();
@@ -333,17 +334,24 @@ void File::TruncateUp() {
   changed_.NotifyAll();
 }
 
-int File::WriteParts(const Run& run) {
+int File::WriteTimed(Run& run, const iovec* parts, size_t count) {
+  const uint64_t begin_ns = NowNs();
+  const int error = device_->Write(run.begin, parts, count);
+  run.storage_ns = NowNs() - begin_ns;
+  return error;
+}
+
+int File::WriteParts(Run& run) {
   std::vector<iovec> parts;
   parts.reserve(run.extents.size());
   for (const Extent& extent : run.extents) {
     parts.push_back({const_cast<std::byte*>(extent.data), extent.size});
   }
-  return device_->Write(run.begin, parts.data(), parts.size());
+  return WriteTimed(run, parts.data(), parts.size());
 }
 
 // One buffer for the whole run: with gaps it is read first, and written back with what is new on top.
-int File::WriteWhole(const Run& run, uint64_t stored) {
+int File::WriteWhole(Run& run, uint64_t stored) {
   // Local memory, not the arena: a lane that waited for the arena could wait for itself.
   const auto whole = std::make_unique_for_overwrite<std::byte[]>(run.size());
   if (run.gap_bytes != 0 && run.begin >= stored) {
@@ -359,10 +367,10 @@ int File::WriteWhole(const Run& run, uint64_t stored) {
     std::memcpy(whole.get() + (extent.address - run.begin), extent.data, extent.size);
   }
   const iovec part{whole.get(), run.size()};
-  return device_->Write(run.begin, &part, 1);
+  return WriteTimed(run, &part, 1);
 }
 
-int File::WriteRun(const Run& run, uint64_t stored) {
+int File::WriteRun(Run& run, uint64_t stored) {
   Count(Counter::kRequestsWritten);
   const bool in_parts =
       run.gap_bytes == 0 && run.extents.size() <= IOV_MAX;  // more would be several requests
@@ -383,7 +391,7 @@ uint64_t File::EndAfterFailure(uint64_t end) {
   return device_->Size(size) == 0 ? std::min(size, end) : 0;
 }
 
-void File::AfterRun(const Run& run, int error, uint64_t ns) {
+void File::AfterRun(const Run& run, int error) {
   const uint64_t stored_end = error == 0 ? run.end : EndAfterFailure(run.end);
   MutexLock lock(mutex_);
   if (error == 0) {
@@ -396,7 +404,7 @@ void File::AfterRun(const Run& run, int error, uint64_t ns) {
     pending_.Fail(run, error_);
   }
   NoteSize(stored_end);
-  if (error == 0) NoteSpeedLocked(run.size(), ns);
+  if (error == 0) NoteSpeedLocked(run.size(), run.storage_ns);
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {

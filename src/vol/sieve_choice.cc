@@ -1,5 +1,6 @@
 #include "vol/sieve_choice.h"
 
+#include "engine/engine.h"
 #include "h5/owned_id.h"
 
 namespace tidelane::vol {
@@ -43,22 +44,24 @@ uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* ex
 
 }  // namespace
 
-uint64_t RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride,
-                         const hsize_t* count, const hsize_t* block) {
+Spread RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride, const hsize_t* count,
+                       const hsize_t* block) {
   // From the fastest dimension on, a run goes on into the next one as long as the selection covers
   // all of this one.
-  uint64_t runs = 1;
+  Spread spread{.runs = 1};
+  uint64_t unit = 1;  // elements from one index of this dimension to the next
   bool whole = true;
   for (int d = rank - 1; d >= 0; --d) {
     const bool one_piece = count[d] == 1 || stride[d] == block[d];
-    if (!whole) {
-      runs *= count[d] * block[d];
-    } else if (!one_piece) {
-      runs *= count[d];
+    const uint64_t pieces = !whole ? count[d] * block[d] : one_piece ? 1 : count[d];
+    if (spread.runs == 1 && pieces > 1) {
+      spread.pitch = whole || block[d] == 1 ? unit * stride[d] : unit;
     }
+    spread.runs *= pieces;
     whole = whole && one_piece && count[d] * block[d] == extent[d];
+    unit *= extent[d];
   }
-  return runs;
+  return spread;
 }
 
 Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
@@ -78,7 +81,7 @@ Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
         hdf5.Sget_regular_hyperslab(file_space, start, stride, count, block) < 0) {
       return {};
     }
-    spread.runs = RunsOfHyperslab(rank, extent, stride, count, block);
+    spread = RunsOfHyperslab(rank, extent, stride, count, block);
   }
   if (spread.runs >= kSieveFromRuns) spread.span = SpanOf(hdf5, file_space, rank, extent);
   return spread;
@@ -91,8 +94,13 @@ hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_
   const Spread spread = SpreadOf(hdf5, file_spaces[0]);
   if (spread.runs < kSieveFromRuns) return dxpl;
   // The type in memory stands for the one in the file, which it would take microseconds to ask for.
-  const uint64_t span_bytes = spread.span * hdf5.Tget_size(memory_types[0]);
-  if (span_bytes == 0 || span_bytes / spread.runs > kSieveSpacing) return dxpl;
+  const uint64_t size = hdf5.Tget_size(memory_types[0]);
+  const uint64_t span_bytes = spread.span * size;
+  if (span_bytes == 0) return dxpl;
+  const bool dense = span_bytes / spread.runs <= kSieveSpacing;
+  const uint64_t pitch = spread.pitch != 0 ? spread.pitch : spread.span / spread.runs;
+  const bool dense_enough = pitch * size <= kSieveSpacingQuick && Engine::Get().backlog().quick();
+  if (!dense && !dense_enough) return dxpl;
   return IsContiguous(instance, datasets[0], dxpl) ? SieveList(instance, dxpl) : dxpl;
 }
 

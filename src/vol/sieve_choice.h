@@ -7,7 +7,8 @@
 /// instead, so it is cheaper where many runs share a window, that is, where they lie close
 /// together: measured on tmpfs, runs 32 bytes apart cost 0.02 µs with it, 256 bytes 0.03, 1 KiB
 /// 0.09, 4 KiB 0.7, whatever their length. On slow storage a window may also cost a read. So dense
-/// writes are left to the sieve, by switching selection I/O off in the transfer list; HDF5 keeps
+/// writes are left to the sieve; on storage as quick as memory, where reading and rewriting a window
+/// costs little more than a copy, also those that are less dense. It is done by switching selection I/O off in the transfer list; HDF5 keeps
 /// both ways coherent, and stays with the sieve for a dataset that has one.
 ///
 /// Invariant: only writes with the default transfer list are changed: a program that brings its own
@@ -27,24 +28,27 @@ namespace tidelane::vol {
 /// Mean distance from the start of one run to the start of the next, in bytes, up to which the
 /// sieve gathers; and how many runs a write must have for the choice to matter.
 inline constexpr uint64_t kSieveSpacing = 512;
+inline constexpr uint64_t kSieveSpacingQuick = 4096;
 inline constexpr uint64_t kSieveFromRuns = 16;
 
 /// The transfer list to write with: `dxpl`, or our copy of it with selection I/O off.
 hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
                   const hid_t file_spaces[], hid_t dxpl);
 
-/// How a selection lies in a file, in elements: contiguous runs, and the distance from its first to
-/// its last element.
+/// How a selection lies in a file, in elements: contiguous runs, the distance from its first to its
+/// last element, and from the start of one run to the start of the next while they follow closely
+/// (the row of a tile to the next row; 0 where that is not known).
 struct Spread {
   uint64_t runs = 0;
   uint64_t span = 0;
+  uint64_t pitch = 0;
 };
 
 /// {0, 0} for selections that are whole, or that it would take long to look at.
 Spread SpreadOf(h5::Library& hdf5, hid_t file_space);
 
-/// The contiguous runs of a regular hyperslab in an extent of `rank` dimensions.
-uint64_t RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride,
-                         const hsize_t* count, const hsize_t* block);
+/// The contiguous runs of a regular hyperslab in an extent of `rank` dimensions, and their pitch.
+Spread RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride, const hsize_t* count,
+                       const hsize_t* block);
 
 }  // namespace tidelane::vol

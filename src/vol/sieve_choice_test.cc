@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "engine/engine.h"
 #include "vol/connector_fixture.h"
 #include "vol/objects.h"
 
@@ -63,13 +64,24 @@ TEST(RunsOfHyperslabTest, AgreesWithCountingOneByOne) {
       slab.extent[d] = needed + pick(0, 1);
     }
     const uint64_t runs = RunsOfHyperslab(slab.rank, slab.extent.data(), slab.stride.data(),
-                                          slab.count.data(), slab.block.data());
+                                          slab.count.data(), slab.block.data())
+                              .runs;
     const uint64_t counted = CountRuns(slab);
     ASSERT_GE(runs, counted) << "round " << round;
     ASSERT_LE(runs, 2 * counted) << "round " << round;
     const bool starts_at_zero = slab.start == std::array<hsize_t, 4>{};
     ASSERT_TRUE(!starts_at_zero || slab.rank != 1 || runs == counted) << "round " << round;
   }
+}
+
+TEST(RunsOfHyperslabTest, ThePitchIsFromOneRowOfATileToTheNext) {
+  const hsize_t extent[3] = {100, 200, 300}, one[3] = {1, 1, 1}, block[3] = {4, 5, 6};
+  const Spread tile = RunsOfHyperslab(3, extent, one, one, block);
+  EXPECT_EQ(tile.runs, 20u);
+  EXPECT_EQ(tile.pitch, 300u);
+  const hsize_t stride[3] = {1, 1, 10}, count[3] = {4, 5, 6};
+  EXPECT_EQ(RunsOfHyperslab(3, extent, stride, count, one).pitch, 10u);
+  EXPECT_EQ(RunsOfHyperslab(3, extent, one, one, extent).pitch, 0u) << "a single run";
 }
 
 class SieveChoiceTest : public ConnectorTest {
@@ -129,6 +141,18 @@ class SieveChoiceTest : public ConnectorTest {
 
   hid_t file_ = h5::kNoId, space_ = h5::kNoId, contiguous_ = h5::kNoId, chunked_ = h5::kNoId;
 };
+
+TEST_F(SieveChoiceTest, LessDenseRunsGoToTheSieveWhereStorageIsAsQuickAsMemory) {
+  constexpr uint64_t kMib = 1u << 20;
+  Backlog& backlog = Engine::Get().backlog();
+  backlog.Stored(1, kMib, 50'000'000);
+  SelectRuns(20, 2048);
+  EXPECT_FALSE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+  backlog.Stored(1, kMib, 200'000);
+  EXPECT_TRUE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+  backlog.Stored(1, kMib, 50'000'000);
+  EXPECT_FALSE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+}
 
 TEST_F(SieveChoiceTest, DenseRunsOfContiguousStorageGoToTheSieve) {
   SelectRuns(200, 16);

@@ -221,7 +221,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   uint64_t superblock_end_ = 0;
   bool reserving_ =
       false;  // settings().reserve, until storage says that it cannot; the program's side only
-  Ranges reserved_;  // the program's side only
+  Ranges reserved_;            // the program's side only
+  bool reserved_any_ = false;  // something was, even if it was cut off since
   std::atomic<bool> write_through_{false};
   std::atomic<bool> implicit_sync_{false};  // settings_.implicit_sync
   std::atomic<Fallback> through_reason_{};  // valid once write_through_ is set

@@ -157,19 +157,20 @@ bool File::Adopt() {
 
 Status File::CloseDevice() {
   uint64_t expected = 0;
+  Status status;
   {
     MutexLock lock(mutex_);
     writer_.Recycle(true);
     expected = writable_ ? disk_size_ : 0;
+    status = lost_;
   }
   uint64_t size = 0;
-  Status status;
   // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
   if (expected != 0 && device_->Size(size) == 0) {
     if (size < expected) {
       status = Status::Failed(EIO, "keep (another process cut the file short)")
                    .At(path_, size, expected - size);
-    } else if (size == expected && !reserved_.empty()) {
+    } else if (size == expected && reserved_any_) {
       (void)device_->Truncate(size);  // gives back what was reserved beyond
     }
   }
@@ -210,6 +211,10 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
   const Epochs& epochs = pending_.epochs();
   Epochs::State state = and_older ? epochs.StateUpTo(epoch, error) : epochs.StateOf(epoch, error);
   if (state == Epochs::State::kFailed) return state;
+  if (and_older && !lost_.ok()) {
+    error = lost_;
+    return Epochs::State::kFailed;
+  }
   // A request for a close is done when others can open the file: when its lock is gone, too.
   if (and_older && (NeedsTruncateLocked() || resizing_ || closing_))
     state = Epochs::State::kPending;

@@ -176,6 +176,7 @@ Status File::Reserve(uint64_t address, uint64_t size) {
   }
   if (error != 0) return Status::Failed(error, "reserve space for").At(path_, address, size);
   reserved_.Add(address, stepped);
+  reserved_any_ = true;
   return {};
 }
 

@@ -108,10 +108,12 @@ def markdown_table(case):
 
 def machine_text(results):
     machine, versions = results["machine"], results["versions"]
+    busy = machine["load_before"] > machine["cores"] / 2
     return (
         f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']:.0f} GiB of memory, Linux {machine['kernel']},"
         f" disk: {machine['disk']}; HDF5 {versions['hdf5']}, Tidelane {versions['tidelane']} ({versions['commit']});"
         f" {results['options']['rounds']} rounds, {results['date']}, load before {machine['load_before']:.1f}."
+        + (" **The machine was busy with other work: times are noisy, counts are not.**" if busy else "")
     )
 
 

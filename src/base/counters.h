@@ -80,6 +80,7 @@ enum class Counter : unsigned {
   X(ExternalRaw, "external_raw_file", "dataset", "external raw data files bypass every driver") \
   X(OtherConnector, "other_connector", "file", "a foreign VOL connector below us")              \
   X(NoReservation, "no_reservation", "file", "the file system cannot reserve space")            \
+  X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait") \
   X(NoThreads, "no_threads", "", "the system refused threads: waiters do the lanes' work")
 
 enum class Fallback : unsigned {

@@ -38,7 +38,8 @@ program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask th
   incomplete file meanwhile. (Creating a file over it is refused too, but HDF5 has cut the old one short before it looks at the lock, as with any
   file that is open.)
 - *After a crash* (a signal, `_exit`, a power failure) between the close and the moment when the file is whole, the file is lost: it cannot be
-  opened. The normal end of a program, and `fork`, wait until all files are whole.
+  opened. The normal end of a program, and `fork`, wait until all files are whole. In a forked process, which may end by
+  `_exit` (Python's `multiprocessing` does), closes wait whatever this setting says.
 - *A failure* to store the bytes comes after `H5Fclose` has returned: it is told on stderr and counted in the summary.
 
 `H5Fclose_async` is deferred whatever this setting says; its event set is where to wait for the file.)";

@@ -42,6 +42,14 @@ __attribute__((destructor)) void ShutDownAtExit() {
   if (Engine* engine = to_shut_down.load(); engine != nullptr) (void)engine->Shutdown();
 }
 
+// Forked processes end with _exit as a rule (Python's workers always do), which stores nothing: their flushes and closes
+// wait, whatever the settings say. Whether that changed anything.
+bool DeferNothing(FileSettings& settings) {
+  const bool deferred = settings.close_deferred || settings.flush_deferred;
+  settings.close_deferred = settings.flush_deferred = false;
+  return deferred;
+}
+
 }  // namespace
 
 Engine& Engine::Get() {
@@ -130,7 +138,9 @@ Status Engine::MakeWayFor(const char* path) {
 FileSettings Engine::SettingsForOpening() const {
   const CallScope* scope = CallScope::current();
   const FileSettings* own = scope == nullptr ? nullptr : scope->file_settings();
-  return own == nullptr ? config_ : *own;
+  FileSettings settings = own == nullptr ? config_ : *own;
+  if (forked_ && DeferNothing(settings)) Count(Fallback::kForked);
+  return settings;
 }
 
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
@@ -323,7 +333,12 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.arena_.UnlockAfterFork();
   engine.lanes_.ForgetThreadsAfterFork();
   engine.lanes_.UnlockAfterFork();
-  for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(true);
+  engine.forked_ = true;
+  for (const auto& file : engine.held_for_fork_) {
+    file->UnlockAfterFork(true);
+    FileSettings settings = file->settings();
+    if (DeferNothing(settings)) file->SetSettings(settings);
+  }
   engine.held_for_fork_.clear();
   engine.leaving_.clear();  // the lane that would have done it is not here
   engine.mutex_.unlock();

@@ -85,6 +85,7 @@ class Engine {
   std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<File>> leaving_
       TL_GUARDED_BY(mutex_);  // drained; the device is being closed
+  bool forked_ = false;       // this process came from a fork; set before it has a second thread
   std::vector<std::shared_ptr<File>> held_for_fork_ TL_GUARDED_BY(mutex_);
 };
 

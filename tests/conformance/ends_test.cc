@@ -126,7 +126,7 @@ TEST_P(Ends, ForkedProcessesGoOnWithFilesOfTheirOwn) {
 
 class EndsWaiting : public Ends {};  // where flush and close wait
 
-TEST_P(EndsWaiting, ForkedChildsOwnFileIsWholeAfterAWaitingClose) {
+TEST_P(Ends, ForkedChildsOwnFileIsWholeAfterItsClose) {  // also where closes are deferred
   const std::string childs = in_folder("child.h5");
   run_deferring([&] {
     const Hid opened = create(file());

@@ -153,8 +153,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   uint64_t CurrentEpochLocked() TL_REQUIRES(mutex_);
   /// A request is about to be told of a failure: from then on the program may free what it lent us.
   void EndLoansLocked() TL_REQUIRES(mutex_);
-  Epochs::State SettleEpochLocked(uint64_t epoch, bool and_older, Status& error)
-      TL_REQUIRES(mutex_);
   uint64_t OpenBarrierLocked() TL_REQUIRES(mutex_);
   void TallyLocked() TL_REQUIRES(mutex_);
   void KickLocked() TL_REQUIRES(mutex_);

@@ -83,9 +83,11 @@ Status File::Drain(Wait why) {
   const bool rest = why == Wait::kClose && std::exchange(close_waited_, true);
   const Waiting waiting(why, 0, rest ? Waiting::kRest : Waiting::kCounted);
   StartDrainLocked();
-  while (!DrainedLocked() && !StuckLocked()) WaitLocked();
+  // Asked once per turn: the end of the file moves without the lock, and the answer with it.
+  bool drained = DrainedLocked();
+  for (; !drained && !StuckLocked(); drained = DrainedLocked()) WaitLocked();
   ToldLocked();
-  return DrainedLocked() ? lost_ : error_;
+  return drained ? lost_ : error_;
 }
 
 Status File::Test(bool& stored) {
@@ -244,15 +246,10 @@ void File::EndLoansLocked() {
   has_loans_ = false;
 }
 
-Epochs::State File::SettleEpochLocked(uint64_t epoch, bool and_older, Status& error) {
-  const Epochs::State state = StateLocked(epoch, and_older, error);
-  if (state == Epochs::State::kFailed) EndLoansLocked();
-  return state;
-}
-
 Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
   MutexLock lock(mutex_);
-  const Epochs::State state = SettleEpochLocked(epoch, and_older, error);
+  const Epochs::State state = StateLocked(epoch, and_older, error);
+  if (state == Epochs::State::kFailed) EndLoansLocked();
   if (state != Epochs::State::kPending) return state;
   urgent_ = true;
   if (and_older) drain_wanted_ = true;
@@ -267,12 +264,14 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
   if (state != Epochs::State::kPending) return state;
   const Waiting waiting(Wait::kRequest);
   MutexLock lock(mutex_);
-  for (bool in_time = true; in_time;) {
-    state = StateLocked(epoch, and_older, error);
-    if (state != Epochs::State::kPending) break;
+  // Asked once per turn, as in Drain.
+  state = StateLocked(epoch, and_older, error);
+  for (bool in_time = true; in_time && state == Epochs::State::kPending;) {
     in_time = WaitUntilLocked(deadline);
+    state = StateLocked(epoch, and_older, error);
   }
-  return SettleEpochLocked(epoch, and_older, error);
+  if (state == Epochs::State::kFailed) EndLoansLocked();
+  return state;
 }
 
 bool File::TakeRunLocked(Run& run) {

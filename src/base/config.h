@@ -29,10 +29,13 @@ namespace tidelane {
 /// `kAuto` means: decide by measurement.
 enum class Toggle { kOff, kOn, kAuto };
 
+/// `kAuto`: asynchronous where that hides something (engine/backlog.h).
+enum class Mode { kAuto, kAsync, kSync };
+
 /// What a file may have set for itself (by its access list or its connector info); the process's
 /// values are the defaults.
 struct FileSettings {
-  bool asynchronous = true;     ///< mode=async|sync; sync writes through
+  Mode mode = Mode::kAuto;      ///< kSync writes through
   bool close_deferred = false;  ///< close=wait|deferred
   bool flush_deferred = false;  ///< flush=wait|deferred
   bool reserve = false;         ///< ask for space when bytes are captured

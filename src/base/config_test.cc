@@ -51,7 +51,7 @@ class ConfigTest : public testing::Test {
 TEST_F(ConfigTest, DefaultsAreTheSafeOnes) {
   Config config;
   ASSERT_TRUE(LoadConfig(config).ok());
-  EXPECT_TRUE(config.asynchronous);
+  EXPECT_EQ(config.mode, Mode::kAuto);
   EXPECT_FALSE(config.close_deferred);
   EXPECT_FALSE(config.flush_deferred);
   EXPECT_EQ(config.lanes, 2u);
@@ -81,7 +81,7 @@ TEST_F(ConfigTest, ReadsEverySetting) {
   Config config;
   const Status status = LoadConfig(config);
   ASSERT_TRUE(status.ok()) << status.Message();
-  EXPECT_FALSE(config.asynchronous);
+  EXPECT_EQ(config.mode, Mode::kSync);
   EXPECT_TRUE(config.close_deferred);
   EXPECT_TRUE(config.flush_deferred);
   EXPECT_EQ(config.lanes, 64u);
@@ -183,7 +183,7 @@ TEST_F(ConfigTest, EmptyMeansUnsetAndZeroTurnsReportsOff) {
   Set("TIDELANE_TRACE", "0");
   Config config;
   ASSERT_TRUE(LoadConfig(config).ok());
-  EXPECT_TRUE(config.asynchronous);
+  EXPECT_EQ(config.mode, Mode::kAuto);
   EXPECT_EQ(config.summary, "");
   EXPECT_EQ(config.trace, "");
 }
@@ -231,7 +231,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
   } expected[] = {
       {"close", "deferred", path + ":1"},
       {"flush", "wait", "TIDELANE_FLUSH"},
-      {"mode", "async", "default"},
+      {"mode", "auto", "default"},
       {"reserve", "off", "default"},
       {"copy_limit", "unlimited", "default"},
       {"gap", "3k", "HDF5_VOL_CONNECTOR"},

@@ -42,7 +42,8 @@ struct Choice {
   T value;
 };
 
-inline constexpr std::array<Choice<bool>, 2> kAsyncOrSync{{{"async", true}, {"sync", false}}};
+inline constexpr std::array<Choice<Mode>, 3> kModes{
+    {{"auto", Mode::kAuto}, {"async", Mode::kAsync}, {"sync", Mode::kSync}}};
 inline constexpr std::array<Choice<bool>, 2> kWaitOrDeferred{{{"wait", false}, {"deferred", true}}};
 inline constexpr std::array<Choice<bool>, 2> kOffOrOn{{{"off", false}, {"on", true}}};
 inline constexpr std::array<Choice<Toggle>, 3> kAutoOnOff{

@@ -69,7 +69,13 @@ the call are common. What HDF5 converts, gathers or filters, pieces below 4 KiB,
 ([decision 8](decisions/0008-lent-buffers.md)).)";
 
 constexpr char kModeDetails[] =
-    R"(`sync` writes through on the calling thread, as native HDF5 does: to compare, or to rule Tidelane out.)";
+    R"(`auto` defers writes where that hides something. Where storage is as quick as memory (tmpfs, the page cache of a local disk), a write is a
+copy, and deferring it costs a second one: large writes are deferred there only after the program has been seen to pause, by as much as fits into
+such a pause ([decision 7](decisions/0007-quick-storage.md)).
+
+`async` defers every write, whatever storage is: for a program that is known to compute between its steps, from the first step on.
+
+`sync` writes through on the calling thread, as native HDF5 does: to compare, or to rule Tidelane out.)";
 
 constexpr char kGapDetails[] =
     R"(Two small writes with a gap between them become one request when the gap is read and written again. This is done only where nobody else can
@@ -83,7 +89,7 @@ constexpr char kSummaryDetails[] =
     R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with
 several processes need.)";
 
-using Mode = WordOf<&Config::asynchronous, kAsyncOrSync>;
+using When = WordOf<&Config::mode, kModes>;
 using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Reserve = WordOf<&Config::reserve, kOffOrOn>;
@@ -101,8 +107,8 @@ constexpr Setting kSettings[] = {
      "whether `H5Fclose` waits until the bytes are stored", kCloseDetails},
     {"flush", Scope::kFile, Flush::kType, "", "",
      "whether `H5Fflush` waits until the bytes are stored", kFlushDetails},
-    {"mode", Scope::kFile, Mode::kType, "", "", "`sync` writes through on the calling thread",
-     kModeDetails},
+    {"mode", Scope::kFile, When::kType, "", "",
+     "which writes are deferred: all, or those where it hides something, or none", kModeDetails},
     {"reserve", Scope::kFile, Reserve::kType, "", "",
      "ask for space on the disk when bytes are handed over, so that a full disk is told by that "
      "call",

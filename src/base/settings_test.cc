@@ -23,7 +23,7 @@ TEST(SettingsTest, EverySettingSaysWhatAPersonNeeds) {
 
 TEST(SettingsTest, ValuesThatAreShownCanBeGiven) {
   Config config;
-  config.asynchronous = false;
+  config.mode = Mode::kSync;
   config.gap_bytes = 12345;
   config.copy_limit = 3u << 20;
   config.arena_bytes = uint64_t{3} << 30;

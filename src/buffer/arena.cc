@@ -29,7 +29,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 // A program that writes little should pay little; and since somebody may be waiting for a step
 // (16 MiB take about 1 ms, 10 ms where a hypervisor must find the memory first), none is larger
 // than it takes to fault at full speed.
-constexpr uint64_t kFirstStep = uint64_t{4} << 20;
+constexpr uint64_t kFirstStep = uint64_t{2} << 20;
 constexpr uint64_t kLargestStep = uint64_t{16} << 20;
 
 uint32_t SlabSizeFor(uint64_t cap) {

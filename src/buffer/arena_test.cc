@@ -138,14 +138,14 @@ TEST(ArenaTest, AReleaseWakesAWaiter) {
 }
 
 TEST(ArenaTest, GrowsAheadOnlyWhenHalfIsUsed) {
-  Arena arena(16 * kMiB);  // slabs of 512 KiB; the first step is 4 MiB
+  Arena arena(16 * kMiB);  // slabs of 512 KiB; the first step is 2 MiB
   EXPECT_FALSE(arena.GrowAhead()) << "a program that writes nothing pays nothing";
   std::vector<Slab*> slabs;
-  for (int i = 0; i < 4; ++i) slabs.push_back(arena.TryAcquire());
+  for (int i = 0; i < 2; ++i) slabs.push_back(arena.TryAcquire());
   EXPECT_FALSE(arena.GrowAhead());
   slabs.push_back(arena.TryAcquire());
   EXPECT_TRUE(arena.GrowAhead());
-  EXPECT_FALSE(arena.GrowAhead()) << "8 MiB are mapped, 2.5 MiB in use";
+  EXPECT_FALSE(arena.GrowAhead()) << "4 MiB are mapped, 1.5 MiB in use";
   const std::vector<Slab*> rest = TakeAll(arena);
   EXPECT_FALSE(arena.GrowAhead()) << "the cap is reached";
   EXPECT_EQ(slabs.size() + rest.size(), 32u);

@@ -45,6 +45,9 @@ class Device {
   virtual int Sync() = 0;
   /// Closes; errors of close(2) count. No other call may follow.
   virtual int Close() = 0;
+  /// Whether writes end in this machine's memory, as far as the kind of file system tells: a local disk's do, until the
+  /// page cache has too many of them.
+  virtual bool WritesToMemory() const { return false; }
   /// The descriptor, for programs that ask HDF5 for it; points to -1 where there is none.
   virtual int* descriptor() = 0;
 };

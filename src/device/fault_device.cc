@@ -83,6 +83,7 @@ class MemoryDevice final : public Device {
 
   int Sync() override { return 0; }
   int Close() override { return Unlock(); }
+  bool WritesToMemory() const override { return file_->promises_speed; }
   int* descriptor() override { return &no_descriptor_; }
 
  private:
@@ -142,6 +143,7 @@ class FaultDevice final : public Device {
   int Size(uint64_t& size) override { return inner_->Size(size); }
   int Lock(bool exclusive) override { return inner_->Lock(exclusive); }
   int Unlock() override { return inner_->Unlock(); }
+  bool WritesToMemory() const override { return inner_->WritesToMemory(); }
   int* descriptor() override { return inner_->descriptor(); }
 
  private:

@@ -23,6 +23,7 @@ struct MemoryFile {
   std::vector<std::byte> bytes;  // a test may look without the mutex while no device is in a call
   unsigned shared_locks = 0;
   bool exclusive_lock = false;
+  bool promises_speed = false;  // what the device's WritesToMemory says
 };
 std::unique_ptr<Device> MakeMemoryDevice(std::shared_ptr<MemoryFile> file);
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <linux/magic.h>
 
 #include "device/device.h"
 
@@ -22,6 +24,10 @@ namespace tidelane {
 namespace {
 
 constexpr size_t kMaxParts = IOV_MAX;
+// File systems that are memory, or that leave writes in the page cache. (magic.h has no ZFS, and not everywhere F2FS.)
+constexpr uint64_t kInMemory[] = {TMPFS_MAGIC,         RAMFS_MAGIC,       EXT4_SUPER_MAGIC,
+                                  XFS_SUPER_MAGIC,     BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC,
+                                  0xF2F52010 /*F2FS*/, 0x2FC12FC1 /*ZFS*/};
 
 // Calls `call` until it is not interrupted; 0 or an errno.
 template <typename Call>
@@ -130,6 +136,12 @@ class PosixDevice final : public Device {
     const int fd = fd_;
     fd_ = -1;
     return close(fd) == 0 ? 0 : errno;
+  }
+
+  bool WritesToMemory() const override {
+    struct statfs found;
+    if (fstatfs(fd_, &found) != 0) return false;
+    return std::ranges::find(kInMemory, static_cast<uint64_t>(found.f_type)) != std::end(kInMemory);
   }
 
   int* descriptor() override { return &fd_; }

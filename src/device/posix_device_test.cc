@@ -2,6 +2,7 @@
 /// The POSIX device on real files: long vectors, short writes, holes, locks, limits.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -147,6 +148,13 @@ TEST_F(PosixDeviceTest, DestructionClosesToo) {
   const int fd = *device_->descriptor();
   device_.reset();
   EXPECT_EQ(fcntl(fd, F_GETFD), -1);
+}
+
+TEST(PosixDeviceKindTest, TheFileSystemTellsWhetherWritesEndInMemory) {
+  const std::unique_ptr<Device> memory = MakePosixDevice(memfd_create("test", 0));
+  EXPECT_TRUE(memory->WritesToMemory());
+  const std::unique_ptr<Device> other = MakePosixDevice(open("/proc/self/comm", O_RDWR));
+  EXPECT_FALSE(other->WritesToMemory());
 }
 
 }  // namespace

@@ -17,6 +17,13 @@ constexpr uint64_t kQuickMibNs = 1'000'000;
 
 Backlog::Backlog() : ns_per_mib_(kQuickMibNs) {}
 
+bool Backlog::Opened(uint64_t device, bool promises) {
+  std::atomic<uint64_t>& slot = Slot(device);
+  const bool known = (slot.load(std::memory_order_relaxed) & ~uint64_t{1}) == Name(device);
+  if (!known) slot.store(Name(device) | (promises ? 1 : 0), std::memory_order_relaxed);
+  return QuickOn(device);
+}
+
 uint64_t Backlog::Begin(uint64_t now_ns, uint64_t bytes, uint64_t most) {
   const uint64_t last_end = last_end_ns_.load(std::memory_order_relaxed);
   const uint64_t pause = last_end == 0 || now_ns < last_end ? 0 : now_ns - last_end;
@@ -26,9 +33,8 @@ uint64_t Backlog::Begin(uint64_t now_ns, uint64_t bytes, uint64_t most) {
     const uint64_t storable = pause / (ns_per_mib_.load(std::memory_order_relaxed) + 1) * kMib;
     allowance_.store(asked ? 0 : std::min(storable, most), std::memory_order_relaxed);
   }
-  const uint64_t before = burst_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  const uint64_t allowed = allowance_.load(std::memory_order_relaxed);
-  return std::max(allowed, before < kLeast ? kLeast : 0);
+  burst_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return allowance_.load(std::memory_order_relaxed);
 }
 
 void Backlog::Asked(uint64_t now_ns) {
@@ -42,7 +48,8 @@ void Backlog::Asked(uint64_t now_ns) {
 
 bool Backlog::Stored(uint64_t device, uint64_t bytes, uint64_t ns) {
   const bool quick = ns < kQuickRequestNs + bytes * kQuickMibNs / kMib;
-  if (bytes >= kTelling) quick_device_.store(quick ? device + 1 : 0, std::memory_order_relaxed);
+  if (bytes >= kTelling)
+    Slot(device).store(Name(device) | (quick ? 1 : 0), std::memory_order_relaxed);
   if (bytes >= kTellingRate) {
     const uint64_t before = ns_per_mib_.load(std::memory_order_relaxed);
     ns_per_mib_.store((3 * before + ns * kMib / bytes) / 4, std::memory_order_relaxed);

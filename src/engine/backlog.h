@@ -5,23 +5,26 @@
 /// meanwhile: a program that only writes would be slower, one that computes between its steps waits several times less.
 /// So what was seen decides. Large writes come in *bursts*; after a pause, as much may be queued as lanes could have
 /// stored during that pause. Where the program asked for storage before a burst could have been stored behind its back
-/// (it closes or flushes at once), or has not paused yet, only the beginning of a burst waits: the caller writes the rest.
+/// (it closes or flushes at once), or has not paused yet, nothing waits: the caller writes it.
+///
+/// How quick a device is, its requests tell; until the first one, the kind of its file system does.
 ///
 /// Thread safety: all functions may be called from any thread. What two threads note at once may be lost: it is a guess.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace tidelane {
 
 class Backlog {
  public:
-  /// What may wait of a burst in any case: it overlaps with what the program does next.
-  static constexpr uint64_t kLeast = 2u << 20;
-
   Backlog();
 
+  /// A file was opened on `device`, whose file system promises memory's speed or does not. Returns QuickOn.
+  bool Opened(uint64_t device, bool promises);
   /// A large write begins; returns how many bytes may be queued before more is written through. `most`: whatever the
   /// pause was.
   uint64_t Begin(uint64_t now_ns, uint64_t bytes, uint64_t most);
@@ -31,21 +34,24 @@ class Backlog {
   void Asked(uint64_t now_ns);
   /// So much was stored on `device`; returns whether that was as quick as memory.
   bool Stored(uint64_t device, uint64_t bytes, uint64_t ns);
-
-  /// Whether the last large request of all was as quick as memory.
-  bool quick() const { return quick_device_.load(std::memory_order_relaxed) != 0; }
-  /// Whether `device` was as quick as memory the last time.
+  /// Whether `device` was as quick as memory the last time; before that, what was promised.
   bool QuickOn(uint64_t device) const {
-    return quick_device_.load(std::memory_order_relaxed) == device + 1;
+    return Slot(device).load(std::memory_order_relaxed) == (Name(device) | 1);
   }
 
  private:
+  // Few devices are written to at a time; where two share a slot, the older one is forgotten.
+  static constexpr size_t kSlots = 8;
+  static uint64_t Name(uint64_t device) { return (device + 1) << 1; }
+  std::atomic<uint64_t>& Slot(uint64_t device) { return devices_[device % kSlots]; }
+  const std::atomic<uint64_t>& Slot(uint64_t device) const { return devices_[device % kSlots]; }
+
   std::atomic<uint64_t> allowance_{0};  // for the burst, when it could be told; else 0
   std::atomic<uint64_t> last_end_ns_{0};
   std::atomic<uint64_t> burst_bytes_{0};
   std::atomic<uint64_t> ns_per_mib_;
-  std::atomic<uint64_t> quick_device_{0};  // its number and 1
-  std::atomic<bool> asked_{false};         // since the burst began, before it could be stored
+  std::array<std::atomic<uint64_t>, kSlots> devices_{};  // the name, and in its last bit: quick
+  std::atomic<bool> asked_{false};  // since the burst began, before it could be stored
 };
 
 }  // namespace tidelane

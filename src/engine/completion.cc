@@ -14,14 +14,16 @@ Completion::State Completion::Wait(uint64_t timeout_ns) {
   const auto deadline =
       for_ever ? Clock::time_point::max() : Clock::now() + std::chrono::nanoseconds(timeout_ns);
   MutexLock lock(mutex_);
-  // All parts start before any is waited for.
   Status error;
+  // All parts start before any is waited for.
+  if (timeout_ns != 0 && parts_.size() > 1) {
+    for (const Part& part : parts_) (void)part.file->Poll(part.epoch, part.and_older, error);
+  }
   for (size_t i = 0; i < parts_.size();) {
     const Part& part = parts_[i];
-    Epochs::State state = part.file->Poll(part.epoch, part.and_older, error);
-    if (state == Epochs::State::kPending && timeout_ns != 0) {
-      state = part.file->WaitFor(part.epoch, part.and_older, deadline, error);
-    }
+    const Epochs::State state =
+        timeout_ns == 0 ? part.file->Poll(part.epoch, part.and_older, error)
+                        : part.file->WaitFor(part.epoch, part.and_older, deadline, error);
     if (state == Epochs::State::kPending) {
       ++i;
       continue;

@@ -162,7 +162,7 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   const FileSettings settings = SettingsForOpening();
   file->SetSettings(settings);
   if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
-  if (!settings.asynchronous) return file->WriteThrough(Fallback::kModeSync);
+  if (settings.mode == Mode::kSync) return file->WriteThrough(Fallback::kModeSync);
   if (writable) {
     struct stat by_name;
     const bool stable = stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino &&
@@ -190,7 +190,8 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
   if (file != nullptr) {
     file->SetSettings(SettingsForOpening());
     if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
-    return file->settings().asynchronous ? Status() : file->WriteThrough(Fallback::kModeSync);
+    return file->settings().mode == Mode::kSync ? file->WriteThrough(Fallback::kModeSync)
+                                                : Status();
   }
   // It may just have finished: its lock must be gone before ours is tried.
   if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr)

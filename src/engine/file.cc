@@ -24,7 +24,7 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       cache_(config_.read_ahead),
       settings_(config_),
       writer_(arena_),
-      quick_storage_(backlog_->QuickOn(identity_.device)) {
+      quick_storage_(backlog_->Opened(identity_.device, device_->WritesToMemory())) {
   uint64_t size = 0;
   if (device_->Size(size) == 0) {
     disk_size_ = size;

@@ -120,7 +120,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status CloseDevice() TL_EXCLUDES(mutex_);
 
   /// fork: hold the lock across it.
-  void LockForFork() TL_NO_ANALYSIS { mutex_.lock(); }
+  void LockForFork() TL_NO_ANALYSIS;
   void UnlockAfterFork(bool child) TL_NO_ANALYSIS;
 
   // For completions ---------------------------------------------------------------------------------------------
@@ -170,6 +170,10 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void StartDrainLocked() TL_REQUIRES(mutex_);
   void WaitLocked() TL_REQUIRES(mutex_);
   bool WaitUntilLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
+  /// One step of a wait for lanes: until something changed, or by doing their next piece of work. False: too late.
+  bool StoreOrWaitLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
+  void StoreOne() TL_EXCLUDES(mutex_);
+  void WantLocked(bool and_older) TL_REQUIRES(mutex_);
   Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const
       TL_REQUIRES(mutex_);
   void NoteFailureLocked(Status error) TL_REQUIRES(mutex_);
@@ -196,6 +200,10 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
       TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
   void NoteSpeedLocked(uint64_t bytes, uint64_t ns) TL_REQUIRES(mutex_) {
     quick_storage_ = backlog_->Stored(identity_.device, bytes, ns);
+  }
+  /// Deferring hides hardly anything here: what is large goes through, and who waits for a drain does it.
+  bool WriteIsCopyLocked() const TL_REQUIRES(mutex_) {
+    return quick_storage_ && settings_.mode == Mode::kAuto;
   }
   void NoteSize(uint64_t end) TL_REQUIRES(mutex_) {
     disk_size_ = disk_size_ > end ? disk_size_ : end;
@@ -267,6 +275,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::chrono::steady_clock::time_point lingering_since_ TL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point linger_due_ TL_GUARDED_BY(mutex_);
   bool quick_storage_ TL_GUARDED_BY(mutex_);  // the last request went at memory's speed
+  bool storing_here_ TL_GUARDED_BY(mutex_) =
+      false;  // whoever waits for the drain does the lanes' work: they need not come
   size_t sweep_extents_ TL_GUARDED_BY(mutex_) =
       0;  // how many queued extents have lingered long enough
   bool downgrade_when_drained_ TL_GUARDED_BY(mutex_) = false;

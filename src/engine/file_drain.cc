@@ -62,6 +62,21 @@ bool File::WaitUntilLocked(Clock::time_point deadline) {
   return Clock::now() < deadline;
 }
 
+bool File::StoreOrWaitLocked(Clock::time_point deadline) {
+  // Where a write is no more than a copy, waking a lane for it takes longer than doing it.
+  if (!WriteIsCopyLocked() || storing_here_ || scheduled_ || resizing_ || pending_.in_flight()) {
+    KickLocked();
+    return WaitUntilLocked(deadline);
+  }
+  storing_here_ = true;
+  mutex_.unlock();
+  StoreOne();
+  mutex_.lock();
+  storing_here_ = false;
+  changed_.NotifyAll();  // others wait, too, and this thread may have what it wanted
+  return deadline == Clock::time_point::max() || Clock::now() < deadline;
+}
+
 void File::StartDrainLocked() {
   if (DrainedLocked()) return;
   drain_wanted_ = true;
@@ -82,10 +97,12 @@ Status File::Drain(Wait why) {
   // A close waits in steps (its flush, the last superblock), and counts once.
   const bool rest = why == Wait::kClose && std::exchange(close_waited_, true);
   const Waiting waiting(why, 0, rest ? Waiting::kRest : Waiting::kCounted);
-  StartDrainLocked();
   // Asked once per turn: the end of the file moves without the lock, and the answer with it.
   bool drained = DrainedLocked();
-  for (; !drained && !StuckLocked(); drained = DrainedLocked()) WaitLocked();
+  for (; !drained && !StuckLocked(); drained = DrainedLocked()) {
+    drain_wanted_ = true;  // again: a drained moment that another thread's write ended has reset it
+    StoreOrWaitLocked(Clock::time_point::max());
+  }
   ToldLocked();
   return drained ? lost_ : error_;
 }
@@ -200,9 +217,16 @@ Status File::WaitClosed(Wait why) {
   return last_step_failed_ ? error_ : Status();
 }
 
+void File::LockForFork() {
+  mutex_.lock();
+  // Lanes are parked, but other threads of the program may be storing: in the child they would never end.
+  while (pending_.in_flight() || resizing_) changed_.Wait(mutex_);
+}
+
 void File::UnlockAfterFork(bool child) {
   if (child) {
     scheduled_ = false;
+    storing_here_ = false;
     lingering_ = false;
     new (&changed_) Condition();
   }
@@ -251,24 +275,29 @@ Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
   const Epochs::State state = StateLocked(epoch, and_older, error);
   if (state == Epochs::State::kFailed) EndLoansLocked();
   if (state != Epochs::State::kPending) return state;
-  urgent_ = true;
-  if (and_older) drain_wanted_ = true;
+  WantLocked(and_older);
   KickLocked();
   return state;
+}
+
+void File::WantLocked(bool and_older) {
+  urgent_ = true;
+  if (and_older) drain_wanted_ = true;
 }
 
 Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline,
                             Status& error) {
   backlog_->Asked(NowNs());
-  Epochs::State state = Poll(epoch, and_older, error);
-  if (state != Epochs::State::kPending) return state;
-  const Waiting waiting(Wait::kRequest);
   MutexLock lock(mutex_);
-  // Asked once per turn, as in Drain.
-  state = StateLocked(epoch, and_older, error);
-  for (bool in_time = true; in_time && state == Epochs::State::kPending;) {
-    in_time = WaitUntilLocked(deadline);
-    state = StateLocked(epoch, and_older, error);
+  Epochs::State state = StateLocked(epoch, and_older, error);
+  if (state == Epochs::State::kPending) {
+    const Waiting waiting(Wait::kRequest);
+    // Asked once per turn, as in Drain.
+    for (bool in_time = true; in_time && state == Epochs::State::kPending;) {
+      WantLocked(and_older);
+      in_time = StoreOrWaitLocked(deadline);
+      state = StateLocked(epoch, and_older, error);
+    }
   }
   if (state == Epochs::State::kFailed) EndLoansLocked();
   return state;
@@ -287,6 +316,14 @@ bool File::TakeRunLocked(Run& run) {
 }
 
 void File::RunOne() {
+  {
+    MutexLock lock(mutex_);
+    scheduled_ = false;
+  }
+  StoreOne();
+}
+
+void File::StoreOne() {
   Run run;
   bool took = false;
   bool truncate = false;
@@ -295,7 +332,6 @@ void File::RunOne() {
     MutexLock lock(mutex_);
     TallyLocked();
     stored = disk_size_;
-    scheduled_ = false;
     if (LingeredEnoughLocked()) sweep_extents_ = pending_.ordinary();
     if (WorthwhileLocked()) {
       truncate = drain_wanted_ && !resizing_ && !last_step_failed_ && pending_.only_held() &&

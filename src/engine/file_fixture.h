@@ -39,6 +39,7 @@ class FileBench {
   explicit FileBench(unsigned lanes = 0, uint64_t arena_bytes = 4u << 20)
       : arena_(arena_bytes), lanes_(lanes), storage_(std::make_shared<MemoryFile>()) {
     config_.linger_us = 500;
+    config_.mode = Mode::kAsync;
   }
 
   /// Opens (again): the storage is the same. The contents may be put there first.

@@ -16,7 +16,7 @@ constexpr size_t kManyExtents = 1u << 16;  // what one sweep has to merge
 }  // namespace
 
 void File::KickLocked() {
-  if (scheduled_) return;
+  if (scheduled_ || storing_here_) return;
   scheduled_ = true;
   lanes_.Schedule(shared_from_this());
 }

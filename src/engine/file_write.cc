@@ -199,7 +199,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     bool quick = false;
     {
       MutexLock lock(mutex_);
-      quick = size >= kSmallCopy && quick_storage_ && !HeldBackLocked() &&
+      quick = size >= kSmallCopy && WriteIsCopyLocked() && !HeldBackLocked() &&
               pending_.queued_bytes() >= may_wait;
       if (!quick && pending_.queued_extents() < kTooManyExtents)
         space = writer_.Take(size, address);

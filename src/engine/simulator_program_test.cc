@@ -31,6 +31,7 @@ Simulator::Simulator(const SimulatorOptions& options)
       bench_(options.lanes, options.arena_bytes) {
   bench_.config_.gap_bytes = Pick(3) * 512;
   bench_.config_.linger_us = 100;
+  bench_.config_.mode = Pick(3) == 0 ? Mode::kAuto : Mode::kAsync;
   bench_.config_.read_ahead = Pick(2) == 0 ? Toggle::kOn : Toggle::kAuto;
   if (options.existing) {
     model_ =

@@ -49,8 +49,10 @@ Lanes::~Lanes() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void Lanes::StartThreads() {
-  if (!threads_.empty() || stopping_ || refused_.load(std::memory_order_relaxed)) return;
+void Lanes::StartThread() {
+  const size_t number = threads_.size();
+  if (number >= count_ || stopping_ || refused_.load(std::memory_order_relaxed)) return;
+  if (number != 0 && (running_ < number || no_more_)) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -58,12 +60,11 @@ void Lanes::StartThreads() {
       SIG_SETMASK, &all,
       &before);  // threads inherit the mask: the program's signals stay with the program
   try {
-    for (unsigned i = 0; i < count_; ++i) {
-      threads_.emplace_back([this, i] { ThreadMain(i); });
-      ++running_;
-    }
+    threads_.emplace_back([this, number] { ThreadMain(static_cast<unsigned>(number)); });
+    ++running_;
   } catch (const std::system_error&) {
-    if (threads_.empty() && !refused_.exchange(true)) Count(Fallback::kNoThreads);
+    no_more_ = true;
+    if (number == 0 && !refused_.exchange(true)) Count(Fallback::kNoThreads);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -71,14 +72,14 @@ void Lanes::StartThreads() {
 void Lanes::Schedule(std::shared_ptr<LaneTask> task) {
   MutexLock lock(mutex_);
   ready_.push_back(std::move(task));
-  StartThreads();
+  StartThread();
   work_.NotifyOne();
 }
 
 void Lanes::ScheduleAfter(std::shared_ptr<LaneTask> task, Clock::duration delay) {
   MutexLock lock(mutex_);
   lingering_.push_back({Clock::now() + delay, std::move(task)});
-  StartThreads();
+  if (threads_.empty()) StartThread();
   work_.NotifyOne();
 }
 
@@ -103,7 +104,10 @@ std::shared_ptr<LaneTask> Lanes::Next() {
       std::shared_ptr<LaneTask> task = std::move(ready_.front());
       ready_.pop_front();
       ++running_;
-      if (!ready_.empty()) work_.NotifyOne();
+      if (!ready_.empty()) {
+        StartThread();
+        work_.NotifyOne();
+      }
       return task;
     }
     if (idle_work_ && paused_ == 0) {

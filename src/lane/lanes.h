@@ -6,7 +6,7 @@
 /// neighbours). A lane calls RunOne, which does one bounded piece of work and schedules its task again if there is more,
 /// so several lanes share one busy task and several busy tasks share the lanes in turn.
 ///
-/// Threads start with the first task, block all signals, and widen a one-core affinity mask that a launcher imposed.
+/// A thread starts when a task finds none idle; threads block all signals, and widen a one-core affinity mask that a launcher imposed.
 ///
 /// Invariant: the queue holds a task at most once per Schedule; it is as long as there are files with something to do.
 /// Thread safety: all functions may be called from any thread. Lanes are never joined; see Stop for tests.
@@ -37,7 +37,7 @@ class Lanes {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `count` threads, started lazily. With 0 nothing runs by itself: a test or simulator calls RunQueued.
+  /// Up to `count` threads, started lazily. With 0 nothing runs by itself: a test or simulator calls RunQueued.
   explicit Lanes(unsigned count) : count_(count) {}
   ~Lanes();  // only tests destroy lanes; stops the threads
   Lanes(const Lanes&) = delete;
@@ -88,7 +88,7 @@ class Lanes {
     std::shared_ptr<LaneTask> task;
   };
 
-  void StartThreads() TL_REQUIRES(mutex_);
+  void StartThread() TL_REQUIRES(mutex_);
   void ThreadMain(unsigned number) TL_EXCLUDES(mutex_);
   std::shared_ptr<LaneTask> Next() TL_EXCLUDES(mutex_);
   void CollectDue(Clock::time_point now) TL_REQUIRES(mutex_);
@@ -106,6 +106,7 @@ class Lanes {
   std::vector<Lingering> lingering_ TL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ TL_GUARDED_BY(mutex_);
   unsigned running_ TL_GUARDED_BY(mutex_) = 0;  // lanes that are not between two tasks
+  bool no_more_ TL_GUARDED_BY(mutex_) = false;  // the system refused a thread
   bool stopping_ TL_GUARDED_BY(mutex_) = false;
   unsigned paused_ TL_GUARDED_BY(mutex_) = 0;  // how many forks are under way
   void TaskDone() TL_REQUIRES(mutex_);

@@ -83,7 +83,7 @@ void FillDataModel(Table<Slot> t) {
   Native<&C::dataset_cls, &D::get>(t);
   Tracked<&C::dataset_cls, &D::specific>(t);
   Own<&C::dataset_cls, &D::optional, DatasetOptional>(t);
-  Tracked<&C::dataset_cls, &D::close, Effect::kRelease>(t);
+  Own<&C::dataset_cls, &D::close, DatasetClose>(t);
   using T = H5VL_datatype_class_t;
   Tracked<&C::datatype_cls, &T::commit>(t);
   Native<&C::datatype_cls, &T::open>(t);

@@ -5,6 +5,7 @@
 /// drops all ids. Thread safety: used inside callbacks only, so protected by that libhdf5's lock.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -31,6 +32,19 @@ struct HalfClosed {
   std::shared_ptr<File> file;  ///< has bytes that could not be stored; nullptr: it has none
 };
 
+/// What is known of the datasets that were written last (vol/sieve_choice.h), each where its address says.
+struct SieveHabit {
+  void* dataset = nullptr;
+  bool looked = false;  ///< at its storage:
+  bool contiguous = false;
+  bool known_file = false;  ///< one of ours
+  uint64_t device = 0;      ///< that it is on
+  bool gathers = false;     ///< the last answer,
+  unsigned same = 0;        ///< how often in a row it was given
+  unsigned repeat = 0;      ///< and how often it may be given again without looking
+};
+using SieveHabits = std::array<SieveHabit, 16>;
+
 struct Instance {
   explicit constexpr Instance(int slot_number) : slot(slot_number) {}
 
@@ -49,8 +63,7 @@ struct Instance {
   size_t default_properties = 0;
   bool limits_copies = false;  ///< a file was opened whose settings let buffers be lent
   Operations operations;
-  void* layout_of = nullptr;  ///< the dataset that `layout_is_contiguous` is about
-  bool layout_is_contiguous = false;
+  SieveHabits sieve_habits;
   /// Never destroyed.
   std::vector<HalfClosed>* half_closed = nullptr;
   /// What access lists said about their files (vol/info.h). Never destroyed.

@@ -23,7 +23,7 @@ herr_t WaitForEventSet(hid_t event_set, void* context) {
 void Forget(Instance& instance) {
   instance.hdf5().ForgetIds();
   instance.default_dxpl = instance.sieve_dxpl = h5::kNoId;
-  instance.layout_of = nullptr;
+  instance.sieve_habits = {};
   instance.default_properties = 0;
   instance.operations = Operations();
   instance.closing = false;

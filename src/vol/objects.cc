@@ -80,6 +80,16 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
   return result;
 }
 
+herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request) {
+  ForgetSieve(instance, dataset);
+  const auto native = instance.hdf5().native().dataset_cls.close;
+  if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
+  TrackedCall call(instance, Effect::kRelease, request);
+  const herr_t result = native(dataset, dxpl, request);
+  call.Finish(result >= 0);
+  return result;
+}
+
 // Only writing a chunk changes anything; what else there is asks, and may flush the chunk cache.
 herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
                        void** request) {

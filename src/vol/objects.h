@@ -24,6 +24,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     void** request);
 
 /// Also what programs ask with the library (vol/control.h).
+herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request);
 herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
                        void** request);
 

@@ -1,25 +1,45 @@
 #include "vol/sieve_choice.h"
 
+#include <tuple>
+#include <utility>
+
 #include "engine/engine.h"
 #include "h5/owned_id.h"
+#include "vol/find_file.h"
 
 namespace tidelane::vol {
 
 namespace {
 
-// Only contiguous storage has a sieve. Asking costs some microseconds, so the last answer is kept;
-// should another dataset have come to live at the same address, its writes are only gathered in the
-// costlier way.
+// Only contiguous storage has a sieve.
 bool IsContiguous(Instance& instance, void* dataset, hid_t dxpl) {
-  if (instance.layout_of == dataset) return instance.layout_is_contiguous;
   h5::Library& hdf5 = instance.hdf5();
   H5VL_dataset_get_args_t get{};
   get.op_type = H5VL_DATASET_GET_DCPL;
   if (hdf5.native().dataset_cls.get(dataset, &get, dxpl, nullptr) < 0) return false;
   const h5::OwnedId dcpl(hdf5, get.args.get_dcpl.dcpl_id);
-  instance.layout_of = dataset;
-  instance.layout_is_contiguous = hdf5.Pget_layout(dcpl.get()) == H5D_CONTIGUOUS;
-  return instance.layout_is_contiguous;
+  return hdf5.Pget_layout(dcpl.get()) == H5D_CONTIGUOUS;
+}
+
+SieveHabit& PlaceOf(Instance& instance, void* dataset) {
+  const auto address = reinterpret_cast<uintptr_t>(dataset);
+  return instance.sieve_habits[(address >> 4 ^ address >> 10) % std::tuple_size_v<SieveHabits>];
+}
+
+SieveHabit& HabitOf(Instance& instance, void* dataset) {
+  SieveHabit& habit = PlaceOf(instance, dataset);
+  if (habit.dataset != dataset) habit = {.dataset = dataset};
+  return habit;
+}
+
+// Asking how a dataset is stored costs some microseconds, so it is done once.
+void Look(Instance& instance, SieveHabit& habit, hid_t dxpl) {
+  if (std::exchange(habit.looked, true)) return;
+  habit.contiguous = IsContiguous(instance, habit.dataset, dxpl);
+  if (!habit.contiguous) return;
+  const std::shared_ptr<File> file = FileOf(instance, habit.dataset, H5I_DATASET);
+  habit.known_file = file != nullptr;
+  if (file != nullptr) habit.device = file->identity().device;
 }
 
 hid_t SieveList(Instance& instance, hid_t dxpl) {
@@ -40,6 +60,23 @@ uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* ex
   uint64_t span = 0;
   for (int d = 0; d < rank; ++d) span = span * extent[d] + (high[d] - low[d]);
   return span + 1;
+}
+
+bool Gathers(Instance& instance, SieveHabit& habit, hid_t memory_type, hid_t file_space,
+             hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const Spread spread = SpreadOf(hdf5, file_space);
+  if (spread.runs < kSieveFromRuns) return false;
+  // The type in memory stands for the one in the file, which it would take microseconds to ask for.
+  const uint64_t size = hdf5.Tget_size(memory_type);
+  const uint64_t span_bytes = spread.span * size;
+  if (span_bytes == 0) return false;
+  const bool dense = span_bytes / spread.runs <= kSieveSpacing;
+  const uint64_t pitch = spread.pitch != 0 ? spread.pitch : spread.span / spread.runs;
+  if (!dense && pitch * size > kSieveSpacingQuick) return false;
+  Look(instance, habit, dxpl);
+  if (!habit.contiguous || dense) return habit.contiguous;
+  return habit.known_file && Engine::Get().backlog().QuickOn(habit.device);
 }
 
 }  // namespace
@@ -87,21 +124,24 @@ Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
   return spread;
 }
 
+void ForgetSieve(Instance& instance, void* dataset) {
+  SieveHabit& habit = PlaceOf(instance, dataset);
+  if (habit.dataset == dataset) habit = {};
+}
+
 hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
                   const hid_t file_spaces[], hid_t dxpl) {
   if (dxpl != instance.default_dxpl || count != 1 || file_spaces[0] <= h5::kDefault) return dxpl;
-  h5::Library& hdf5 = instance.hdf5();
-  const Spread spread = SpreadOf(hdf5, file_spaces[0]);
-  if (spread.runs < kSieveFromRuns) return dxpl;
-  // The type in memory stands for the one in the file, which it would take microseconds to ask for.
-  const uint64_t size = hdf5.Tget_size(memory_types[0]);
-  const uint64_t span_bytes = spread.span * size;
-  if (span_bytes == 0) return dxpl;
-  const bool dense = span_bytes / spread.runs <= kSieveSpacing;
-  const uint64_t pitch = spread.pitch != 0 ? spread.pitch : spread.span / spread.runs;
-  const bool dense_enough = pitch * size <= kSieveSpacingQuick && Engine::Get().backlog().quick();
-  if (!dense && !dense_enough) return dxpl;
-  return IsContiguous(instance, datasets[0], dxpl) ? SieveList(instance, dxpl) : dxpl;
+  SieveHabit& habit = HabitOf(instance, datasets[0]);
+  if (habit.repeat != 0) {
+    --habit.repeat;
+  } else {
+    const bool before = habit.gathers;
+    habit.gathers = Gathers(instance, habit, memory_types[0], file_spaces[0], dxpl);
+    habit.same = habit.gathers == before ? habit.same + 1 : 0;
+    if (habit.same >= kHabit) habit.repeat = kHabit;
+  }
+  return habit.gathers ? SieveList(instance, dxpl) : dxpl;
 }
 
 }  // namespace tidelane::vol

@@ -22,10 +22,10 @@ ASYNC_AT_LEAST = 20  # 1.14.6 has 28
 RESULTS = {"PASSED": "passed", "*FAILED*": "failed", "-SKIP-": "skipped"}
 
 # name: connector, settings
-BOTH = {"TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "deferred"}
+BOTH = {"TIDELANE_MODE": "async", "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "deferred"}
 MODES = {
     "wait": ("tidelane", {"TIDELANE_CLOSE": "wait", "TIDELANE_FLUSH": "wait"}),
-    "deferred_close": ("tidelane", {"TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "wait"}),
+    "deferred_close": ("tidelane", {"TIDELANE_MODE": "async", "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "wait"}),
     "deferred_flush": ("tidelane", {"TIDELANE_CLOSE": "wait", "TIDELANE_FLUSH": "deferred"}),
     "deferred_both": ("tidelane", BOTH),
     "small_arena": ("tidelane", {**BOTH, "TIDELANE_ARENA": "1M"}),

@@ -213,7 +213,7 @@ TEST_P(Access, LinksAndVirtualSourcesOfAnOpenFileSeeItsPendingBytes) {
   expect_natively(file(), {{"link", 3}, {"virtual", 3}});
 }
 
-CONFORMANCE_WAYS(Access, kNative, kImplicit, kDeferredClose, kDeferredAll);
+CONFORMANCE_WAYS(Access, kNative, kImplicit, kDeferredClose, kDeferredAll, kAuto, kAutoDeferred);
 
 }  // namespace
 }  // namespace tidelane::testing

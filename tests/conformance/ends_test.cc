@@ -426,7 +426,7 @@ TEST_P(Killed, MidwayTheFileNeverLooksCleanWithChangedContents) {
 CONFORMANCE_WAYS(Ends, kNative, kImplicit, kDeferredClose, kDeferredAll);
 CONFORMANCE_WAYS(EndsDeferred, kDeferredClose, kDeferredAll);
 CONFORMANCE_WAYS(EndsWaiting, kNative, kImplicit, kAsyncName);
-CONFORMANCE_WAYS(Killed, kImplicit, kDeferredClose, kDeferredAll);
+CONFORMANCE_WAYS(Killed, kImplicit, kDeferredClose, kDeferredAll, kAuto);
 
 }  // namespace
 }  // namespace tidelane::testing

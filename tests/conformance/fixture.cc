@@ -34,6 +34,7 @@ Environment Scenarios::environment(const Way& way) const {
           {"HDF5_VOL_CONNECTOR", way.connector},
           {"TIDELANE_CLOSE", way.close},
           {"TIDELANE_FLUSH", way.flush},
+          {"TIDELANE_MODE", way.native() ? "" : way.mode},
           {"TIDELANE_LINGER", way.native() ? "" : "10s"},
           {"TIDELANE_SUMMARY", way.native() ? "" : summaries()}};
 }

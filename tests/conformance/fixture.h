@@ -22,6 +22,9 @@ struct Way {
   const char* connector;  // "" runs natively
   const char* close;
   const char* flush;
+  // Storage is as quick as memory here, and a gate makes it slow when a test wants that: what is deferred must not
+  // depend on how quick it was so far.
+  const char* mode = "async";
 
   bool native() const { return *connector == '\0'; }
   bool close_deferred() const { return std::string(close) == "deferred"; }
@@ -32,6 +35,8 @@ inline constexpr Way kNative{"native", "", "", ""};
 inline constexpr Way kImplicit{"implicit", "tidelane", "wait", "wait"};
 inline constexpr Way kDeferredClose{"deferred_close", "tidelane", "deferred", "wait"};
 inline constexpr Way kDeferredAll{"deferred_all", "tidelane", "deferred", "deferred"};
+inline constexpr Way kAuto{"auto", "tidelane", "wait", "wait", "auto"};
+inline constexpr Way kAutoDeferred{"auto_deferred", "tidelane", "deferred", "deferred", "auto"};
 inline constexpr Way kAsyncName{"async_name", "async under_vol=0;under_info={}", "wait", "wait"};
 
 using Contents = std::map<std::string, int>;  // dataset name to seed

@@ -129,6 +129,7 @@ TEST_P(Settings, AFileOfSettings) {
   std::ofstream(in_folder("run.conf")) << "# nobody reads before morning\nmode = sync\n";
   Environment changed = environment();
   changed["TIDELANE_CONFIG"] = in_folder("run.conf");
+  changed["TIDELANE_MODE"] = "";
   const Summary summary = run([&] { put(create(file()), "a", 1); }, changed);
   EXPECT_EQ(summary.fallback("mode_sync"), 1);
   EXPECT_EQ(summary.counter("bytes_deferred"), 0);

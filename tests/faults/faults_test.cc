@@ -290,6 +290,8 @@ const std::vector<Setting>& settings() {
       {"latest", kImplicit, kLatest, {}},
       {"left_open", kImplicit, kLeftOpen, {}},
       {"left_open_deferred", kDeferredAll, kLeftOpenDeferring, {}},
+      {"auto", kAuto, kWaiting, {}},
+      {"auto_deferred", kAutoDeferred, kDeferringAll, {}},
       {"small_arena", kImplicit, kWaiting, {{"TIDELANE_ARENA", "64k"}}},
       {"sync", kImplicit, kOnce, {{"TIDELANE_MODE", "sync"}}, false},
   };

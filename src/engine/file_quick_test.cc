@@ -1,0 +1,122 @@
+/// \file
+/// A file on storage that is as quick as memory: who writes what, in mode=auto and mode=async.
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "engine/file_fixture.h"
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kLarge = uint64_t{256} * 1024;
+
+class FileQuickTest : public ::testing::Test {
+ protected:
+  void Open(Mode mode) {
+    bench_.config_.mode = mode;
+    bench_.config_.linger_us = 10'000'000;
+    bench_.storage_->promises_speed = true;
+    bench_.plan_ = [this](FaultPoint point, uint64_t, uint64_t) {
+      if (point == FaultPoint::kWrite) {
+        const std::lock_guard lock(mutex_);
+        writers_.insert(std::this_thread::get_id());
+      }
+      return Fault{};
+    };
+    bench_.Open();
+  }
+  std::set<std::thread::id> Writers() {
+    const std::lock_guard lock(mutex_);
+    return writers_;
+  }
+  const std::set<std::thread::id> only_me_{std::this_thread::get_id()};
+
+  FileBench bench_{2};
+
+ private:
+  std::mutex mutex_;
+  std::set<std::thread::id> writers_;
+};
+
+TEST_F(FileQuickTest, LargeWritesGoThroughFromTheFirstOn) {
+  Open(Mode::kAuto);
+  const std::string bytes(kLarge, 'q');
+  ASSERT_TRUE(bench_.Write(0, bytes).ok());
+  EXPECT_TRUE(bench_.Stored() == bytes);
+  EXPECT_EQ(Writers(), only_me_);
+}
+
+TEST_F(FileQuickTest, SmallOnesAreGatheredAndWhoeverFlushesStoresThem) {
+  Open(Mode::kAuto);
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(bench_.Write(i * 100, std::string(100, 's')).ok());
+  EXPECT_EQ(bench_.Stored(), "");
+  ASSERT_TRUE(bench_.file_->Flush().ok());
+  EXPECT_TRUE(bench_.Stored() == std::string(10'000, 's'));
+  EXPECT_EQ(Writers(), only_me_);
+  EXPECT_EQ(bench_.TakeChanges().size(), 1u);
+}
+
+TEST_F(FileQuickTest, WhoeverWaitsForARequestStoresItsBytes) {
+  Open(Mode::kAuto);
+  CallScope scope(CallScope::kNone, true);
+  ASSERT_TRUE(bench_.Write(0, "request").ok());
+  const auto request = scope.TakeCompletion();
+  ASSERT_NE(request, nullptr);
+  EXPECT_EQ(request->Wait(UINT64_MAX), Completion::State::kDone);
+  EXPECT_EQ(bench_.Stored(), "request");
+  EXPECT_EQ(Writers(), only_me_);
+}
+
+TEST_F(FileQuickTest, ModeAsyncLeavesEverythingToTheLanes) {
+  Open(Mode::kAsync);
+  const std::string bytes(kLarge, 'q');
+  ASSERT_TRUE(bench_.Write(0, bytes).ok());
+  ASSERT_TRUE(bench_.file_->Flush().ok());
+  EXPECT_TRUE(bench_.Stored() == bytes);
+  EXPECT_FALSE(Writers().contains(std::this_thread::get_id()));
+}
+
+// Several threads flush what others write: one at a time stores, everybody's bytes arrive.
+TEST_F(FileQuickTest, ThreadsThatFlushTogetherLoseNothing) {
+  Open(Mode::kAuto);
+  bench_.record_ = false;
+  constexpr uint64_t kThreads = 4, kPieces = 60, kPiece = 1000;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < kPieces; ++i) {
+        const uint64_t size = i % 50 == 0 ? kLarge : kPiece;
+        EXPECT_TRUE(bench_.Write((t * kPieces + i) * kLarge, std::string(size, 'a')).ok());
+        if (i % 4 == t) {
+          EXPECT_TRUE(bench_.file_->Flush().ok());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(bench_.file_->Flush().ok());
+  const std::string stored = bench_.Stored();
+  for (uint64_t i = 0; i < kThreads * kPieces; ++i) {
+    const uint64_t size = i % kPieces % 50 == 0 ? kLarge : kPiece;
+    ASSERT_TRUE(stored.substr(i * kLarge, size) == std::string(size, 'a')) << "piece " << i;
+  }
+}
+
+TEST_F(FileQuickTest, AFailureIsToldAndTheBytesStay) {
+  Open(Mode::kAuto);
+  FailingWrites faults(bench_);
+  ASSERT_TRUE(bench_.Write(0, "small").ok());
+  EXPECT_EQ(bench_.file_->Flush().code(), ENOSPC);
+  EXPECT_EQ(bench_.Write(100, std::string(kLarge, 'x')).code(), ENOSPC) << "as natively";
+  EXPECT_EQ(bench_.Read(0, 5), "small");
+  faults.failing = false;
+  ASSERT_TRUE(bench_.file_->Flush().ok());
+  EXPECT_EQ(bench_.Stored().substr(0, 5), "small");
+}
+
+}  // namespace
+}  // namespace tidelane

@@ -141,7 +141,7 @@ def must_defer(storage, payload, hidden=False):
     behind a computation (`hidden`), and the first step's are not; otherwise only what is small waits."""
     if storage.throttle:
         return 0.9 * payload
-    return 0.4 * payload if hidden else 1
+    return 0.2 * payload if hidden else 1
 
 
 @dataclasses.dataclass

@@ -195,7 +195,8 @@ void Arena::Release(Slab* slab) {
 
 bool Arena::GrowAhead() {
   MutexLock lock(mutex_);
-  if (mapping_ || in_use() * 2 <= mapped_) return false;
+  if (mapping_) return false;
+  if (in_use() * 2 <= mapped_ && mapped_ >= expected_.load(std::memory_order_relaxed)) return false;
   return Grow();
 }
 

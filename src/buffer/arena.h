@@ -62,8 +62,11 @@ class Arena {
   /// Drops one reference; the last one returns the slab and wakes a waiter.
   static void Unref(Slab* slab);
 
-  /// Maps and pre-faults one more step if more than half of what is mapped is in use; called by
-  /// lanes when idle, so that the program's own writes find faulted pages. Returns false when there
+  /// So much may be wanted soon, as far as can be told: GrowAhead gets it ready.
+  void Expect(uint64_t bytes) { expected_.store(bytes, std::memory_order_relaxed); }
+
+  /// Maps and pre-faults one more step if more than half of what is mapped is in use, or less than
+  /// expected is mapped; called by lanes when idle, so that the program's own writes find faulted pages. Returns false when there
   /// was nothing to do.
   bool GrowAhead() TL_EXCLUDES(mutex_);
 
@@ -93,6 +96,7 @@ class Arena {
   const uint64_t cap_;
   const uint32_t slab_size_;
   std::atomic<uint64_t> in_use_{0};
+  std::atomic<uint64_t> expected_{0};
   Mutex mutex_;
   Condition freed_;
   Slab* free_ TL_GUARDED_BY(mutex_) = nullptr;

@@ -153,6 +153,21 @@ TEST(ArenaTest, GrowsAheadOnlyWhenHalfIsUsed) {
   ReturnAll(rest);
 }
 
+TEST(ArenaTest, GrowsToWhatIsExpected) {
+  Arena arena(64 * kMiB);
+  arena.Expect(10 * kMiB);
+  int steps = 0;
+  while (arena.GrowAhead()) ++steps;
+  EXPECT_GE(steps, 2);
+  EXPECT_FALSE(arena.GrowAhead());
+  arena.Expect(kMiB);
+  EXPECT_FALSE(arena.GrowAhead());
+  arena.Expect(1000 * kMiB);
+  while (arena.GrowAhead()) {
+  }
+  EXPECT_EQ(TakeAll(arena).size(), 64u) << "never beyond the cap";
+}
+
 // More slabs wanted than there are: nobody may hold one twice, and nobody may wait for ever.
 TEST(ArenaTest, ManyThreadsShareFewSlabs) {
   Arena arena(256 * kKiB);

@@ -37,6 +37,15 @@ uint64_t Backlog::Begin(uint64_t now_ns, uint64_t bytes, uint64_t most) {
   return allowance_.load(std::memory_order_relaxed);
 }
 
+bool Backlog::Pausing(uint64_t now_ns) const {
+  return now_ns >= last_end_ns_.load(std::memory_order_relaxed) + kShortestPause;
+}
+
+uint64_t Backlog::Expected(uint64_t now_ns) const {
+  if (!Pausing(now_ns) || asked_.load(std::memory_order_relaxed)) return 0;
+  return burst_bytes_.load(std::memory_order_relaxed);
+}
+
 void Backlog::Asked(uint64_t now_ns) {
   const uint64_t burst = burst_bytes_.load(std::memory_order_relaxed);
   const uint64_t last_end = last_end_ns_.load(std::memory_order_relaxed);

@@ -32,6 +32,10 @@ class Backlog {
   void End(uint64_t now_ns) { last_end_ns_.store(now_ns, std::memory_order_relaxed); }
   /// The program asks for what it wrote to be stored.
   void Asked(uint64_t now_ns);
+  /// How much the next burst may be, if the program has paused since the last one and did not wait for it; else 0.
+  uint64_t Expected(uint64_t now_ns) const;
+  /// Whether the program has paused since the last large write.
+  bool Pausing(uint64_t now_ns) const;
   /// So much was stored on `device`; returns whether that was as quick as memory.
   bool Stored(uint64_t device, uint64_t bytes, uint64_t ns);
   /// Whether `device` was as quick as memory the last time; before that, what was promised.

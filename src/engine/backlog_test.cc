@@ -61,6 +61,17 @@ TEST_F(BacklogTest, AskingLateIsNoWaiting) {
   EXPECT_EQ(Burst(), kMost / kMib);
 }
 
+TEST_F(BacklogTest, InAPauseTheNextBurstIsExpectedToBeAsTheLast) {
+  Burst();
+  EXPECT_EQ(backlog_.Expected(now_), 0u);
+  Pause(10);
+  EXPECT_EQ(backlog_.Expected(now_), 16 * kMib);
+  Burst();
+  backlog_.Asked(now_);
+  Pause(10);
+  EXPECT_EQ(backlog_.Expected(now_), 0u) << "it waits for its bursts: nothing will be deferred";
+}
+
 TEST_F(BacklogTest, SlowerStorageNeedsALongerPause) {
   Settle(kMs);
   Burst();

@@ -154,7 +154,8 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
     return Status::Failed(error, "inspect").At(path, 0, 0);
   }
   const bool regular = Identify(status, identity);
-  File::Environment environment{config_, arena_, lanes_, [this] { RelieveArena(); }, backlog_};
+  File::Environment environment{config_, arena_,   lanes_,
+                                [this] { RelieveArena(); }, backlog_, [this] { preparation_->WroteThrough(); }};
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
   file =
       std::make_shared<File>(std::move(environment), MakePosixDevice(fd), identity, path, writable);
@@ -335,6 +336,7 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.lanes_.ForgetThreadsAfterFork();
   engine.lanes_.UnlockAfterFork();
   engine.forked_ = true;
+  engine.preparation_->Forget();
   for (const auto& file : engine.held_for_fork_) {
     file->UnlockAfterFork(true);
     FileSettings settings = file->settings();

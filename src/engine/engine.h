@@ -22,6 +22,7 @@
 #include "buffer/arena.h"
 #include "device/device.h"
 #include "engine/file.h"
+#include "engine/preparation.h"
 #include "lane/lanes.h"
 
 namespace tidelane {
@@ -79,6 +80,8 @@ class Engine {
   Arena arena_;
   Lanes lanes_;
   const std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();
+  const std::shared_ptr<Preparation> preparation_ =
+      std::make_shared<Preparation>(arena_, lanes_, *backlog_);
   Mutex mutex_;
   std::vector<std::shared_ptr<File>> open_
       TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close

@@ -17,6 +17,7 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       lanes_(environment.lanes),
       relieve_arena_(std::move(environment.relieve_arena)),
       backlog_(std::move(environment.backlog)),
+      wrote_through_(std::move(environment.wrote_through)),
       device_(std::move(device)),
       identity_(identity),
       path_(std::move(path)),

@@ -44,6 +44,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     std::function<void()> relieve_arena = [] {};
     /// Of all files: a program's habits are its own, not its files'.
     std::shared_ptr<Backlog> backlog = std::make_shared<Backlog>();
+    /// Told when a large write went through because storage is as quick as memory.
+    std::function<void()> wrote_through = [] {};
   };
 
   File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
@@ -216,6 +218,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Lanes& lanes_;
   const std::function<void()> relieve_arena_;
   const std::shared_ptr<Backlog> backlog_;
+  const std::function<void()> wrote_through_;
   const std::unique_ptr<Device> device_;
   const FileIdentity identity_;
   const std::string path_;

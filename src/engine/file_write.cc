@@ -193,6 +193,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     return result;
   };
   const auto* from = static_cast<const std::byte*>(bytes);
+  bool went_through = false;
   uint64_t uncounted = 1;  // this write, until a part of it is captured
   while (size != 0) {
     SlabWriter::Space space;
@@ -215,6 +216,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
       Count(reason);
       uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
       if (size - piece <= kSmallCopy) piece = size;  // no scrap for a lane
+      went_through |= quick;
       Status status = apart([&] { return WriteDirect(address, piece, from, reason); });
       if (!status.ok()) return status;
       address += piece, from += piece, size -= piece;
@@ -231,6 +233,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
   if (begin_ns != 0) {
     const uint64_t end_ns = NowNs();
     backlog_->End(end_ns);
+    if (went_through) wrote_through_();
     Count(Counter::kCopyNs, end_ns - begin_ns);
   }
   return {};

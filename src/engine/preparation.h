@@ -1,0 +1,44 @@
+/// \file
+/// Gets memory ready for the burst to come, while the program pauses.
+///
+/// On storage as quick as memory the first burst is written through (engine/backlog.h). If the program then pauses, the
+/// next one will be deferred, and fresh pages for it would cost the program more than the copy itself: a lane faults
+/// them in meanwhile. A program that only writes never pauses, and gets none.
+///
+/// Invariant: at most one look is scheduled at a time.
+/// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "buffer/arena.h"
+#include "engine/backlog.h"
+#include "lane/lanes.h"
+
+namespace tidelane {
+
+class Preparation final : public LaneTask, public std::enable_shared_from_this<Preparation> {
+ public:
+  Preparation(Arena& arena, Lanes& lanes, const Backlog& backlog)
+      : arena_(arena), lanes_(lanes), backlog_(backlog) {}
+
+  /// A large write went through.
+  void WroteThrough();
+  void RunOne() override;
+  /// In the child of a fork: what was scheduled is not.
+  void Forget() { scheduled_.store(false, std::memory_order_relaxed); }
+
+ private:
+  static constexpr auto kFirstLook = std::chrono::milliseconds(2);
+  static constexpr auto kLastLook = std::chrono::milliseconds(100);
+
+  Arena& arena_;
+  Lanes& lanes_;
+  const Backlog& backlog_;
+  std::atomic<bool> scheduled_{false};
+  std::chrono::milliseconds delay_ = kFirstLook;  // of whoever set scheduled_
+};
+
+}  // namespace tidelane

@@ -1,0 +1,48 @@
+#include "engine/preparation.h"
+
+#include <gtest/gtest.h>
+
+#include "base/trace.h"
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kMib = 1u << 20;
+
+class PreparationTest : public ::testing::Test {
+ protected:
+  void Burst(uint64_t end_ns) {
+    backlog_.Begin(end_ns - 1, 8 * kMib, 64 * kMib);
+    backlog_.End(end_ns);
+    preparation_->WroteThrough();
+  }
+  uint64_t Grown() {
+    uint64_t steps = 0;
+    while (arena_.GrowAhead()) ++steps;
+    return steps;
+  }
+
+  Arena arena_{64 * kMib};
+  Lanes lanes_{0};
+  Backlog backlog_;
+  std::shared_ptr<Preparation> preparation_ =
+      std::make_shared<Preparation>(arena_, lanes_, backlog_);
+};
+
+TEST_F(PreparationTest, APauseAfterABurstGetsMemoryReady) {
+  Burst(NowNs() - 5'000'000);
+  EXPECT_EQ(Grown(), 0u);
+  EXPECT_TRUE(lanes_.RunQueued());
+  EXPECT_GT(Grown(), 0u);
+  EXPECT_FALSE(lanes_.RunQueued()) << "until the next burst";
+}
+
+TEST_F(PreparationTest, AProgramThatGoesOnWritingGetsNone) {
+  Burst(NowNs() + 1'000'000'000);
+  preparation_->WroteThrough();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(lanes_.RunQueued());
+  EXPECT_EQ(Grown(), 0u);
+}
+
+}  // namespace
+}  // namespace tidelane

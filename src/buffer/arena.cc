@@ -26,11 +26,13 @@ namespace tidelane {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-// A program that writes little should pay little; and since somebody may be waiting for a step
-// (16 MiB take about 1 ms, 10 ms where a hypervisor must find the memory first), none is larger
-// than it takes to fault at full speed.
-constexpr uint64_t kFirstStep = uint64_t{2} << 20;
+// A program that writes little should pay little: the first step is one slab, faulted in as it fills. And since somebody may be
+// waiting for a step (16 MiB take about 1 ms, 10 ms where a hypervisor must find the memory first), none is larger than
+// it takes to fault at full speed.
+constexpr uint64_t kSmallestStep = uint64_t{2} << 20;
 constexpr uint64_t kLargestStep = uint64_t{16} << 20;
+constexpr uint32_t kFaultAhead =
+    uint32_t{64} << 10;  // in the first slab: a page at a time takes four times as long
 
 uint32_t SlabSizeFor(uint64_t cap) {
   const uint64_t wanted = std::clamp(cap / 32, uint64_t{64} << 10, uint64_t{1} << 20);
@@ -42,7 +44,7 @@ uint64_t WholeSlabs(uint64_t cap, uint32_t slab_size) {
 }
 
 // Kernels before 5.14 do not know MADV_POPULATE_WRITE: there each page is touched.
-bool FaultIn(std::byte* base, size_t size) {
+bool PopulateRange(std::byte* base, size_t size) {
   while (madvise(base, size, MADV_POPULATE_WRITE) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno != EINVAL) return false;
@@ -54,8 +56,8 @@ bool FaultIn(std::byte* base, size_t size) {
   return true;
 }
 
-// `size` bytes of faulted memory, huge pages where the system gives them; nullptr when it refuses.
-std::byte* MapFaulted(size_t size) {
+// `size` bytes of memory, huge pages where the system gives them; nullptr when it refuses.
+std::byte* Map(size_t size, bool faulted) {
   const size_t slack = size >= kHugePage ? kHugePage : 0;
   void* mapped =
       mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -68,7 +70,7 @@ std::byte* MapFaulted(size_t size) {
     munmap(base + size, slack - head);
     (void)madvise(base, size, MADV_HUGEPAGE);  // without huge pages it works too, only slower
   }
-  if (FaultIn(base, size)) return base;
+  if (!faulted || PopulateRange(base, size)) return base;
   munmap(base, size);
   return nullptr;
 }
@@ -94,7 +96,7 @@ Arena::Region* Arena::MakeRegion(uint64_t size) const {
   const size_t count = size / slab_size_;
   Slab* slabs = new (std::nothrow) Slab[count];
   Region* region = new (std::nothrow) Region;
-  std::byte* base = slabs == nullptr || region == nullptr ? nullptr : MapFaulted(size);
+  std::byte* base = slabs == nullptr || region == nullptr ? nullptr : Map(size, size > slab_size_);
   if (base == nullptr) {
     delete[] slabs;
     delete region;
@@ -113,6 +115,7 @@ void Arena::AddRegion(Region* region) {
     Slab& slab = region->slabs[i];
     slab.data = region->base + i * slab_size_;
     slab.size = slab_size_;
+    slab.faulted = region->size > slab_size_ ? slab_size_ : 0;
     slab.arena = const_cast<Arena*>(this);
     slab.next_free = free_;
     free_ = &slab;
@@ -120,7 +123,7 @@ void Arena::AddRegion(Region* region) {
 }
 
 bool Arena::Grow() {
-  uint64_t step = std::clamp(mapped_, kFirstStep, kLargestStep);
+  uint64_t step = mapped_ == 0 ? slab_size_ : std::clamp(mapped_, kSmallestStep, kLargestStep);
   step = std::min(step, cap_ - mapped_);
   if (step < slab_size_) return false;
   mapping_ = true;
@@ -179,6 +182,14 @@ void Arena::Unref(Slab* slab) {
   slab->kind == Slab::Kind::kArena ? slab->arena->Release(slab) : EndLoan(slab);
 }
 
+void Arena::FaultMore(Slab& slab, uint32_t size) {
+  const uint32_t wanted = (size + kFaultAhead - 1) / kFaultAhead * kFaultAhead;
+  const uint32_t until = std::min(std::max(wanted, size), slab.size);
+  (void)PopulateRange(slab.data + slab.faulted,
+                      until - slab.faulted);  // if not now, when they are touched
+  slab.faulted = until;
+}
+
 void Arena::EndLoan(Slab* slab) {
   if (slab->kind == Slab::Kind::kKept) delete[] slab->data;
   delete slab;
@@ -196,7 +207,8 @@ void Arena::Release(Slab* slab) {
 bool Arena::GrowAhead() {
   MutexLock lock(mutex_);
   if (mapping_) return false;
-  if (in_use() * 2 <= mapped_ && mapped_ >= expected_.load(std::memory_order_relaxed)) return false;
+  const bool little = in_use() <= slab_size_ || in_use() * 2 <= mapped_;
+  if (little && mapped_ >= expected_.load(std::memory_order_relaxed)) return false;
   return Grow();
 }
 

@@ -32,6 +32,7 @@ struct Slab {
 
   std::byte* data = nullptr;
   uint32_t size = 0;
+  uint32_t faulted = 0;  ///< so far; whoever fills it calls Arena::FaultIn before going further
   Kind kind = Kind::kArena;
   std::atomic<uint32_t> references{0};
   Arena* arena = nullptr;
@@ -57,6 +58,11 @@ class Arena {
   Slab* TryAcquire() TL_EXCLUDES(mutex_);
   /// As TryAcquire, but waits for a slab until `deadline`.
   Slab* AcquireUntil(std::chrono::steady_clock::time_point deadline) TL_EXCLUDES(mutex_);
+
+  /// Faults in at least the first `size` bytes of `slab`, which the caller fills.
+  static void FaultIn(Slab& slab, uint32_t size) {
+    if (slab.faulted < size) FaultMore(slab, size);
+  }
 
   static void Ref(Slab* slab) { slab->references.fetch_add(1, std::memory_order_relaxed); }
   /// Drops one reference; the last one returns the slab and wakes a waiter.
@@ -92,6 +98,7 @@ class Arena {
   Slab* PopOrGrow() TL_REQUIRES(mutex_);
   void Release(Slab* slab) TL_EXCLUDES(mutex_);
   static void EndLoan(Slab* slab);
+  static void FaultMore(Slab& slab, uint32_t size);
 
   const uint64_t cap_;
   const uint32_t slab_size_;

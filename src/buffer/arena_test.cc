@@ -90,10 +90,27 @@ TEST(ArenaTest, HandsOutTheCapAndNotOneSlabMore) {
 
 TEST(ArenaTest, PagesAreFaultedBeforeASlabIsHandedOut) {
   Arena arena(64 * kMiB);
+  Slab* first = arena.TryAcquire();
   Slab* slab = arena.TryAcquire();
   ASSERT_NE(slab, nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(slab->data) % (2 * kMiB), 0u);
   EXPECT_TRUE(Resident(slab->data, slab->size));
+  EXPECT_EQ(slab->faulted, slab->size);
+  Arena::Unref(slab);
+  Arena::Unref(first);
+}
+
+TEST(ArenaTest, TheFirstSlabIsFaultedAsItFills) {
+  Arena arena(64 * kMiB);
+  Slab* slab = arena.TryAcquire();
+  ASSERT_NE(slab, nullptr);
+  EXPECT_FALSE(Resident(slab->data, 4 * kKiB));
+  Arena::FaultIn(*slab, 100);
+  EXPECT_TRUE(Resident(slab->data, 4 * kKiB));
+  EXPECT_FALSE(Resident(slab->data, slab->size));
+  Arena::FaultIn(*slab, slab->size - 1);
+  EXPECT_TRUE(Resident(slab->data, slab->size));
+  EXPECT_EQ(slab->faulted, slab->size);
   Arena::Unref(slab);
 }
 
@@ -138,14 +155,15 @@ TEST(ArenaTest, AReleaseWakesAWaiter) {
 }
 
 TEST(ArenaTest, GrowsAheadOnlyWhenHalfIsUsed) {
-  Arena arena(16 * kMiB);  // slabs of 512 KiB; the first step is 2 MiB
+  Arena arena(16 * kMiB);  // slabs of 512 KiB; the first step is one, the second 2 MiB
   EXPECT_FALSE(arena.GrowAhead()) << "a program that writes nothing pays nothing";
-  std::vector<Slab*> slabs;
-  for (int i = 0; i < 2; ++i) slabs.push_back(arena.TryAcquire());
-  EXPECT_FALSE(arena.GrowAhead());
+  std::vector<Slab*> slabs{arena.TryAcquire()};
+  EXPECT_FALSE(arena.GrowAhead()) << "and one that writes little, little";
+  slabs.push_back(arena.TryAcquire());
+  EXPECT_FALSE(arena.GrowAhead()) << "2.5 MiB are mapped, 1 MiB in use";
   slabs.push_back(arena.TryAcquire());
   EXPECT_TRUE(arena.GrowAhead());
-  EXPECT_FALSE(arena.GrowAhead()) << "4 MiB are mapped, 1.5 MiB in use";
+  EXPECT_FALSE(arena.GrowAhead());
   const std::vector<Slab*> rest = TakeAll(arena);
   EXPECT_FALSE(arena.GrowAhead()) << "the cap is reached";
   EXPECT_EQ(slabs.size() + rest.size(), 32u);

@@ -270,7 +270,7 @@ TEST_F(EngineTest, AFileSizeLimitIsReportedByCloseAndNotBefore) {
     const rlimit limit{kMiB, kMiB};
     setrlimit(RLIMIT_FSIZE, &limit);
     auto file = Create();
-    const std::string piece(32 << 10, 'x');  // small enough to be deferred wherever the file is
+    const std::string piece(8 << 10, 'x');  // small enough to be deferred wherever the file is
     for (uint64_t at = 0; at < 2 * kMiB; at += piece.size()) Put(*file, at, piece);
     const Status status = engine_.Close(std::move(file));
     _exit(status.code() == EFBIG ? 0 : 1);

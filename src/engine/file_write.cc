@@ -15,7 +15,9 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kSmallCopy =
-    uint64_t{64} * 1024;                      // copied under the lock: cheaper than taking it twice
+    uint64_t{64} * 1024;  // copied under the lock: cheaper than taking it twice
+constexpr uint64_t kLargeWrite =
+    uint64_t{16} * 1024;  // a copy of it takes longer than what else a request costs
 constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
 constexpr uint64_t kQuickPiece =
     1u << 20;  // written by the caller at a time: storage may be slower the next time
@@ -183,7 +185,7 @@ Status File::Reserve(uint64_t address, uint64_t size) {
 Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
   if (CaptureLent(address, size, static_cast<const std::byte*>(bytes))) return {};
   const uint64_t total = size;
-  uint64_t begin_ns = total >= kSmallCopy ? NowNs() : 0;
+  uint64_t begin_ns = total >= kLargeWrite ? NowNs() : 0;
   const uint64_t may_wait = begin_ns != 0 ? backlog_->Begin(begin_ns, total, arena_.cap() / 2) : 0;
   // Waits have accounts of their own.
   const auto apart = [&begin_ns](auto call) {
@@ -200,7 +202,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     bool quick = false;
     {
       MutexLock lock(mutex_);
-      quick = size >= kSmallCopy && WriteIsCopyLocked() && !HeldBackLocked() &&
+      quick = size >= kLargeWrite && WriteIsCopyLocked() && !HeldBackLocked() &&
               pending_.queued_bytes() >= may_wait;
       if (!quick && pending_.queued_extents() < kTooManyExtents)
         space = writer_.Take(size, address);

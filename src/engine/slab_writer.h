@@ -44,6 +44,7 @@ class SlabWriter {
     const uint64_t size = std::min<uint64_t>(wanted, slab_->size - used_);
     Space space{slab_->data + used_, size, slab_};
     used_ += static_cast<uint32_t>(size);
+    Arena::FaultIn(*slab_, used_);
     Arena::Ref(slab_);
     return space;
   }

@@ -78,7 +78,8 @@ void Simulator::Interleave(FaultPoint point, uint64_t address, uint64_t size) {
   const bool resizing = point == FaultPoint::kTruncate;
   for (uint64_t calls = Pick(4); calls > 0; --calls) {
     ++tally_.nested;
-    const uint64_t length = PickSize(std::min<uint64_t>(20'000, options_.longest_write));
+    // Larger ones may go through, and would have to wait where they overlap the call in progress.
+    const uint64_t length = PickSize(std::min<uint64_t>(16'000, options_.longest_write));
     switch (Pick(6)) {
       case 0:
       case 1:

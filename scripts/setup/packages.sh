@@ -23,6 +23,8 @@ for group in "$@"; do
       need ninja-build program ninja
       need pkg-config program pkg-config
       need nlohmann-json3-dev header nlohmann/json.hpp
+      need libdeflate-dev header libdeflate.h
+      need zlib1g-dev header zlib.h
       need python3 program python3
       ;;
     hdf5)  # what building HDF5 ourselves takes

@@ -1,0 +1,39 @@
+/// \file
+/// Streams of zlib's format, as HDF5's deflate filter stores them: one buffer in, one out.
+///
+/// Invariant: what DeflateEncode makes, every reader of the format decodes to the same bytes,
+/// whichever library made it; DeflateDecode never writes beyond `to`, whatever it is given.
+///
+/// Thread safety: any thread may call these at any time. Compressors are kept for the next call in
+/// a pool without locks, of a bounded size.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+namespace tidelane {
+
+/// Which library compresses. All are decompressed by libdeflate.
+enum class DeflateWith {
+  kLibdeflate,  ///< two to three times as fast as zlib, as small
+  kIsal,        ///< ISA-L, its level 1 whatever is asked for; libdeflate where not built with it
+  kZlib,        ///< byte by byte what native HDF5 writes (with the same version of zlib)
+};
+
+inline constexpr unsigned kDeflateLevels = 10;  ///< 0, stored, to 9
+
+/// The room that DeflateEncode needs, so that it fails for no data.
+size_t DeflateBound(size_t bytes);
+
+/// The bytes written to `to`, which should have DeflateBound; nullopt when it is too small or
+/// memory is short.
+std::optional<size_t> DeflateEncode(DeflateWith with, unsigned level,
+                                    std::span<const std::byte> from, std::span<std::byte> to);
+
+enum class Inflated { kDone, kNoRoom, kCorrupt };
+/// `bytes` is what was written to `to` when done. kNoRoom: `from` holds more than `to` does. What
+/// follows the end of the stream is ignored, as zlib and HDF5 do.
+Inflated DeflateDecode(std::span<const std::byte> from, std::span<std::byte> to, size_t& bytes);
+
+}  // namespace tidelane

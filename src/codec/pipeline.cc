@@ -1,0 +1,184 @@
+/// \file
+/// The stages work from one buffer into the other. Neither is zeroed first, and none is made for a
+/// stage that needs none.
+///
+/// Thread safety: see the header.
+#include "codec/pipeline.h"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "codec/fletcher32.h"
+#include "codec/shuffle.h"
+
+namespace tidelane {
+namespace {
+
+constexpr size_t kMostFilters = 32;  // HDF5's, and the bits of a mask
+
+Status Corrupt(const char* what) { return Status::Failed(EBADMSG, what); }
+
+// Most bytes that a stage makes of `bytes`.
+size_t BoundOf(FilterId id, size_t bytes) {
+  switch (id) {
+    case FilterId::kDeflate: return DeflateBound(bytes);
+    case FilterId::kFletcher32: return bytes + kFletcherBytes;
+    case FilterId::kShuffle: break;
+  }
+  return bytes;
+}
+
+// What HDF5 itself would refuse, or we do not know, is left to HDF5.
+bool CanRun(const FilterSpec& filter) {
+  const std::vector<unsigned>& values = filter.values;
+  switch (static_cast<FilterId>(filter.id)) {
+    case FilterId::kDeflate: return values.size() == 1 && values[0] < kDeflateLevels;
+    case FilterId::kShuffle: return values.size() == 1 && values[0] != 0;
+    case FilterId::kFletcher32: return true;
+  }
+  return false;
+}
+
+// Uninitialised memory that grows; what it held is gone then.
+class Room {
+ public:
+  std::byte* Have(size_t bytes) {
+    if (bytes > capacity_) {
+      memory_.reset();
+      memory_.reset(new (std::nothrow) std::byte[bytes]);
+      capacity_ = memory_ == nullptr ? 0 : bytes;
+    }
+    return memory_.get();
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  size_t capacity_ = 0;
+};
+
+}  // namespace
+
+// Where the bytes are at present, and where the next stage may put its own.
+struct Pipeline::Data {
+  std::span<const std::byte> bytes;
+  Room* next;
+  Room* after;
+  std::span<std::byte> result = {};  // where the last stage's bytes go, if that is known
+
+  std::byte* Target(size_t room, bool last = false) {
+    if (last && room == result.size()) return result.data();
+    return next->Have(room == 0 ? 1 : room);
+  }
+  void Done(std::span<const std::byte> made) {
+    bytes = made;
+    std::swap(next, after);
+  }
+};
+
+std::optional<Pipeline> Pipeline::Make(std::span<const FilterSpec> filters, DeflateWith with) {
+  if (filters.size() > kMostFilters) return std::nullopt;
+  Pipeline pipeline;
+  pipeline.with_ = with;
+  for (const FilterSpec& filter : filters) {
+    if (!CanRun(filter)) return std::nullopt;
+    pipeline.stages_.push_back({static_cast<FilterId>(filter.id), filter.optional,
+                                filter.values.empty() ? 0 : filter.values[0]});
+  }
+  return pipeline;
+}
+
+size_t Pipeline::Bound(size_t bytes) const {
+  for (const Stage& stage : stages_) bytes = BoundOf(stage.id, bytes);
+  return bytes;
+}
+
+bool Pipeline::EncodeStage(const Stage& stage, Data& data) const {
+  const size_t room = BoundOf(stage.id, data.bytes.size());
+  std::byte* to = data.Target(room);
+  if (to == nullptr) return false;
+  size_t made = room;
+  switch (stage.id) {
+    case FilterId::kShuffle: Shuffle(data.bytes, stage.value, to); break;
+    case FilterId::kFletcher32:
+      if (!data.bytes.empty()) std::memcpy(to, data.bytes.data(), data.bytes.size());
+      StoreFletcher32(Fletcher32(data.bytes), to + data.bytes.size());
+      break;
+    case FilterId::kDeflate: {
+      const std::optional<size_t> size = DeflateEncode(with_, stage.value, data.bytes, {to, room});
+      if (!size) return false;
+      made = *size;
+      break;
+    }
+  }
+  data.Done({to, made});
+  return true;
+}
+
+Status Pipeline::Encode(std::span<const std::byte> chunk, std::vector<std::byte>& out,
+                        uint32_t& mask) const {
+  Room rooms[2];
+  Data data{chunk, &rooms[0], &rooms[1]};
+  mask = 0;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    if (EncodeStage(stages_[i], data)) continue;
+    if (!stages_[i].optional) return Status::Failed(ENOMEM, "filter a chunk");
+    mask |= uint32_t{1} << i;
+  }
+  out.assign(data.bytes.begin(), data.bytes.end());
+  return {};
+}
+
+// `room`: most bytes that this stage was given when the chunk was encoded.
+Status Pipeline::DecodeStage(const Stage& stage, size_t room, bool last, Data& data) const {
+  if (stage.id == FilterId::kFletcher32) {
+    if (data.bytes.size() < kFletcherBytes)
+      return Corrupt("read a chunk shorter than its checksum");
+    if (!EndsWithFletcher32(data.bytes)) {
+      return Corrupt("read a chunk: its Fletcher32 checksum is wrong");
+    }
+    data.bytes = data.bytes.first(data.bytes.size() - kFletcherBytes);
+    return {};
+  }
+  const bool shuffled = stage.id == FilterId::kShuffle;
+  if (shuffled) room = data.bytes.size();
+  std::byte* to = data.Target(room, last);
+  if (to == nullptr && room != 0) return Status::Failed(ENOMEM, "read a filtered chunk");
+  size_t made = room;
+  if (shuffled) {
+    Unshuffle(data.bytes, stage.value, to);
+  } else if (DeflateDecode(data.bytes, {to, room}, made) != Inflated::kDone) {
+    return Corrupt("read a chunk: its deflate stream is corrupt or too long");
+  }
+  data.Done({to, made});
+  return {};
+}
+
+Status Pipeline::Decode(std::span<const std::byte> stored, uint32_t mask,
+                        std::span<std::byte> chunk) const {
+  std::vector<size_t> given(stages_.size());  // to each stage at most, when it was encoded
+  size_t last = stages_.size();
+  size_t bytes = chunk.size();
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    given[i] = bytes;
+    if ((mask >> i & 1) != 0) continue;
+    bytes = BoundOf(stages_[i].id, bytes);
+    if (last == stages_.size()) last = i;
+  }
+  Room rooms[2];
+  Data data{stored, &rooms[0], &rooms[1], chunk};
+  for (size_t i = stages_.size(); i-- > 0;) {
+    if ((mask >> i & 1) != 0) continue;
+    Status status = DecodeStage(stages_[i], given[i], i == last, data);
+    if (!status.ok()) return status;
+  }
+  if (data.bytes.size() != chunk.size()) return Corrupt("read a chunk: it has the wrong length");
+  if (data.bytes.data() != chunk.data() && !chunk.empty()) {
+    std::memcpy(chunk.data(), data.bytes.data(), chunk.size());
+  }
+  return {};
+}
+
+}  // namespace tidelane

@@ -1,0 +1,69 @@
+/// \file
+/// A dataset's filters, run on any thread and without HDF5: deflate, shuffle and fletcher32, in any
+/// order, as HDF5's own pipeline runs them.
+///
+/// Invariants:
+///  1. What Encode makes, native HDF5 reads as the same chunk; what native HDF5 wrote, Decode reads.
+///  2. Decode writes `chunk` and nothing else, whatever bytes it is given.
+///
+/// Thread safety: const functions may be called from any thread at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "codec/deflate.h"
+
+namespace tidelane {
+
+/// HDF5's numbers of the filters that we can run.
+enum class FilterId { kDeflate = 1, kShuffle = 2, kFletcher32 = 3 };
+
+/// One filter as a dataset's creation list has it.
+struct FilterSpec {
+  int id = 0;             ///< HDF5's number
+  bool optional = false;  ///< H5Z_FLAG_OPTIONAL: a chunk that it fails for goes without it
+  /// cd_values, as H5Pget_filter2 gives them from a dataset's own creation list: deflate's level,
+  /// shuffle's element size.
+  std::vector<unsigned> values;
+};
+
+class Pipeline {
+ public:
+  /// nullopt: a filter (or a setting of one) that we cannot run; HDF5 has to.
+  static std::optional<Pipeline> Make(std::span<const FilterSpec> filters, DeflateWith with);
+
+  /// In order. `out` is replaced. `mask` is set: a bit for each optional filter that failed and was
+  /// left out. As in HDF5, a chunk that deflate makes larger is stored larger; only short memory
+  /// makes a filter fail.
+  Status Encode(std::span<const std::byte> chunk, std::vector<std::byte>& out,
+                uint32_t& mask) const;
+
+  /// In reverse order, filters in `mask` left out. Fails for a wrong checksum, a corrupt stream, and
+  /// bytes that do not make exactly `chunk`; that is then partly written. Checksums are always
+  /// verified (HDF5 leaves that out where a transfer list says H5Z_DISABLE_EDC).
+  Status Decode(std::span<const std::byte> stored, uint32_t mask, std::span<std::byte> chunk) const;
+
+  /// So many bytes Encode's result has at most for a chunk of `bytes`.
+  size_t Bound(size_t bytes) const;
+
+ private:
+  struct Stage {
+    FilterId id;
+    bool optional;
+    unsigned value;  // deflate's level, shuffle's element size
+  };
+  struct Data;
+
+  bool EncodeStage(const Stage& stage, Data& data) const;
+  Status DecodeStage(const Stage& stage, size_t room, bool last, Data& data) const;
+
+  std::vector<Stage> stages_;
+  DeflateWith with_ = DeflateWith::kLibdeflate;
+};
+
+}  // namespace tidelane

@@ -79,7 +79,7 @@ void Lanes::Schedule(std::shared_ptr<LaneTask> task) {
 void Lanes::ScheduleAfter(std::shared_ptr<LaneTask> task, Clock::duration delay) {
   MutexLock lock(mutex_);
   lingering_.push_back({Clock::now() + delay, std::move(task)});
-  if (threads_.empty()) StartThread();
+  StartThread();
   work_.NotifyOne();
 }
 
@@ -95,6 +95,11 @@ void Lanes::CollectDue(Clock::time_point now) {
   }
 }
 
+bool Lanes::OthersLinger(const LaneTask& task) const {
+  return std::any_of(lingering_.begin(), lingering_.end(),
+                     [&task](const Lingering& one) { return one.task.get() != &task; });
+}
+
 std::shared_ptr<LaneTask> Lanes::Next() {
   MutexLock lock(mutex_);
   for (;;) {
@@ -104,7 +109,8 @@ std::shared_ptr<LaneTask> Lanes::Next() {
       std::shared_ptr<LaneTask> task = std::move(ready_.front());
       ready_.pop_front();
       ++running_;
-      if (!ready_.empty()) {
+      // What this lane would have been awake for needs another one, which may sleep without a date.
+      if (!ready_.empty() || OthersLinger(*task)) {
         StartThread();
         work_.NotifyOne();
       }

@@ -92,6 +92,7 @@ class Lanes {
   void ThreadMain(unsigned number) TL_EXCLUDES(mutex_);
   std::shared_ptr<LaneTask> Next() TL_EXCLUDES(mutex_);
   void CollectDue(Clock::time_point now) TL_REQUIRES(mutex_);
+  bool OthersLinger(const LaneTask& task) const TL_REQUIRES(mutex_);
 
   const unsigned count_;
   std::function<bool()> idle_work_;

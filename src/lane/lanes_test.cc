@@ -248,5 +248,50 @@ TEST(LanesTest, AForkedChildStartsLanesOfItsOwn) {
   EXPECT_TRUE(Eventually([&] { return ran == 2; }));
 }
 
+// A device that does not answer holds the lane that asked it, and nobody else's bytes.
+TEST(LanesTest, WhatLingersBehindABusyLaneIsDoneByAnother) {
+  std::atomic<bool> busy{false}, lingered{false}, done{false};
+  Lanes lanes(2);
+  lanes.Schedule(Do([&] {
+    busy = true;
+    EXPECT_TRUE(Eventually([&] { return done.load(); }));
+  }));
+  ASSERT_TRUE(Eventually([&] { return busy.load(); }));
+  lanes.ScheduleAfter(Do([&] { lingered = true; }), milliseconds(1));
+  const auto late = Clock::now() + seconds(10);
+  while (!lingered && Clock::now() < late) std::this_thread::yield();
+  EXPECT_TRUE(lingered);
+  done = true;
+}
+
+// The lane that would have come for it when it is due may have got something else to do.
+void LingersBeforeALaneIsBusy(Lanes& lanes) {
+  std::atomic<bool> lingered{false}, done{false}, over{false};
+  lanes.ScheduleAfter(Do([&] { lingered = true; }), milliseconds(30));
+  lanes.Schedule(Do([&] {
+    EXPECT_TRUE(Eventually([&] { return done.load(); }));
+    over = true;
+  }));
+  const auto late = Clock::now() + seconds(10);
+  while (!lingered && Clock::now() < late) std::this_thread::yield();
+  EXPECT_TRUE(lingered);
+  done = true;
+  EXPECT_TRUE(Eventually([&] { return over.load() && lanes.idle(); }));
+}
+
+TEST(LanesTest, WhatLingeredBeforeItsLaneWasBusyIsDoneByOneMore) {
+  std::atomic<bool> ran{false};
+  Lanes lanes(2);
+  lanes.Schedule(Do([&] { ran = true; }));
+  ASSERT_TRUE(Eventually([&] { return ran.load() && lanes.idle(); }));
+  std::this_thread::sleep_for(milliseconds(20));  // now it sleeps without a date
+  LingersBeforeALaneIsBusy(lanes);
+}
+
+TEST(LanesTest, WhatLingeredBeforeItsLaneWasBusyIsDoneByOneThatSlept) {
+  Lanes lanes(3);
+  for (int i = 0; i < 20; ++i) LingersBeforeALaneIsBusy(lanes);
+}
+
 }  // namespace
 }  // namespace tidelane

@@ -337,7 +337,6 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.lanes_.ForgetThreadsAfterFork();
   engine.lanes_.UnlockAfterFork();
   engine.forked_ = true;
-  engine.preparation_->Forget();
   for (const auto& file : engine.held_for_fork_) {
     file->UnlockAfterFork(true);
     FileSettings settings = file->settings();

@@ -27,8 +27,6 @@ class Preparation final : public LaneTask, public std::enable_shared_from_this<P
   /// A large write went through.
   void WroteThrough();
   void RunOne() override;
-  /// In the child of a fork: what was scheduled is not.
-  void Forget() { scheduled_.store(false, std::memory_order_relaxed); }
 
  private:
   static constexpr auto kFirstLook = std::chrono::milliseconds(2);

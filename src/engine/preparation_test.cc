@@ -44,5 +44,16 @@ TEST_F(PreparationTest, AProgramThatGoesOnWritingGetsNone) {
   EXPECT_EQ(Grown(), 0u);
 }
 
+// What a fork copies is the look as well as the word that there is one.
+TEST_F(PreparationTest, AForkedChildLooksOnce) {
+  Burst(NowNs() - 5'000'000);
+  lanes_.LockForFork();
+  lanes_.ForgetThreadsAfterFork();
+  lanes_.UnlockAfterFork();
+  Burst(NowNs() - 5'000'000);
+  EXPECT_TRUE(lanes_.RunQueued());
+  EXPECT_FALSE(lanes_.RunQueued());
+}
+
 }  // namespace
 }  // namespace tidelane

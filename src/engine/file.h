@@ -174,6 +174,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool WaitUntilLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
   /// One step of a wait for lanes: until something changed, or by doing their next piece of work. False: too late.
   bool StoreOrWaitLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
+  /// A wait is over: while it stored, lanes were told of nothing, and take over what is left.
+  void HandOverLocked() TL_REQUIRES(mutex_);
   void StoreOne() TL_EXCLUDES(mutex_);
   void WantLocked(bool and_older) TL_REQUIRES(mutex_);
   Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const
@@ -279,7 +281,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::chrono::steady_clock::time_point linger_due_ TL_GUARDED_BY(mutex_);
   bool quick_storage_ TL_GUARDED_BY(mutex_);  // the last request went at memory's speed
   bool storing_here_ TL_GUARDED_BY(mutex_) =
-      false;  // whoever waits for the drain does the lanes' work: they need not come
+      false;  // who waits does the lanes' work: they need not come before it hands over
   size_t sweep_extents_ TL_GUARDED_BY(mutex_) =
       0;  // how many queued extents have lingered long enough
   bool downgrade_when_drained_ TL_GUARDED_BY(mutex_) = false;

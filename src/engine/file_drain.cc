@@ -63,8 +63,11 @@ bool File::WaitUntilLocked(Clock::time_point deadline) {
 }
 
 bool File::StoreOrWaitLocked(Clock::time_point deadline) {
-  // Where a write is no more than a copy, waking a lane for it takes longer than doing it.
-  if (!WriteIsCopyLocked() || storing_here_ || scheduled_ || resizing_ || pending_.in_flight()) {
+  // Where a write is no more than a copy, waking a lane for it takes longer than doing it. Not so for who has only so
+  // much time, which storage may exceed.
+  const bool something = finished_ != nullptr || !DrainedLocked();
+  if (!WriteIsCopyLocked() || deadline != Clock::time_point::max() || !something || storing_here_ ||
+      scheduled_ || resizing_ || pending_.in_flight()) {
     KickLocked();
     return WaitUntilLocked(deadline);
   }
@@ -74,7 +77,12 @@ bool File::StoreOrWaitLocked(Clock::time_point deadline) {
   mutex_.lock();
   storing_here_ = false;
   changed_.NotifyAll();  // others wait, too, and this thread may have what it wanted
-  return deadline == Clock::time_point::max() || Clock::now() < deadline;
+  return true;
+}
+
+void File::HandOverLocked() {
+  if (storing_here_ || StuckLocked()) return;
+  if (finished_ != nullptr || (WorthwhileLocked() && !DrainedLocked())) KickLocked();
 }
 
 void File::StartDrainLocked() {
@@ -103,6 +111,7 @@ Status File::Drain(Wait why) {
     drain_wanted_ = true;  // again: a drained moment that another thread's write ended has reset it
     StoreOrWaitLocked(Clock::time_point::max());
   }
+  HandOverLocked();
   ToldLocked();
   return drained ? lost_ : error_;
 }
@@ -213,7 +222,10 @@ Status File::WaitClosed(Wait why) {
   const Waiting waiting(why);
   if (Status status = Drain(why); !status.ok()) return status;
   MutexLock lock(mutex_);
-  while (closing_) WaitLocked();
+  while (closing_) {
+    if (finished_ != nullptr) KickLocked();  // a fork's child has no lane that was told
+    WaitLocked();
+  }
   return last_step_failed_ ? error_ : Status();
 }
 
@@ -298,6 +310,7 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
       in_time = StoreOrWaitLocked(deadline);
       state = StateLocked(epoch, and_older, error);
     }
+    HandOverLocked();
   }
   if (state == Epochs::State::kFailed) EndLoansLocked();
   return state;

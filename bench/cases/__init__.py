@@ -1,6 +1,6 @@
 """The benchmarks by name, in the order in which they run and stand on the page."""
 
-from cases import checkpoint, objects, recording, writes
+from cases import checkpoint, filters, objects, recording, writes
 
 CASES = {
     case.key: case
@@ -10,6 +10,7 @@ CASES = {
         objects.OBJECTS,
         writes.WRITES,
         writes.MERGING,
+        filters.FILTERS,
         objects.WALK,
         checkpoint.MEMORY,
         checkpoint.BUSY,

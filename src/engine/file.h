@@ -271,8 +271,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   PendingMap::Order order_ TL_GUARDED_BY(mutex_) = PendingMap::Order::kHeldLast;
   bool drain_wanted_ TL_GUARDED_BY(mutex_) = false;
   bool resizing_ TL_GUARDED_BY(mutex_) = false;  // ftruncate is on its way: no run may start
-  bool last_step_failed_ TL_GUARDED_BY(mutex_) =
-      false;  // extending or closing the file: error_ says how
+  // error_ says how:
+  bool extend_failed_ TL_GUARDED_BY(mutex_) = false;
+  bool close_failed_ TL_GUARDED_BY(mutex_) = false;
   bool urgent_ TL_GUARDED_BY(mutex_) =
       false;  // store what is queued now: somebody waits for it or its memory
   bool scheduled_ TL_GUARDED_BY(mutex_) = false;

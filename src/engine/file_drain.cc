@@ -32,7 +32,7 @@ bool File::DrainedLocked() const {
 }
 
 bool File::StuckLocked() const {
-  return !resizing_ && (pending_.stuck(order_) || (last_step_failed_ && pending_.only_held()));
+  return !resizing_ && (pending_.stuck(order_) || (extend_failed_ && pending_.only_held()));
 }
 
 bool File::drained() const {
@@ -100,7 +100,7 @@ Status File::Drain(Wait why) {
     return lost_;
   }
   pending_.RetryFailed();
-  last_step_failed_ = false;
+  extend_failed_ = false;
   error_ = Status();
   // A close waits in steps (its flush, the last superblock), and counts once.
   const bool rest = why == Wait::kClose && std::exchange(close_waited_, true);
@@ -153,7 +153,7 @@ Status File::Flush(bool closing) {
   MutexLock lock(mutex_);
   if (DrainedLocked()) return {};
   pending_.RetryFailed();
-  last_step_failed_ = false;
+  extend_failed_ = false;
   StartDrainLocked();
   if (scope->tracks()) scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
   return {};
@@ -207,7 +207,7 @@ Status File::CloseDevice() {
   MutexLock lock(mutex_);
   closing_ = false;
   if (!status.ok()) {
-    last_step_failed_ = true;
+    close_failed_ = true;
     error_ = status;
   }
   changed_.NotifyAll();
@@ -217,7 +217,7 @@ Status File::CloseDevice() {
 Status File::WaitClosed(Wait why) {
   {
     MutexLock lock(mutex_);
-    if (DrainedLocked() && !closing_) return last_step_failed_ ? error_ : Status();
+    if (DrainedLocked() && !closing_) return close_failed_ ? error_ : Status();
   }
   const Waiting waiting(why);
   if (Status status = Drain(why); !status.ok()) return status;
@@ -226,7 +226,7 @@ Status File::WaitClosed(Wait why) {
     if (finished_ != nullptr) KickLocked();  // a fork's child has no lane that was told
     WaitLocked();
   }
-  return last_step_failed_ ? error_ : Status();
+  return close_failed_ ? error_ : Status();
 }
 
 void File::LockForFork() {
@@ -257,7 +257,8 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
   if (and_older && (NeedsTruncateLocked() || resizing_ || closing_))
     state = Epochs::State::kPending;
   // Nothing that is left can be stored without a retry, which is the program's to ask for: do not let it wait.
-  if ((state == Epochs::State::kPending && StuckLocked()) || (and_older && last_step_failed_)) {
+  if ((state == Epochs::State::kPending && StuckLocked()) ||
+      (and_older && (extend_failed_ || close_failed_))) {
     error = error_;
     return Epochs::State::kFailed;
   }
@@ -347,7 +348,7 @@ void File::StoreOne() {
     stored = disk_size_;
     if (LingeredEnoughLocked()) sweep_extents_ = pending_.ordinary();
     if (WorthwhileLocked()) {
-      truncate = drain_wanted_ && !resizing_ && !last_step_failed_ && pending_.only_held() &&
+      truncate = drain_wanted_ && !resizing_ && !extend_failed_ && pending_.only_held() &&
                  NeedsTruncateLocked();
       resizing_ = resizing_ || truncate;
       took = !truncate && TakeRunLocked(run);
@@ -379,7 +380,7 @@ void File::TruncateUp() {
   if (error == 0) {
     NoteSize(size);
   } else {
-    last_step_failed_ = true;
+    extend_failed_ = true;
     NoteFailureLocked(Status::Failed(error, "extend").At(path_, disk_size_, size - disk_size_));
   }
   SettleLocked();
@@ -476,6 +477,7 @@ void File::SettleLocked() {
   if (pending_.empty()) writer_.Recycle(false);
   if (!DrainedLocked()) return;
   drain_wanted_ = false;
+  extend_failed_ = false;  // it need not be longer any more
   if (downgrade_when_drained_) {
     downgrade_when_drained_ = false;
     exclusive_.store(false, std::memory_order_relaxed);

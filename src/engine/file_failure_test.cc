@@ -227,6 +227,36 @@ TEST_F(FileFailureTest, ExtendingTheFileMayFailAndIsRetried) {
   EXPECT_EQ(Stored().size(), 1000u);
 }
 
+// It was made longer by a write, or cut again: the failure is over, and fails no request any more.
+TEST_F(FileFailureTest, AnExtensionThatIsNoLongerNeededFailsNoClose) {
+  for (const bool cut : {true, false}) {
+    Open();
+    plan_ = [](FaultPoint point, uint64_t, uint64_t size) {
+      return point == FaultPoint::kTruncate && size == 1000 ? Fault{EFBIG, 0} : Fault{};
+    };
+    ASSERT_TRUE(Write(0, "data").ok());
+    ASSERT_TRUE(file_->Truncate(1000).ok());
+    EXPECT_EQ(file_->Flush().code(), EFBIG);
+    if (cut) {
+      ASSERT_TRUE(file_->Truncate(4).ok());
+    } else {
+      ASSERT_TRUE(Write(996, "tail").ok());
+      file_->Start();
+      RunLanes();
+      ASSERT_TRUE(file_->drained());
+    }
+    CallScope scope(CallScope::kCloseMayBeDeferred, true);
+    file_->DrainInBackground(
+        [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->CloseDevice().ok()); });
+    const auto request = scope.TakeCompletion();
+    ASSERT_NE(request, nullptr);
+    EXPECT_EQ(request->Wait(UINT64_MAX), State::kDone);
+    EXPECT_TRUE(file_->WaitClosed(Wait::kOpen).ok());
+    EXPECT_EQ(Stored().size(), cut ? 4u : 1000u);
+    storage_->bytes.clear();
+  }
+}
+
 // Bytes written after the flush failed; its own were stored, but the file could not be extended any more: it waited for ever.
 TEST_F(FileFailureTest, ABarrierWhoseTruncationIsHeldBackByALaterFailureFails) {
   Open();

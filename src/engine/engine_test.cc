@@ -312,6 +312,28 @@ TEST_F(EngineTest, AForkFindsWholeFilesAndBothSidesGoOnWriting) {
   EXPECT_EQ(Contents(folder_ + "/other.h5").substr(0, 6), "childq");
 }
 
+TEST_F(EngineTest, AForkedChildSaysThatItsClosesWait) {
+  FileSettings settings = engine_.config();
+  settings.close_deferred = true;
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto forked = [] { return tidelane::Read(Fallback::kForked); };
+    bool good = forked() == 0;
+    auto plain = Create();
+    good = good && engine_.Close(std::move(plain)).ok() && forked() == 0;
+    CallScope scope(CallScope::kCloseAsSet);
+    scope.SetFileSettings(&settings);
+    auto file = Create();
+    Put(*file, 0, "child");
+    good = good && forked() == 1 && !file->settings().close_deferred;
+    good = good && engine_.Close(std::move(file)).ok() && Contents(path_) == "child";
+    _exit(good && !::testing::Test::HasFailure() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(EngineTest, ForksWhileLanesAreBusyLeaveChildrenThatWork) {
   auto file = Create();
   std::string expected;

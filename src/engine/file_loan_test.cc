@@ -6,6 +6,14 @@
 #include "base/counters.h"
 #include "engine/file_fixture.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TL_SANITIZED_ALLOCATOR 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TL_SANITIZED_ALLOCATOR 1
+#endif
+#endif
+
 namespace tidelane {
 namespace {
 
@@ -93,6 +101,31 @@ TEST_F(FileLoanTest, ACallThatFailsLaterKeepsNothingOfItsBuffer) {
   buffer_.assign(buffer_.size(), '!');
   EXPECT_TRUE(file_->Flush().ok());
   EXPECT_EQ(Difference(Stored(), wanted), "");
+}
+
+// No memory for the copy: the bytes are gone, and no flush and no close succeeds any more.
+TEST_F(FileLoanTest, WhatCannotBeCopiedIsLostAndEverybodyIsTold) {
+#ifdef TL_SANITIZED_ALLOCATOR
+  GTEST_SKIP() << "a sanitizer ends a program that asks for so much";
+#endif
+  FailingWrites storage(*this);
+  CallScope scope(CallScope::kNone, true);
+  constexpr uint64_t kMoreThanThereIs = uint64_t{1} << 50;  // only its first request is touched
+  scope.Lend(buffer_.data(), kMoreThanThereIs);
+  EXPECT_TRUE(file_->Write(0, kMoreThanThereIs, buffer_.data()).ok());
+  EXPECT_TRUE(Write(kMoreThanThereIs, "behind").ok());
+  const auto request = scope.TakeCompletion();
+  EXPECT_EQ(request->Wait(UINT64_MAX), State::kFailed);
+  storage.failing = false;
+  ASSERT_TRUE(file_->Truncate(1u << 20).ok());
+  EXPECT_EQ(file_->Flush().code(), ENOMEM);
+  EXPECT_EQ(Difference(Stored(), std::string(1u << 20, 'b')), "") << "what could be copied";
+  bool stored = false;
+  EXPECT_EQ(file_->Test(stored).code(), ENOMEM);
+  Status closed;
+  file_->DrainInBackground(
+      [&closed](const std::shared_ptr<File>& file) { closed = file->CloseDevice(); });
+  EXPECT_EQ(file_->WaitClosed(Wait::kOpen).code(), ENOMEM);
 }
 
 TEST_F(FileLoanTest, NothingIsLentOnceAFailureWasSeen) {

@@ -32,6 +32,13 @@ enum class Toggle { kOff, kOn, kAuto };
 /// `kAuto`: asynchronous where that hides something (engine/backlog.h).
 enum class Mode { kAuto, kAsync, kSync };
 
+/// What compresses and decompresses (codec/deflate.h).
+enum class DeflateWith {
+  kLibdeflate,  ///< two to three times as fast as zlib, about as small
+  kZlib,        ///< byte by byte what native HDF5 writes (with the same version of zlib)
+  kNative,      ///< HDF5 itself, with its own zlib
+};
+
 /// What a file may have set for itself (by its access list or its connector info); the process's
 /// values are the defaults.
 struct FileSettings {
@@ -63,6 +70,7 @@ struct Config : FileSettings {
   uint64_t arena_bytes = 0;   ///< LoadConfig puts DefaultArenaBytes()
   uint64_t linger_us = 2000;  ///< how long a small write may wait for neighbours
   Toggle read_ahead = Toggle::kAuto;
+  DeflateWith deflate = DeflateWith::kLibdeflate;
   std::string summary;      ///< empty, "1" (stderr) or a path (JSON; %p: process id)
   std::string trace;        ///< empty or a path (Chrome trace JSON; %p: process id)
   std::string config_file;  ///< where settings were read from; may be empty

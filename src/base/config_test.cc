@@ -239,6 +239,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"lanes", "3", path + ":5"},
       {"linger", "1ms", "HDF5_VOL_CONNECTOR"},
       {"readahead", "auto", "default"},
+      {"deflate", "libdeflate", "default"},
       {"summary", "0", "default"},
       {"trace", "0", "default"},
       {"config", path.c_str(), "TIDELANE_CONFIG"},

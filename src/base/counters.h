@@ -54,6 +54,8 @@ namespace tidelane {
   X(FilesOpened, "files_opened", "files opened by our driver")                                    \
   X(FilesAdopted, "files_adopted", "opens that took over a file still draining")                  \
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
+  X(ChunksDeflated, "chunks_deflated", "chunks that HDF5 had compressed by our deflate")          \
+  X(ChunksInflated, "chunks_inflated", "chunks that HDF5 had decompressed by our deflate")        \
   X(Errors, "errors", "failed writes, each attempt")
 
 enum class Counter : unsigned {

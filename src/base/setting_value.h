@@ -49,6 +49,11 @@ inline constexpr std::array<Choice<bool>, 2> kOffOrOn{{{"off", false}, {"on", tr
 inline constexpr std::array<Choice<Toggle>, 3> kAutoOnOff{
     {{"auto", Toggle::kAuto}, {"on", Toggle::kOn}, {"off", Toggle::kOff}}};
 
+inline constexpr std::array<Choice<DeflateWith>, 3> kDeflates{
+    {{"libdeflate", DeflateWith::kLibdeflate},
+     {"zlib", DeflateWith::kZlib},
+     {"native", DeflateWith::kNative}}};
+
 inline std::vector<std::string_view> NoWords() { return {}; }
 
 /// One of `kChoices`.

@@ -85,6 +85,11 @@ constexpr char kArenaDetails[] =
     R"(When it is full, a call that writes waits until storage has taken something: a small arena costs time, never memory. A crash loses at
 most so much of what nobody has waited for.)";
 
+constexpr char kDeflateDetails[] =
+    R"(Files are read by every HDF5 whatever this says, and are about as large. `libdeflate` is the fastest; its bytes are not those that native
+HDF5 writes, though they decompress to the same. `zlib` writes these very bytes (where HDF5 has the same version of zlib). `native` leaves HDF5's
+own filter alone ([decision 10](decisions/0010-deflate.md)).)";
+
 constexpr char kSummaryDetails[] =
     R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with
 several processes need.)";
@@ -99,6 +104,7 @@ using Arena = SizeOf<&Config::arena_bytes, (64u << 10), kAny>;
 using Lanes = NumberOf<&Config::lanes, 1, 64>;
 using Linger = TimeOf<&Config::linger_us, 10'000'000>;
 using ReadAhead = WordOf<&Config::read_ahead, kAutoOnOff>;
+using Deflate = WordOf<&Config::deflate, kDeflates>;
 using Summary = ReportOf<&Config::summary, true>;
 using Trace = ReportOf<&Config::trace, false>;
 
@@ -127,6 +133,8 @@ constexpr Setting kSettings[] = {
      "how long a small write waits for neighbours to be joined with", ""},
     {"readahead", Scope::kProcess, ReadAhead::kType, "", "",
      "read metadata in 64 KiB blocks; `auto`: on storage slower than memory", ""},
+    {"deflate", Scope::kProcess, Deflate::kType, "", "",
+     "which library compresses and decompresses chunks of HDF5's deflate filter", kDeflateDetails},
     {"summary", Scope::kProcess, Summary::kType, "1, 0 or a path", "",
      "what happened, at the end: `1` on stderr, a path receives JSON", kSummaryDetails},
     {"trace", Scope::kProcess, Trace::kType, "a path, or 0", "",

@@ -80,7 +80,6 @@ void Deflate(benchmark::State& state, DeflateWith with) {
   CountBytes(state);
 }
 BENCHMARK_CAPTURE(Deflate, libdeflate, DeflateWith::kLibdeflate)->Arg(1)->Arg(4)->Arg(6)->Arg(9);
-BENCHMARK_CAPTURE(Deflate, isal, DeflateWith::kIsal)->Arg(1);
 BENCHMARK_CAPTURE(Deflate, zlib, DeflateWith::kZlib)->Arg(1)->Arg(4)->Arg(6)->Arg(9);
 
 void Inflate(benchmark::State& state) {

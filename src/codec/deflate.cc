@@ -79,7 +79,7 @@ size_t DeflateBound(size_t bytes) {
 
 std::optional<size_t> DeflateEncode(DeflateWith with, unsigned level,
                                     std::span<const std::byte> from, std::span<std::byte> to) {
-  if (level >= kDeflateLevels) return std::nullopt;
+  if (level >= kDeflateLevels || with == DeflateWith::kNative) return std::nullopt;
   if (with == DeflateWith::kZlib) return EncodeWithZlib(level, from, to);
   return EncodeWithLibdeflate(level, from, to);
 }

@@ -12,22 +12,17 @@
 #include <optional>
 #include <span>
 
-namespace tidelane {
+#include "base/config.h"
 
-/// Which library compresses. All are decompressed by libdeflate.
-enum class DeflateWith {
-  kLibdeflate,  ///< two to three times as fast as zlib, as small
-  kIsal,        ///< ISA-L, its level 1 whatever is asked for; libdeflate where not built with it
-  kZlib,        ///< byte by byte what native HDF5 writes (with the same version of zlib)
-};
+namespace tidelane {
 
 inline constexpr unsigned kDeflateLevels = 10;  ///< 0, stored, to 9
 
 /// The room that DeflateEncode needs, so that it fails for no data.
 size_t DeflateBound(size_t bytes);
 
-/// The bytes written to `to`, which should have DeflateBound; nullopt when it is too small or
-/// memory is short.
+/// The bytes written to `to`, which should have DeflateBound; nullopt when it is too small,
+/// memory is short, or `with` is HDF5 itself. All streams are decompressed by libdeflate.
 std::optional<size_t> DeflateEncode(DeflateWith with, unsigned level,
                                     std::span<const std::byte> from, std::span<std::byte> to);
 

@@ -32,10 +32,11 @@ size_t BoundOf(FilterId id, size_t bytes) {
 }
 
 // What HDF5 itself would refuse, or we do not know, is left to HDF5.
-bool CanRun(const FilterSpec& filter) {
+bool CanRun(const FilterSpec& filter, DeflateWith with) {
   const std::vector<unsigned>& values = filter.values;
   switch (static_cast<FilterId>(filter.id)) {
-    case FilterId::kDeflate: return values.size() == 1 && values[0] < kDeflateLevels;
+    case FilterId::kDeflate:
+      return with != DeflateWith::kNative && values.size() == 1 && values[0] < kDeflateLevels;
     case FilterId::kShuffle: return values.size() == 1 && values[0] != 0;
     case FilterId::kFletcher32: return true;
   }
@@ -83,7 +84,7 @@ std::optional<Pipeline> Pipeline::Make(std::span<const FilterSpec> filters, Defl
   Pipeline pipeline;
   pipeline.with_ = with;
   for (const FilterSpec& filter : filters) {
-    if (!CanRun(filter)) return std::nullopt;
+    if (!CanRun(filter, with)) return std::nullopt;
     pipeline.stages_.push_back({static_cast<FilterId>(filter.id), filter.optional,
                                 filter.values.empty() ? 0 : filter.values[0]});
   }

@@ -34,7 +34,8 @@ struct FilterSpec {
 
 class Pipeline {
  public:
-  /// nullopt: a filter (or a setting of one) that we cannot run; HDF5 has to.
+  /// nullopt: a filter (or a setting of one) that we cannot run, or deflate `with`
+  /// kNative; HDF5 has to.
   static std::optional<Pipeline> Make(std::span<const FilterSpec> filters, DeflateWith with);
 
   /// In order. `out` is replaced. `mask` is set: a bit for each optional filter that failed and was

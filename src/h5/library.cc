@@ -42,6 +42,7 @@ bool Library::Resolve(void* handle, std::string& why) {
       return false;
     }
   }
+  FindInternals(handle);
   const KeepErrorStack keep(
       *this);       // HDF5 also loads plugins while it looks for a way to open a file
   int ignored = 0;  // the callback wants a non-null object and does not look at it
@@ -51,6 +52,16 @@ bool Library::Resolve(void* handle, std::string& why) {
   if (native >= 0) Idec_ref(native);
   if (!found) why = "HDF5's native connector is not available";
   return found;
+}
+
+// The one function that is not public. Its declaration is the same in 1.14.6 and in 2.2;
+// a version that we have not seen keeps what it has.
+void Library::FindInternals(void* handle) {
+  unsigned major = 0, minor = 0, release = 0;
+  if (get_libversion(&major, &minor, &release) < 0) return;
+  const bool known = (major == 1 && minor == 14) || (major == 2 && minor <= 2);
+  if (!known) return;
+  *reinterpret_cast<void**>(&register_filter_) = dlsym(handle, "H5Z_register");
 }
 
 hid_t Library::DriverId() {

@@ -27,7 +27,7 @@ inline constexpr int kSlots = 8;
 // clang-format off
 // Every HDF5 function we call, without its H5 prefix.
 #define TL_H5_FUNCTIONS(X) \
-  X(atclose) X(allocate_memory) \
+  X(atclose) X(allocate_memory) X(free_memory) X(get_libversion) X(resize_memory) \
   X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2) \
     X(Eregister_class) X(Eset_current_stack) \
   X(ESwait) \
@@ -40,7 +40,8 @@ inline constexpr int kSlots = 8;
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
   X(Tget_size) \
   X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
-    X(VLintrospect_get_conn_cls) X(VLregister_opt_operation)
+    X(VLintrospect_get_conn_cls) X(VLregister_opt_operation) \
+  X(Zfilter_avail)
 // clang-format on
 
 /// The functions of one libhdf5, called as `library.Pcopy(...)`.
@@ -74,6 +75,11 @@ class Library : public Functions {
   /// The id that a file access list has when it says "sec2"; `fapl` is any file access list.
   hid_t Sec2Id(hid_t fapl);
 
+  /// Puts `filter` in the place of HDF5's own of that number. H5Zregister refuses numbers below 256;
+  /// the function inside HDF5 that it calls does not, and every build that we know exports it.
+  bool CanReplaceFilters() const { return register_filter_ != nullptr; }
+  void ReplaceFilter(const H5Z_class2_t& filter) { register_filter_(&filter); }
+
   /// Our error class and its messages, registered on first use.
   struct ErrorIds {
     hid_t error_class = kNoId;
@@ -88,10 +94,12 @@ class Library : public Functions {
  private:
   friend int SlotOf(const void* code, std::string& why);
   bool Resolve(void* handle, std::string& why);
+  void FindInternals(void* handle);
 
   int slot_ = -1;
   const void* base_ = nullptr;  // load address: what makes two copies different
   const H5VL_class_t* native_ = nullptr;
+  herr_t (*register_filter_)(const H5Z_class2_t*) = nullptr;  // H5Z_register, where we know it
   hid_t driver_id_ = kNoId;
   hid_t sec2_id_ = kNoId;
   ErrorIds errors_;

@@ -62,6 +62,7 @@ struct Instance {
   /// How many properties that list has: one with as many has none of ours (vol/property_lists.h).
   size_t default_properties = 0;
   bool limits_copies = false;  ///< a file was opened whose settings let buffers be lent
+  size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
   SieveHabits sieve_habits;
   /// Never destroyed.

@@ -3,6 +3,7 @@
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/control.h"
+#include "vol/deflate_filter.h"
 
 namespace tidelane::vol {
 
@@ -50,6 +51,7 @@ void WatchClose(Instance& instance) {
 herr_t Initialize(Instance& instance, hid_t) {
   WatchClose(instance);
   RegisterOperations(instance);
+  ReplaceDeflate(instance);
   ++instance.connectors;
   return 0;
 }

@@ -1,0 +1,125 @@
+/// \file
+/// Decompressing needs room whose size nobody tells a filter. Chunks of a dataset are alike, so the
+/// first try is what the last chunk took; where that is too little, twice as much, and so on up to
+/// what such a stream can hold at all.
+///
+/// Thread safety: see the header.
+#include "vol/deflate_filter.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/counters.h"
+#include "codec/deflate.h"
+#include "engine/engine.h"
+
+namespace tidelane::vol {
+namespace {
+
+constexpr size_t kMostRatio = 1032;  // of deflate: 258 bytes from two bits
+constexpr size_t kFailed = 0;        // what a filter returns; HDF5 then says so on its error stack
+
+// The program's buffer, as HDF5 hands it to a filter: to be freed and replaced on success only.
+struct Buffer {
+  size_t& size;
+  void*& data;
+
+  std::span<const std::byte> First(size_t bytes) const {
+    return {static_cast<const std::byte*>(data), bytes};
+  }
+  void Replace(h5::Library& hdf5, void* with, size_t room) {
+    hdf5.free_memory(data);
+    data = with;
+    size = room;
+  }
+};
+
+std::span<std::byte> Allocate(h5::Library& hdf5, size_t room) {
+  void* memory = hdf5.allocate_memory(room, false);
+  return {static_cast<std::byte*>(memory), memory == nullptr ? 0 : room};
+}
+
+size_t Compress(h5::Library& hdf5, unsigned level, size_t bytes, Buffer buffer) {
+  const std::span<std::byte> room = Allocate(hdf5, DeflateBound(bytes));
+  if (room.empty()) return kFailed;
+  const std::optional<size_t> made =
+      DeflateEncode(Engine::Get().config().deflate, level, buffer.First(bytes), room);
+  if (!made) {
+    hdf5.free_memory(room.data());
+    return kFailed;
+  }
+  buffer.Replace(hdf5, room.data(), room.size());
+  Count(Counter::kChunksDeflated);
+  return *made;
+}
+
+// A small chunk after a large one: HDF5 may keep it for long.
+void GiveBack(h5::Library& hdf5, size_t made, Buffer buffer) {
+  void* smaller = hdf5.resize_memory(buffer.data, made);
+  if (smaller == nullptr) return;
+  buffer.data = smaller;
+  buffer.size = made;
+}
+
+size_t Decompress(Instance& instance, size_t bytes, Buffer buffer) {
+  h5::Library& hdf5 = instance.hdf5();
+  const size_t most = kMostRatio * bytes + 1;
+  const size_t guess = instance.last_inflated == 0 ? 4 * bytes : instance.last_inflated;
+  size_t try_with = std::clamp(guess, bytes, most);
+  while (true) {
+    const std::span<std::byte> room = Allocate(hdf5, try_with);
+    if (room.empty()) return kFailed;
+    size_t made = 0;
+    const Inflated result = DeflateDecode(buffer.First(bytes), room, made);
+    if (result == Inflated::kDone && made != 0) {
+      buffer.Replace(hdf5, room.data(), room.size());
+      if (room.size() > 2 * made) GiveBack(hdf5, made, buffer);
+      instance.last_inflated = made;
+      Count(Counter::kChunksInflated);
+      return made;
+    }
+    hdf5.free_memory(room.data());
+    if (result != Inflated::kNoRoom || try_with == most) return kFailed;
+    try_with = std::min(2 * try_with, most);
+  }
+}
+
+size_t Filter(Instance& instance, unsigned flags, size_t values, const unsigned level[],
+              size_t bytes, size_t* size, void** data) {
+  if (values != 1 || level[0] >= kDeflateLevels) return kFailed;
+  const Buffer buffer{*size, *data};
+  if ((flags & H5Z_FLAG_REVERSE) != 0) return Decompress(instance, bytes, buffer);
+  return Compress(instance.hdf5(), level[0], bytes, buffer);
+}
+
+template <int Slot>
+size_t FilterOf(unsigned flags, size_t values, const unsigned level[], size_t bytes, size_t* size,
+                void** data) {
+  return Filter(InstanceOf<Slot>(), flags, values, level, bytes, size, data);
+}
+
+template <size_t... Slots>
+constexpr std::array<H5Z_func_t, h5::kSlots> Filters(std::index_sequence<Slots...>) {
+  return {FilterOf<static_cast<int>(Slots)>...};
+}
+constexpr auto kFilters = Filters(std::make_index_sequence<h5::kSlots>());
+
+}  // namespace
+
+void ReplaceDeflate(Instance& instance) {
+  h5::Library& hdf5 = instance.hdf5();
+  if (Engine::Get().config().deflate == DeflateWith::kNative || !hdf5.CanReplaceFilters()) return;
+  if (hdf5.Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0) return;
+  const H5Z_class2_t filter{H5Z_CLASS_T_VERS,
+                            H5Z_FILTER_DEFLATE,
+                            1,
+                            1,
+                            "deflate",
+                            nullptr,
+                            nullptr,
+                            kFilters[static_cast<size_t>(instance.slot)]};
+  hdf5.ReplaceFilter(filter);  // HDF5 keeps a copy
+}
+
+}  // namespace tidelane::vol

@@ -99,6 +99,11 @@ void Side::forget_path(int file, const std::string& path) {
 
 void Side::orphan_datasets(int file) { forget_path(file, ""); }
 
+void Side::flush_datasets() {
+  for (const auto& [name, dataset] : datasets_) H5Dflush(dataset.get());
+  for (const Hid& dataset : orphans_) H5Dflush(dataset.get());
+}
+
 herr_t Side::close_orphans() {
   herr_t rc = 0;
   for (Hid& id : orphans_) rc = id.reset() < 0 ? -1 : rc;

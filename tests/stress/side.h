@@ -50,6 +50,7 @@ class Side {
   void forget_path(int file, const std::string& path);  // its name changed; the handle is kept open
   void orphan_datasets(int file);                       // kept open past the close of their file
   herr_t close_orphans();
+  void flush_datasets();  // all that are open, whichever handle of a file they belong to
 
   // Event set and the buffers that belong to it until the next full wait.
   hid_t event_set() const { return event_set_.get(); }

@@ -37,9 +37,10 @@ def rounds_of(bench, storage, way):
 
     def one_run(side, env):
         path = os.path.join(storage.fresh(side.name), "filters.h5")
-        hidden = filters_run(bench, path, env, level, chunk, compute)
+        silent = {**env, "TIDELANE_SUMMARY": "0"} if "TIDELANE_SUMMARY" in env else env  # one a round is expected
+        hidden = filters_run(bench, path, silent, level, chunk, compute)
         plain = filters_run(bench, path, env, level, chunk)
-        read = filters_run(bench, path, env, level, chunk, "--read")
+        read = filters_run(bench, path, silent, level, chunk, "--read")
         return {"hidden": hidden, "plain": plain, "read": read}
 
     def after(_, reports):

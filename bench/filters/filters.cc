@@ -3,9 +3,9 @@
 // Prints as JSON the time and the processor time of the calls, of closing, and of the computation in between (one
 // thread that computes for a given time), and the size that the file came to. The field is smooth with some noise,
 // so that shuffle and deflate find about as much as in a simulation's output.
-#include <CLI/CLI.hpp>
 #include <sys/stat.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -105,9 +105,9 @@ nlohmann::json measure_all(const Options& options) {
   const Phase total;
   const double begin = now_us();
   const hid_t file =
-      options.read
-          ? ok(H5Fopen(options.file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "H5Fopen")
-          : ok(H5Fcreate(options.file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), "H5Fcreate");
+      options.read ? ok(H5Fopen(options.file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "H5Fopen")
+                   : ok(H5Fcreate(options.file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                        "H5Fcreate");
   waits_us += now_us() - begin;
   for (int step = 0; step < options.steps; ++step) {
     const std::vector<float>& values = steps[static_cast<size_t>(step)];

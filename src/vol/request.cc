@@ -63,8 +63,9 @@ void RequestQueue::SettleOldest(Completion::State state) {
 void RequestQueue::Wait(Request& request, uint64_t timeout_ns) {
   if (request.settled_) return;
   ++request.references_;  // the queue's may be the last one, and a callback may free the other
-  // Its own work must start even while an elder, perhaps of another file, is what we wait for.
-  if (request.completion_ != nullptr) request.completion_->Poll();
+  // Its own work must start even while an elder, perhaps of another file, is what we wait for. (The eldest's starts
+  // with its wait, which may do it without waking a lane.)
+  if (request.completion_ != nullptr && &request != oldest_) request.completion_->Poll();
   const uint64_t begin = NowNs();
   auto state = Completion::State::kDone;
   while (!request.settled_ && state != Completion::State::kPending) {

@@ -240,6 +240,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"linger", "1ms", "HDF5_VOL_CONNECTOR"},
       {"readahead", "auto", "default"},
       {"deflate", "libdeflate", "default"},
+      {"parallel_reads", "on", "default"},
       {"summary", "0", "default"},
       {"trace", "0", "default"},
       {"config", path.c_str(), "TIDELANE_CONFIG"},

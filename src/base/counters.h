@@ -29,6 +29,10 @@ namespace tidelane {
   X(StorageReads, "storage_reads", "read requests made to storage on behalf of the program")      \
   X(StorageReadBytes, "storage_read_bytes", "bytes so read")                                      \
   X(ReadAheadHits, "readahead_hits", "small reads answered from a block that was read before")    \
+  X(ChunksByCallers, "chunks_by_callers",                                                         \
+    "filtered chunks that reading threads of the program decoded themselves")                     \
+  X(ChunksByLanes, "chunks_by_lanes", "filtered chunks that lanes decoded for them")              \
+  X(ChunkBytesRead, "chunk_bytes_read", "bytes of both, decoded")                                 \
   X(LaneBusyNs, "lane_busy_ns", "time lanes spent on storage, summed over lanes")                 \
   X(CopyNs, "copy_ns", "time callers spent on capturing large writes, waits left out")            \
   X(WaitFlushNs, "wait_flush_ns", "time that flushes waited for bytes to be stored")              \
@@ -82,6 +86,10 @@ enum class Counter : unsigned {
   X(ExternalRaw, "external_raw_file", "dataset", "external raw data files bypass every driver") \
   X(OtherConnector, "other_connector", "file", "a foreign VOL connector below us")              \
   X(NoReservation, "no_reservation", "file", "the file system cannot reserve space")            \
+  X(ReadFilter, "read_filter", "dataset", "filters or types that only HDF5 can read")           \
+  X(ReadShape, "read_shape", "read", "selections of filtered chunks that only HDF5 can read")   \
+  X(ReadConverted, "read_converted", "read", "filtered chunks whose elements HDF5 converts")    \
+  X(ReadFailed, "read_failed", "read", "a filtered chunk could not be read: HDF5 says why")     \
   X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait") \
   X(NoThreads, "no_threads", "", "the system refused threads: waiters do the lanes' work")
 

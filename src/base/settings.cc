@@ -90,6 +90,11 @@ constexpr char kDeflateDetails[] =
 HDF5 writes, though they decompress to the same. `zlib` writes these very bytes (where HDF5 has the same version of zlib). `native` leaves HDF5's
 own filter alone ([decision 10](decisions/0010-deflate.md)).)";
 
+constexpr char kParallelReadsDetails[] =
+    R"(A blocking read of many chunks with deflate, shuffle or fletcher32 is decoded by the calling thread and the `lanes` together. What
+they cannot read (a type conversion, another filter, scattered selections), and what HDF5 may still have in its chunk cache, HDF5 reads
+itself ([decision 12](decisions/0012-parallel-reads.md)).)";
+
 constexpr char kSummaryDetails[] =
     R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with
 several processes need.)";
@@ -105,6 +110,7 @@ using Lanes = NumberOf<&Config::lanes, 1, 64>;
 using Linger = TimeOf<&Config::linger_us, 10'000'000>;
 using ReadAhead = WordOf<&Config::read_ahead, kAutoOnOff>;
 using Deflate = WordOf<&Config::deflate, kDeflates>;
+using ParallelReads = WordOf<&Config::parallel_reads, kOffOrOn>;
 using Summary = ReportOf<&Config::summary, true>;
 using Trace = ReportOf<&Config::trace, false>;
 
@@ -135,6 +141,8 @@ constexpr Setting kSettings[] = {
      "read metadata in 64 KiB blocks; `auto`: on storage slower than memory", ""},
     {"deflate", Scope::kProcess, Deflate::kType, "", "",
      "which library compresses and decompresses chunks of HDF5's deflate filter", kDeflateDetails},
+    {"parallel_reads", Scope::kProcess, ParallelReads::kType, "", "",
+     "worker threads help to decode filtered chunks", kParallelReadsDetails},
     {"summary", Scope::kProcess, Summary::kType, "1, 0 or a path", "",
      "what happened, at the end: `1` on stderr, a path receives JSON", kSummaryDetails},
     {"trace", Scope::kProcess, Trace::kType, "a path, or 0", "",

@@ -72,6 +72,16 @@ void Storage(std::string& text, const Summary& summary) {
         CountInWords(summary[Counter::kReadAheadHits], "read").c_str());
 }
 
+void Decoded(std::string& text, const Summary& summary) {
+  const uint64_t lanes = summary[Counter::kChunksByLanes];
+  const uint64_t chunks = summary[Counter::kChunksByCallers] + lanes;
+  if (chunks == 0) return;
+  Label(text, "decoded");
+  Print(text, "%s in %s, %.1f %% of them by lanes\n",
+        BytesInWords(summary[Counter::kChunkBytesRead]).c_str(),
+        CountInWords(chunks, "chunk").c_str(), Percent(lanes, chunks));
+}
+
 void Waited(std::string& text, const Summary& summary) {
   uint64_t all_ns = 0;
   std::string where;
@@ -148,6 +158,7 @@ std::string SummaryTable(const Summary& summary) {
   Written(text, summary);
   FellBack(text, summary);
   Storage(text, summary);
+  Decoded(text, summary);
   Waited(text, summary);
   Hidden(text, summary);
   Label(text, "arena");

@@ -67,6 +67,12 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status Write(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   /// `raw`: dataset elements rather than metadata.
   Status Read(uint64_t address, uint64_t size, void* buffer, bool raw) TL_EXCLUDES(mutex_);
+  /// Who reads: the program waits for its own reads.
+  enum class Reader { kProgram, kLane };
+  /// As Read, of dataset elements, by several threads at once while one call of the program lasts: nothing else of the
+  /// program's side may run meanwhile.
+  Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer)
+      TL_EXCLUDES(mutex_);
   /// The size this file has, or will have when drained.
   uint64_t eof() const { return eof_.load(std::memory_order_relaxed); }
   Status Truncate(uint64_t size) TL_EXCLUDES(mutex_);
@@ -96,6 +102,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   /// From now on every write goes through, in order. `reason` is counted once.
   Status WriteThrough(Fallback reason) TL_EXCLUDES(mutex_);
+
+  /// Nothing is deferred here: somebody else looks at the file while it is open, or Tidelane is to keep out of it.
+  bool writes_through() const { return write_through_.load(std::memory_order_relaxed); }
 
   /// The descriptor as HDF5's get_handle returns it. Drains and writes through from now on if the scope says that it
   /// goes to the program.
@@ -198,8 +207,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     return exclusive_.load(std::memory_order_relaxed) &&
            !handed_out_.load(std::memory_order_relaxed);
   }
-  Status LogicalRead(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
-  Status ReadStorage(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
+  /// `storage_ns`: how long storage took for the last request, untouched if there was none.
+  Status LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer,
+                     uint64_t& storage_ns) TL_EXCLUDES(mutex_);
+  Status ReadStorage(Reader reader, uint64_t address, uint64_t size, void* buffer,
+                     uint64_t& storage_ns) TL_EXCLUDES(mutex_);
   bool ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status)
       TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
   void NoteSpeedLocked(uint64_t bytes, uint64_t ns) TL_REQUIRES(mutex_) {
@@ -225,7 +237,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   const FileIdentity identity_;
   const std::string path_;
   const bool writable_;
-  uint64_t last_read_ns_ = 0;  // how long storage took for the last read; the program's side only
   uint64_t base_address_ = 0;
   std::atomic<uint64_t> eof_{0};
   uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only

@@ -15,13 +15,18 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
     MutexLock lock(read_mutex_);
     if (ReadThroughCache(address, size, buffer, raw, status)) return status;
   }
-  last_read_ns_ = 0;
-  status = LogicalRead(address, size, buffer);
-  if (const uint64_t ns = last_read_ns_; ns != 0) {
+  uint64_t ns = 0;
+  status = LogicalRead(Reader::kProgram, address, size, buffer, ns);
+  if (ns != 0) {
     MutexLock lock(read_mutex_);
     cache_.Observe(size, ns);
   }
   return status;
+}
+
+Status File::ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer) {
+  uint64_t ignored = 0;
+  return LogicalRead(reader, address, size, buffer, ignored);
 }
 
 bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw,
@@ -41,13 +46,15 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
   }
   const uint64_t start = BlockCache::BlockStart(address);
   const uint64_t valid = std::min(BlockCache::kBlock, end - start);
-  status = LogicalRead(start, valid, cache_.Claim(start));
+  uint64_t ignored = 0;
+  status = LogicalRead(Reader::kProgram, start, valid, cache_.Claim(start), ignored);
   cache_.Commit(start, status.ok() ? valid : 0);
   if (!status.ok()) return false;  // the plain read decides what the program is told
   return cache_.Read(address, size, buffer);
 }
 
-Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
+Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer,
+                         uint64_t& storage_ns) {
   std::vector<Piece> pieces;
   uint64_t stored = UINT64_MAX;
   {
@@ -65,7 +72,7 @@ Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
       storage_pieces >
       2;  // one request for all, then pending bytes on top, beats many small requests
   Status status;
-  if (whole) status = ReadStorage(address, size, buffer);
+  if (whole) status = ReadStorage(reader, address, size, buffer, storage_ns);
   auto* out = static_cast<std::byte*>(buffer);
   for (const Piece& piece : pieces) {
     std::byte* to = out + (piece.address - address);
@@ -76,17 +83,24 @@ Status File::LogicalRead(uint64_t address, uint64_t size, void* buffer) {
       std::memset(to, 0,
                   piece.size);  // written by nobody yet, and nobody else is there: no need to ask
     } else if (!whole && status.ok()) {
-      status = ReadStorage(piece.address, piece.size, to);
+      status = ReadStorage(reader, piece.address, piece.size, to, storage_ns);
     }
   }
   return status;
 }
 
-Status File::ReadStorage(uint64_t address, uint64_t size, void* buffer) {
+Status File::ReadStorage(Reader reader, uint64_t address, uint64_t size, void* buffer,
+                         uint64_t& storage_ns) {
   Lanes::ForegroundRead foreground(lanes_);
-  Waiting waiting(Wait::kRead, size, Waiting::kTimed);
-  const int error = device_->Read(address, buffer, size);
-  last_read_ns_ = waiting.Stop();
+  int error = 0;
+  if (reader == Reader::kProgram) {
+    Waiting waiting(Wait::kRead, size, Waiting::kTimed);
+    error = device_->Read(address, buffer, size);
+    storage_ns = waiting.Stop();
+  } else {
+    const Span span(SpanKind::kRead, size);
+    error = device_->Read(address, buffer, size);
+  }
   Count(Counter::kStorageReads);
   Count(Counter::kStorageReadBytes, size);
   if (error != 0) return Status::Failed(error, "read").At(path_, address, size);

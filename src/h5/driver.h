@@ -5,6 +5,7 @@
 /// Thread safety: the class is a constant table; files are looked up under HDF5's lock.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "h5/hdf5.h"
@@ -20,5 +21,13 @@ const H5FD_class_t* DriverClass(int slot);
 /// Defined in vfd/: what our driver has open under the serial number (`fileno`) that the libhdf5 in
 /// `slot` gave it; nullptr: nothing.
 std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial);
+
+/// What the libhdf5 in `slot` does between its datasets and our driver of `file`.
+struct AboveDriver {
+  uint64_t base_address = 0;  ///< added to the addresses in the file: the size of a user block
+  bool page_buffer = false;   ///< elements may be there, and not yet with the driver
+};
+/// Defined in vfd/.
+AboveDriver Above(int slot, const File& file);
 
 }  // namespace tidelane::h5

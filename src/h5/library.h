@@ -32,13 +32,17 @@ inline constexpr int kSlots = 8;
     X(Eregister_class) X(Eset_current_stack) \
   X(ESwait) \
   X(FDregister) \
-  X(Idec_ref) X(Iinc_ref) X(Iiterate) \
-  X(Pclose) X(Pcopy) X(Pexist) X(Pget) X(Pget_driver) X(Pget_external_count) X(Pget_layout) \
-    X(Pget_nprops) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) X(Pset_driver) \
-    X(Pset_fapl_sec2) X(Pset_selection_io) \
+  X(Idec_ref) X(Iget_type) X(Iinc_ref) X(Iiterate) \
+  X(Pclose) X(Pcopy) X(Pequal) X(Pexist) X(Pfill_value_defined) X(Pget) X(Pget_chunk) \
+    X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_external_count) \
+    X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \
+    X(Pget_nprops) X(Pget_page_buffer_size) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) \
+    X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
   X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
-  X(Tget_size) \
+    X(Sselect_valid) \
+  X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
+    X(Tis_variable_str) \
   X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
     X(VLintrospect_get_conn_cls) X(VLregister_opt_operation) \
   X(Zfilter_avail)

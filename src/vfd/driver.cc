@@ -34,6 +34,7 @@ struct Handle {
   haddr_t eoa;
   bool ignore_disabled_locks;
   bool family_to_single;
+  bool page_buffer;
   Handle* next;
 };
 
@@ -73,6 +74,11 @@ bool FamilyToSingle(h5::Library& library, hid_t fapl) {
          library.Pget(fapl, "family_to_single", &single) >= 0 && single;
 }
 
+bool HasPageBuffer(h5::Library& library, hid_t fapl) {
+  size_t size = 0;
+  return library.Pget_page_buffer_size(fapl, &size, nullptr, nullptr) < 0 || size != 0;
+}
+
 OpenOptions OptionsFor(unsigned flags) {
   OpenOptions options;
   options.flags = (flags & H5F_ACC_RDWR) != 0 ? O_RDWR : O_RDONLY;
@@ -94,6 +100,7 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
   handle->library = &library;
   handle->ignore_disabled_locks = IgnoreDisabledLocks(library, fapl);
   handle->family_to_single = FamilyToSingle(library, fapl);
+  handle->page_buffer = HasPageBuffer(library, fapl);
   const Status status = Engine::Get().Open(name, OptionsFor(flags), handle->file);
   if (!status.ok()) {
     h5::PushError(library, status);
@@ -300,6 +307,16 @@ std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial) {
     if (handle->pub.fileno == serial) return handle->file;
   }
   return nullptr;
+}
+
+AboveDriver Above(int slot, const File& file) {
+  for (const vfd::Handle* handle = vfd::open_handles[slot]; handle != nullptr;
+       handle = handle->next) {
+    if (handle->file.get() == &file) {
+      return {.base_address = handle->pub.base_addr, .page_buffer = handle->page_buffer};
+    }
+  }
+  return {.page_buffer = true};  // not known: as if it had everything
 }
 
 }  // namespace tidelane::h5

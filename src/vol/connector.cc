@@ -78,7 +78,7 @@ void FillDataModel(Table<Slot> t) {
   using D = H5VL_dataset_class_t;
   Own<&C::dataset_cls, &D::create, DatasetCreate>(t);
   Native<&C::dataset_cls, &D::open>(t);
-  Native<&C::dataset_cls, &D::read>(t);
+  Own<&C::dataset_cls, &D::read, DatasetRead>(t);
   Own<&C::dataset_cls, &D::write, DatasetWrite>(t);
   Native<&C::dataset_cls, &D::get>(t);
   Tracked<&C::dataset_cls, &D::specific>(t);

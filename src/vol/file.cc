@@ -165,6 +165,7 @@ herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t
 herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* args, hid_t dxpl,
                     void** request) {
   const auto native = NativeFile(instance).specific;
+  const Changing changing(instance);
   H5VL_file_specific_args_t ours = *args;
   std::optional<AccessList> access;
   switch (args->op_type) {
@@ -198,6 +199,7 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
                     void** request) {
   if (IsOurs(instance, H5I_FILE, args->op_type)) return Operate(instance, file, H5I_FILE, *args);
   const auto native = NativeFile(instance).optional;
+  const Changing changing(instance);
   if (args->op_type == H5VL_NATIVE_FILE_GET_VFD_HANDLE) {
     const CallScope scope(CallScope::kHandOutDescriptor);
     return native(file, args, dxpl, request);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -45,6 +46,8 @@ struct SieveHabit {
 };
 using SieveHabits = std::array<SieveHabit, 16>;
 
+class FilteredDatasets;
+
 struct Instance {
   explicit constexpr Instance(int slot_number) : slot(slot_number) {}
 
@@ -65,10 +68,27 @@ struct Instance {
   size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
   SieveHabits sieve_habits;
+  /// Counts calls that may change where datasets' chunks are (class Changing).
+  uint64_t changes = 0;
+  /// What is known of filtered datasets (vol/filtered_reads.h). Never destroyed.
+  FilteredDatasets* filtered = nullptr;
   /// Never destroyed.
   std::vector<HalfClosed>* half_closed = nullptr;
   /// What access lists said about their files (vol/info.h). Never destroyed.
   std::deque<FileChoice>* file_choices = nullptr;
+};
+
+/// Around calls of HDF5 that may change chunks. It counts twice, so that a read that the program makes from inside such a
+/// call (a conversion's callback may) leaves nothing behind that would still be believed after it.
+class Changing {
+ public:
+  explicit Changing(Instance& instance) : instance_(instance) { ++instance_.changes; }
+  ~Changing() { ++instance_.changes; }
+  Changing(const Changing&) = delete;
+  Changing& operator=(const Changing&) = delete;
+
+ private:
+  Instance& instance_;
 };
 
 namespace internal {

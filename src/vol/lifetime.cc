@@ -4,6 +4,7 @@
 #include "h5/error.h"
 #include "vol/control.h"
 #include "vol/deflate_filter.h"
+#include "vol/filtered_reads.h"
 
 namespace tidelane::vol {
 
@@ -25,6 +26,7 @@ void Forget(Instance& instance) {
   instance.hdf5().ForgetIds();
   instance.default_dxpl = instance.sieve_dxpl = h5::kNoId;
   instance.sieve_habits = {};
+  ForgetAllFiltered(instance);
   instance.default_properties = 0;
   instance.operations = Operations();
   instance.closing = false;

@@ -2,6 +2,7 @@
 
 #include "base/counters.h"
 #include "vol/control.h"
+#include "vol/filtered_reads.h"
 #include "vol/find_file.h"
 #include "vol/lending.h"
 #include "vol/property_lists.h"
@@ -58,6 +59,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
   const Transfer transfer = TransferOf(instance, dxpl);
   dxpl = ChooseSieve(instance, count, datasets, memory_types, file_spaces, dxpl);
   Steer(instance, count, datasets, transfer);
+  const Changing changing(instance);
   if (request == nullptr) {
     for (size_t i = 0; i < count; ++i) {
       if (!MayChange(instance, datasets[i], H5I_DATASET)) return -1;
@@ -80,8 +82,21 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
   return result;
 }
 
+herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+                   hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
+                   void** request) {
+  if (count == 1 && request == nullptr) {
+    const Reading reading{datasets[0], memory_types[0], memory_spaces[0], file_spaces[0],
+                          dxpl,        buffers[0]};
+    if (ReadFiltered(instance, reading)) return 0;
+  }
+  return instance.hdf5().native().dataset_cls.read(count, datasets, memory_types, memory_spaces,
+                                                   file_spaces, dxpl, buffers, request);
+}
+
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request) {
   ForgetSieve(instance, dataset);
+  ForgetFiltered(instance, dataset);
   const auto native = instance.hdf5().native().dataset_cls.close;
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
   TrackedCall call(instance, Effect::kRelease, request);
@@ -97,6 +112,7 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
     return Operate(instance, dataset, H5I_DATASET, *args);
   }
   const auto native = instance.hdf5().native().dataset_cls.optional;
+  const Changing changing(instance);
   if (request == nullptr) {
     const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
     if (changes && !MayChange(instance, dataset, H5I_DATASET)) return -1;

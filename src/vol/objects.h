@@ -23,6 +23,11 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request);
 
+/// Filtered chunks are decoded with lanes' help where that is possible (vol/filtered_reads.h).
+herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+                   hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
+                   void** request);
+
 /// Also what programs ask with the library (vol/control.h).
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request);
 herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,

@@ -12,6 +12,7 @@
 /// Thread safety: tables are filled under PluginInfo's lock and constant afterwards.
 #pragma once
 
+#include <optional>
 #include <tuple>
 #include <type_traits>
 
@@ -121,6 +122,8 @@ struct TrackedCallback<Slot, Group, Member, Usual, Result (*)(Args...)> {
     Effect effect = Usual;
     ((effect = EffectOf(args) == Effect::kWrite ? effect : EffectOf(args)), ...);
     const auto native = instance.hdf5().native().*Group.*Member;
+    std::optional<Changing> changing;
+    if (MayMoveChunks(effect)) changing.emplace(instance);
     if (RunsPlain(effect, request)) {
       if (effect == Effect::kWrite && !MayChangeTarget(instance, KindOf(Group), args...)) {
         return Failure<Result>();

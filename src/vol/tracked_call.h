@@ -24,6 +24,12 @@ enum class Effect {
   kClose,  ///< file close that may be deferred
 };
 
+/// Whether chunks of a dataset that is open may afterwards be elsewhere, or others. A release of something else leaves
+/// them where they are.
+inline bool MayMoveChunks(Effect effect) {
+  return effect != Effect::kNothing && effect != Effect::kRelease;
+}
+
 /// True when the call needs no surroundings at all.
 bool RunsPlain(Effect effect, void** request);
 

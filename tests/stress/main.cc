@@ -32,6 +32,7 @@ struct Arguments {
   RunOptions run;
   unsigned threads = 1;
   int64_t min_deferred = 1 << 20;
+  int64_t min_chunks = 0;
   std::string tools = STRESS_TOOLS_DIR;
   bool keep = false;
   bool tally = false;
@@ -55,6 +56,7 @@ int usage(const char* program) {
                "usage: %s [--seed N] [--ops N] [--threads N] [--dir D] [--tools D]\n"
                "  --min-deferred B   fail unless the plugin reports that many bytes deferred; -1: "
                "nothing need be\n"
+               "  --min-chunks N     fail unless it decoded that many filtered chunks for reads\n"
                "  --native           native on both sides, no summary expected (checks the test)\n"
                "  --fault N          damage the first read from operation N on (checks the test)\n"
                "  --drop A-B,C-D     leave operations out (to make a failing sequence shorter)\n"
@@ -65,11 +67,14 @@ int usage(const char* program) {
 
 bool parse(int argc, char** argv, Arguments& args) {
   static const option options[] = {
-      {"seed", 1, nullptr, 's'},   {"ops", 1, nullptr, 'o'},   {"threads", 1, nullptr, 't'},
-      {"dir", 1, nullptr, 'd'},    {"tools", 1, nullptr, 'T'}, {"min-deferred", 1, nullptr, 'm'},
-      {"native", 0, nullptr, 'n'}, {"fault", 1, nullptr, 'f'}, {"drop", 1, nullptr, 'D'},
-      {"keep", 0, nullptr, 'k'},   {"tally", 0, nullptr, 'y'}, {"verbose", 0, nullptr, 'v'},
-      {"errors", 0, nullptr, 'e'}, {nullptr, 0, nullptr, 0}};
+      {"seed", 1, nullptr, 's'},       {"ops", 1, nullptr, 'o'},
+      {"threads", 1, nullptr, 't'},    {"dir", 1, nullptr, 'd'},
+      {"tools", 1, nullptr, 'T'},      {"min-deferred", 1, nullptr, 'm'},
+      {"min-chunks", 1, nullptr, 'c'}, {"native", 0, nullptr, 'n'},
+      {"fault", 1, nullptr, 'f'},      {"drop", 1, nullptr, 'D'},
+      {"keep", 0, nullptr, 'k'},       {"tally", 0, nullptr, 'y'},
+      {"verbose", 0, nullptr, 'v'},    {"errors", 0, nullptr, 'e'},
+      {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (c) {
       case 's': args.run.seed = std::strtoull(optarg, nullptr, 10); break;
@@ -78,6 +83,7 @@ bool parse(int argc, char** argv, Arguments& args) {
       case 'd': args.run.dir = optarg; break;
       case 'T': args.tools = optarg; break;
       case 'm': args.min_deferred = std::atoll(optarg); break;
+      case 'c': args.min_chunks = std::atoll(optarg); break;
       case 'n': args.run.native_both = true; break;
       case 'f': args.run.fault_at = std::atoll(optarg); break;
       case 'D': args.run.drop = parse_ranges(optarg); break;
@@ -102,7 +108,7 @@ std::string configure_summary(const std::string& dir) {
   return path;
 }
 
-bool check_summary(const std::string& path, int64_t min_deferred) {
+bool check_summary(const std::string& path, int64_t min_deferred, int64_t min_chunks) {
   const auto summary = testing::Summary::load(path);
   if (!summary) {
     std::fprintf(stderr, "FAILED: no summary at %s: the plugin was not loaded\n", path.c_str());
@@ -120,6 +126,16 @@ bool check_summary(const std::string& path, int64_t min_deferred) {
       static_cast<long long>(summary->counter("arena_peak_bytes")));
   for (const auto& [reason, count] : summary->fallbacks) {
     std::printf("fallback %s: %lld\n", reason.c_str(), static_cast<long long>(count));
+  }
+  const int64_t chunks =
+      summary->counter("chunks_by_callers") + summary->counter("chunks_by_lanes");
+  std::printf("filtered chunks decoded %lld, %lld of them by lanes\n",
+              static_cast<long long>(chunks),
+              static_cast<long long>(summary->counter("chunks_by_lanes")));
+  if (chunks < min_chunks) {
+    std::fprintf(stderr, "FAILED: at least %lld chunks expected\n",
+                 static_cast<long long>(min_chunks));
+    return false;
   }
   const int64_t lent = summary->counter("bytes_lent");
   if (lends_buffers())
@@ -202,7 +218,8 @@ int run(Arguments args) {
   std::printf("seed %llu: %llu operations, %u threads, %.1f s, no difference\n",
               static_cast<unsigned long long>(args.run.seed),
               static_cast<unsigned long long>(args.run.ops), args.threads, seconds);
-  if (!args.run.native_both && !check_summary(summary, args.min_deferred)) return kExitNotDeferred;
+  if (!args.run.native_both && !check_summary(summary, args.min_deferred, args.min_chunks))
+    return kExitNotDeferred;
   if (args.keep) return 0;
   for (unsigned t = 0; t < args.threads; ++t) {
     std::filesystem::remove_all(args.run.dir + "/" + std::to_string(t));

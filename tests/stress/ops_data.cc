@@ -30,6 +30,12 @@ bool plan_transfer(Rng& rng, const Catalog& catalog, Op& op, bool writing) {
   if (!pick_dataset(rng, catalog, op, writing && !rng.chance(5))) return false;
   op.selection = Selection::draw(rng, op.dataset);
   op.mem = memory_for(op.dataset.kind, rng.next());
+  // What is large is mostly read and written as it is: otherwise HDF5 converts, and lanes cannot help.
+  if (op.dataset.elements() > 20000 && rng.chance(70)) {
+    if (op.dataset.kind == Kind::I32LE) op.mem = Mem::I32;
+    if (op.dataset.kind == Kind::F64LE) op.mem = Mem::F64;
+    op.selection.strided_memory = false;
+  }
   // HDF5 1.14's write through a virtual dataset reads past the caller's buffer when it must convert.
   if (op.dataset.layout == Layout::Virtual) {
     op.mem = op.dataset.kind == Kind::I32LE ? Mem::I32 : Mem::F64;

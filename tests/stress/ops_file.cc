@@ -35,7 +35,7 @@ AccessProfile draw_access(Rng& rng) {
   static constexpr int sieves[] = {0, 1024, 65536};
   if (rng.chance(30)) p.sieve = sieves[rng.below(3)];
   if (rng.chance(25)) p.page_buffer = kPage << rng.below(3);
-  p.small_chunk_cache = rng.chance(25);
+  p.small_chunk_cache = rng.chance(40);
   p.evict_on_close = rng.chance(15);
   p.external_cache = rng.chance(20);
   if (rng.chance(10)) p.alignment = 512 << rng.below(4);

@@ -41,7 +41,8 @@ def environment(args, plugin):
 def run(args, seed, native=False):
     with tempfile.TemporaryDirectory(prefix="stress.", dir=args.dir) as folder:
         command = [args.program, "--seed", str(seed), "--ops", str(args.ops), "--threads",
-                   str(args.threads), "--min-deferred", str(args.min_deferred), "--dir", folder,
+                   str(args.threads), "--min-deferred", str(args.min_deferred),
+                   "--min-chunks", str(args.min_chunks), "--dir", folder,
                    *(["--native"] if native else [])]
         try:
             done = subprocess.run(command, env=environment(args, plugin=not native and not args.no_plugin), capture_output=True, text=True,
@@ -59,7 +60,8 @@ def judge(args, seed):
     expected = {args.expect_difference: DIFFERENCE, args.no_plugin: NOT_DEFERRED}.get(True, 0)
     if rc == expected:
         if rc == 0:
-            print(next((l for l in output.splitlines() if l.startswith("bytes")), "").strip())
+            for start in ("bytes", "filtered chunks"):
+                print(next((l for l in output.splitlines() if l.startswith(start)), "").strip())
         if rc == DIFFERENCE:
             print(next((l for l in output.splitlines() if l.startswith("DIFFERENCE")), ""))
         return "as expected"
@@ -82,6 +84,7 @@ def main():
     parser.add_argument("--ops", type=int, default=20000)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--min-deferred", type=int, default=1000000)
+    parser.add_argument("--min-chunks", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--dir", default=None)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")

@@ -17,6 +17,15 @@ void draw_regular(Rng& rng, const Dataset& d, Selection& s) {
   }
 }
 
+void draw_box(Rng& rng, const Dataset& d, Selection& s) {
+  for (int i = 0; i < d.rank; ++i) {
+    s.start[i] = rng.chance(50) ? 0 : rng.below(d.dims[i] / 3 + 1);
+    const hsize_t room = d.dims[i] - s.start[i];
+    s.block[i] = s.stride[i] = rng.chance(40) ? room : rng.between(room / 2 + 1, room);
+    s.count[i] = 1;
+  }
+}
+
 void draw_points(Rng& rng, const Dataset& d, Selection& s) {
   const size_t n = rng.between(1, std::min<size_t>(d.elements(), 24));
   // Distinct points: writing one element twice in a call has no defined result.
@@ -52,7 +61,11 @@ Selection Selection::draw(Rng& rng, const Dataset& dataset) {
   if (dataset.elements() == 0 || dice < 20) return s;
   if (dice < 75) {
     s.shape = Shape::Hyperslab;
-    draw_regular(rng, dataset, s);
+    if (dataset.elements() > 20000 && rng.chance(70)) {
+      draw_box(rng, dataset, s);
+    } else {
+      draw_regular(rng, dataset, s);
+    }
   } else if (dice < 88) {
     s.shape = Shape::Union;
     draw_regular(rng, dataset, s);

@@ -1,0 +1,358 @@
+#include "vol/filtered_reads.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/counters.h"
+#include "codec/pipeline.h"
+#include "engine/chunk_read.h"
+#include "engine/engine.h"
+#include "h5/driver.h"
+#include "h5/error.h"
+#include "h5/owned_id.h"
+#include "vol/find_file.h"
+#include "vol/selected_box.h"
+
+namespace tidelane::vol {
+
+// What is known of one dataset. Without a pipeline: that HDF5 has to read it.
+struct FilteredDataset {
+  std::shared_ptr<const Pipeline> pipeline;
+  std::shared_ptr<const std::vector<std::byte>> fill;
+  std::weak_ptr<File> file;
+  ChunkGrid grid;            // its extent, as of `version`
+  uint64_t cache_bytes = 0;  // what HDF5's chunk cache holds
+  uint64_t version = UINT64_MAX;
+  std::shared_ptr<const ChunkMap> map;  // as of `version`; nullptr: not made
+  uint64_t touched = 0;                 // chunks that were wanted while there was none
+};
+
+class FilteredDatasets {
+ public:
+  FilteredDataset* Find(void* dataset) {
+    const auto found = known_.find(dataset);
+    return found == known_.end() ? nullptr : &found->second;
+  }
+  FilteredDataset& Add(void* dataset) { return known_[dataset]; }
+  void Forget(void* dataset) { known_.erase(dataset); }
+  void ForgetAll() { known_.clear(); }
+
+ private:
+  std::unordered_map<void*, FilteredDataset> known_;
+};
+
+namespace {
+
+// Below this, waking a lane and finding out costs as much as it saves.
+constexpr uint64_t kLeastBytes = 256u << 10;
+// A worker holds one chunk and what is stored of it.
+constexpr uint64_t kMostChunkBytes = 64u << 20;
+// A map has 16 bytes for each.
+constexpr uint64_t kMostChunks = 1u << 20;
+// How much of a dataset must be read for a map of it to be made.
+constexpr uint64_t kMapShare = 64;
+// Selections of fewer elements, and datasets of fewer bytes, are no reason to look at a dataset.
+constexpr hssize_t kLeastPoints = 256;
+constexpr uint64_t kLeastDataset = 64u << 10;
+constexpr size_t kMostFilterValues = 32;
+
+// Answers of the native connector's `get` that are an id.
+h5::OwnedId Ask(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl) {
+  H5VL_dataset_get_args_t get{};
+  get.op_type = what;
+  if (instance.hdf5().native().dataset_cls.get(dataset, &get, dxpl, nullptr) < 0) return {};
+  switch (what) {
+    case H5VL_DATASET_GET_DAPL: return {instance.hdf5(), get.args.get_dapl.dapl_id};
+    case H5VL_DATASET_GET_DCPL: return {instance.hdf5(), get.args.get_dcpl.dcpl_id};
+    case H5VL_DATASET_GET_SPACE: return {instance.hdf5(), get.args.get_space.space_id};
+    case H5VL_DATASET_GET_TYPE: return {instance.hdf5(), get.args.get_type.type_id};
+    case H5VL_DATASET_GET_SPACE_STATUS:
+    case H5VL_DATASET_GET_STORAGE_SIZE: break;
+  }
+  return {};
+}
+
+// Whether it is worth some microseconds to find out what a dataset is.
+bool MayBeLarge(Instance& instance, const Reading& reading) {
+  h5::Library& hdf5 = instance.hdf5();
+  const hid_t space =
+      reading.file_space != h5::kDefault ? reading.file_space : reading.memory_space;
+  if (space != h5::kDefault && hdf5.Iget_type(space) == H5I_DATASPACE) {
+    return hdf5.Sget_select_npoints(space) >= kLeastPoints;
+  }
+  const h5::OwnedId own = Ask(instance, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl);
+  if (!own.valid() || hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
+  const hssize_t points = hdf5.Sget_simple_extent_npoints(own.get());
+  return points > 0 && static_cast<uint64_t>(points) >=
+                           kLeastDataset / std::max<size_t>(hdf5.Tget_size(reading.memory_type), 1);
+}
+
+// Elements that are what they are in the file: no references, nothing of variable length.
+bool IsPlain(h5::Library& hdf5, hid_t type) {
+  switch (hdf5.Tget_class(type)) {
+    case H5T_INTEGER:
+    case H5T_FLOAT:
+    case H5T_BITFIELD:
+    case H5T_OPAQUE:
+    case H5T_ENUM: return true;
+    case H5T_STRING: return hdf5.Tis_variable_str(type) == 0;
+    case H5T_ARRAY: {
+      const h5::OwnedId base(hdf5, hdf5.Tget_super(type));
+      return base.valid() && IsPlain(hdf5, base.get());
+    }
+    case H5T_COMPOUND: {
+      const int members = hdf5.Tget_nmembers(type);
+      for (int i = 0; i < members; ++i) {
+        const h5::OwnedId member(hdf5, hdf5.Tget_member_type(type, static_cast<unsigned>(i)));
+        if (!member.valid() || !IsPlain(hdf5, member.get())) return false;
+      }
+      return members > 0;
+    }
+    default: return false;
+  }
+}
+
+std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl) {
+  std::vector<FilterSpec> filters(static_cast<size_t>(std::max(hdf5.Pget_nfilters(dcpl), 0)));
+  if (filters.empty()) return nullptr;
+  for (unsigned i = 0; i < filters.size(); ++i) {
+    unsigned flags = 0;
+    unsigned values[kMostFilterValues];
+    size_t count = kMostFilterValues;
+    const H5Z_filter_t id = hdf5.Pget_filter2(dcpl, i, &flags, &count, values, 0, nullptr, nullptr);
+    if (id < 0 || count > kMostFilterValues) return nullptr;
+    filters[i].id = id;
+    filters[i].optional = (flags & H5Z_FLAG_OPTIONAL) != 0;
+    filters[i].values.assign(values, values + count);
+  }
+  std::optional<Pipeline> pipeline = Pipeline::Make(filters, DeflateWith::kLibdeflate);
+  if (!pipeline.has_value()) return nullptr;
+  return std::make_shared<const Pipeline>(*std::move(pipeline));
+}
+
+// What a chunk that was never stored reads as; empty where HDF5 leaves the program's memory as it is.
+std::vector<std::byte> FillOf(h5::Library& hdf5, hid_t dcpl, hid_t type, size_t element) {
+  H5D_fill_time_t time = H5D_FILL_TIME_ERROR;
+  H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
+  if (hdf5.Pget_fill_time(dcpl, &time) < 0 || time == H5D_FILL_TIME_NEVER ||
+      hdf5.Pfill_value_defined(dcpl, &defined) < 0 ||
+      (defined != H5D_FILL_VALUE_DEFAULT && defined != H5D_FILL_VALUE_USER_DEFINED)) {
+    return {};
+  }
+  std::vector<std::byte> value(element);
+  if (hdf5.Pget_fill_value(dcpl, type, value.data()) < 0) value.clear();
+  return value;
+}
+
+// The chunk queries of HDF5 before 1.14.4 leave the user block out of addresses.
+bool AddressesAreOurs(h5::Library& hdf5, uint64_t base_address) {
+  unsigned major = 0, minor = 0, release = 0;
+  if (base_address == 0) return true;
+  if (hdf5.get_libversion(&major, &minor, &release) < 0) return false;
+  return major > 1 || minor > 14 || release >= 4;
+}
+
+bool FindFile(Instance& instance, void* dataset, FilteredDataset& known) {
+  const std::shared_ptr<File> file = FileOf(instance, dataset, H5I_DATASET);
+  if (file == nullptr) return false;
+  const h5::AboveDriver above = h5::Above(instance.slot, *file);
+  known.file = file;
+  return !above.page_buffer && AddressesAreOurs(instance.hdf5(), above.base_address);
+}
+
+bool ReadsAsItIs(Instance& instance, const Reading& reading, hid_t dcpl, FilteredDataset& known) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::OwnedId type = Ask(instance, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl);
+  unsigned options = 0;
+  if (!type.valid() || !IsPlain(hdf5, type.get()) || hdf5.Pget_chunk_opts(dcpl, &options) < 0 ||
+      options != 0) {
+    return false;
+  }
+  ChunkGrid& grid = known.grid;
+  grid.element = hdf5.Tget_size(type.get());
+  grid.rank = hdf5.Pget_chunk(dcpl, kMaxRank, grid.chunk.data());
+  if (grid.rank <= 0 || grid.element == 0 || grid.ChunkBytes() > kMostChunkBytes) return false;
+  known.fill =
+      std::make_shared<const std::vector<std::byte>>(FillOf(hdf5, dcpl, type.get(), grid.element));
+  return true;
+}
+
+bool FindCache(Instance& instance, const Reading& reading, FilteredDataset& known) {
+  const h5::OwnedId dapl = Ask(instance, reading.dataset, H5VL_DATASET_GET_DAPL, reading.dxpl);
+  size_t slots = 0, bytes = 0;
+  double preempt = 0;
+  if (!dapl.valid() || instance.hdf5().Pget_chunk_cache(dapl.get(), &slots, &bytes, &preempt) < 0) {
+    return false;
+  }
+  known.cache_bytes = bytes;
+  return true;
+}
+
+void Look(Instance& instance, const Reading& reading, FilteredDataset& known) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::OwnedId dcpl = Ask(instance, reading.dataset, H5VL_DATASET_GET_DCPL, reading.dxpl);
+  if (!dcpl.valid() || hdf5.Pget_layout(dcpl.get()) != H5D_CHUNKED ||
+      hdf5.Pget_nfilters(dcpl.get()) <= 0) {
+    return;
+  }
+  std::shared_ptr<const Pipeline> pipeline = PipelineOf(hdf5, dcpl.get());
+  if (pipeline == nullptr || !ReadsAsItIs(instance, reading, dcpl.get(), known)) {
+    Count(Fallback::kReadFilter);
+    return;
+  }
+  if (!FindFile(instance, reading.dataset, known) || !FindCache(instance, reading, known)) return;
+  known.pipeline = std::move(pipeline);
+}
+
+// The extent as it is now; what is older than the last change is forgotten.
+bool Update(Instance& instance, const Reading& reading, FilteredDataset& known) {
+  if (known.version == instance.changes) return true;
+  known.map = nullptr;
+  const h5::OwnedId space = Ask(instance, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl);
+  ChunkGrid& grid = known.grid;
+  if (!space.valid() || instance.hdf5().Sget_simple_extent_dims(space.get(), grid.extent.data(),
+                                                                nullptr) != grid.rank) {
+    return false;
+  }
+  const auto end = grid.extent.begin() + grid.rank;
+  if (std::find(grid.extent.begin(), end, 0u) != end) return false;
+  known.version = instance.changes;
+  return true;
+}
+
+std::optional<SelectedBox> WantedOf(h5::Library& hdf5, const FilteredDataset& known,
+                                    hid_t file_space) {
+  const ChunkGrid& grid = known.grid;
+  if (file_space == h5::kDefault) {
+    return SelectedBox{.rank = grid.rank, .extent = grid.extent, .box = {{}, grid.extent}};
+  }
+  std::optional<SelectedBox> wanted = BoxIn(hdf5, file_space);
+  if (!wanted.has_value() || wanted->rank != grid.rank) return std::nullopt;
+  const auto end = grid.extent.begin() + grid.rank;
+  const bool same = std::equal(grid.extent.begin(), end, wanted->extent.begin());
+  return same ? wanted : std::nullopt;
+}
+
+bool IsUnconverted(Instance& instance, const Reading& reading) {
+  h5::Library& hdf5 = instance.hdf5();
+  if (hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
+  const h5::OwnedId type = Ask(instance, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl);
+  return type.valid() && hdf5.Tequal(type.get(), reading.memory_type) > 0;
+}
+
+// A list of the program's own may ask for a transformation, or for checksums to be ignored.
+bool IsPlainTransfer(Instance& instance, hid_t dxpl) {
+  return dxpl == instance.default_dxpl || instance.hdf5().Pequal(dxpl, instance.default_dxpl) > 0;
+}
+
+struct MapMaking {
+  const ChunkGrid& grid;
+  ChunkMap& map;
+  bool usable = true;
+  uint64_t stored = 0;
+};
+
+int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t size,
+              void* context) noexcept {
+  MapMaking& making = *static_cast<MapMaking*>(context);
+  const uint64_t index = making.grid.IndexOf(offset);
+  if (index == UINT64_MAX || address == HADDR_UNDEF || size == 0 || size > UINT32_MAX ||
+      size > 2 * making.grid.ChunkBytes() + 4096) {
+    making.usable = false;
+    return H5_ITER_STOP;
+  }
+  making.map[index] = {address, static_cast<uint32_t>(size), mask};
+  ++making.stored;
+  return H5_ITER_CONT;
+}
+
+bool MakeMap(Instance& instance, const Reading& reading, FilteredDataset& known) {
+  const auto map = std::make_shared<ChunkMap>(known.grid.Chunks());
+  MapMaking making{known.grid, *map};
+  H5VL_native_dataset_optional_args_t iterate{};
+  iterate.chunk_iter.op = NoteChunk;
+  iterate.chunk_iter.op_data = &making;
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_CHUNK_ITER, &iterate};
+  const h5::KeepErrorStack keep(instance.hdf5());
+  known.touched = 0;
+  if (instance.hdf5().native().dataset_cls.optional(reading.dataset, &args, reading.dxpl, nullptr) <
+          0 ||
+      !making.usable || (known.fill->empty() && making.stored < map->size())) {
+    return false;
+  }
+  known.map = map;
+  return true;
+}
+
+bool HaveMap(Instance& instance, const Reading& reading, uint64_t touched, FilteredDataset& known) {
+  if (known.map != nullptr) return true;
+  known.touched += touched;
+  if (known.touched < known.grid.Chunks() / kMapShare) return false;
+  return MakeMap(instance, reading, known);
+}
+
+// So that single elements, which HDF5 takes from its cache, are not told as a fallback.
+bool IsLarge(h5::Library& hdf5, const Reading& reading, const FilteredDataset& known) {
+  if (hdf5.Iget_type(reading.file_space) != H5I_DATASPACE) return false;
+  const hssize_t points = hdf5.Sget_select_npoints(reading.file_space);
+  return points > 0 && static_cast<uint64_t>(points) * known.grid.element >= kLeastBytes;
+}
+
+bool ReadBox(Instance& instance, const Reading& reading, FilteredDataset& known) {
+  h5::Library& hdf5 = instance.hdf5();
+  const std::optional<SelectedBox> wanted = WantedOf(hdf5, known, reading.file_space);
+  const std::optional<MemoryLayout> memory =
+      wanted.has_value()
+          ? MemoryFor(hdf5, *wanted, reading.file_space, reading.memory_space, known.grid.element)
+          : std::nullopt;
+  if (!memory.has_value()) {
+    if (IsLarge(hdf5, reading, known)) Count(Fallback::kReadShape);
+    return false;
+  }
+  const TouchedChunks touched(known.grid, wanted->box, *memory);
+  const uint64_t bytes = touched.count() * known.grid.ChunkBytes();
+  if (touched.count() < 2 || bytes < kLeastBytes || bytes <= known.cache_bytes) return false;
+  if (!IsUnconverted(instance, reading) || !IsPlainTransfer(instance, reading.dxpl)) {
+    Count(Fallback::kReadConverted);
+    return false;
+  }
+  const std::shared_ptr<File> file = known.file.lock();
+  if (file == nullptr || file->writes_through()) return false;
+  if (!HaveMap(instance, reading, touched.count(), known)) return false;
+  Engine& engine = Engine::Get();
+  const Status status = ReadChunks({file, known.pipeline, known.map, known.fill, known.grid,
+                                    touched, static_cast<std::byte*>(reading.buffer)},
+                                   engine.lanes(), engine.config().lanes);
+  if (!status.ok()) Count(Fallback::kReadFailed);
+  return status.ok();
+}
+
+}  // namespace
+
+bool ReadFiltered(Instance& instance, const Reading& reading) {
+  const Engine& engine = Engine::Get();
+  if (!engine.config().parallel_reads || reading.buffer == nullptr) return false;
+  if (instance.filtered == nullptr) instance.filtered = new FilteredDatasets;
+  FilteredDataset* known = instance.filtered->Find(reading.dataset);
+  if (known == nullptr) {
+    if (!MayBeLarge(instance, reading)) return false;
+    known = &instance.filtered->Add(reading.dataset);
+    Look(instance, reading, *known);
+  }
+  return known->pipeline != nullptr && Update(instance, reading, *known) &&
+         known->grid.Chunks() <= kMostChunks && ReadBox(instance, reading, *known);
+}
+
+void ForgetFiltered(Instance& instance, void* dataset) {
+  if (instance.filtered != nullptr) instance.filtered->Forget(dataset);
+}
+
+void ForgetAllFiltered(Instance& instance) {
+  if (instance.filtered != nullptr) instance.filtered->ForgetAll();
+}
+
+}  // namespace tidelane::vol

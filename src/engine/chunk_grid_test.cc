@@ -114,9 +114,9 @@ TEST(ChunkGrid, PiecesAreTheBox) {
           memory.at(to + b) = {piece.chunk, from + b};
         }
         ASSERT_LE(from + run_bytes, c.grid.ChunkBytes());
-        if (piece.whole) ASSERT_EQ(run_bytes, c.grid.ChunkBytes());
+        ASSERT_TRUE(!piece.whole || run_bytes == c.grid.ChunkBytes());
       });
-      if (piece.whole) ASSERT_EQ(runs, 1u);
+      ASSERT_TRUE(!piece.whole || runs == 1);
     }
     ASSERT_TRUE(memory == Expected(c, bytes)) << "round " << round;
   }

@@ -74,6 +74,7 @@ def judge(expected, summary):
 def compare(name, way, native, scratch):
     native_done, native_contents = native
     connector, settings = WAYS[way]
+    settings = {"TIDELANE_DEFLATE": "zlib", **settings}  # what is stored is compared, and shall come to native's bytes
     folder = scratch / name / way.replace(" ", "_")
     folder.mkdir()
     done, summary = client.run_plugin(command(name, folder), scratch, connector, settings)

@@ -48,7 +48,6 @@ struct AccessProfile {
 struct CreateProfile {
   int userblock = 0;
   int strategy = -1;  // H5F_fspace_strategy_t, -1: default
-  bool persist = false;
   int page_size = 0;
 };
 

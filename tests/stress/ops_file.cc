@@ -47,8 +47,6 @@ CreateProfile draw_create(Rng& rng) {
   if (rng.chance(20)) p.userblock = 512 << rng.below(3);
   if (rng.chance(50)) {
     p.strategy = static_cast<int>(rng.below(4));
-    // Persistent free space in a paged file makes HDF5 1.14 loop for ever in H5FS__sect_merge.
-    p.persist = p.strategy == H5F_FSPACE_STRATEGY_FSM_AGGR && rng.chance(50);
     if (p.strategy == H5F_FSPACE_STRATEGY_PAGE) p.page_size = kPage;
   }
   return p;

@@ -51,8 +51,10 @@ Hid Side::create_list(const CreateProfile& profile) {
   Hid fcpl(H5Pcreate(H5P_FILE_CREATE));
   if (profile.userblock > 0) H5Pset_userblock(fcpl, static_cast<hsize_t>(profile.userblock));
   if (profile.strategy >= 0) {
-    H5Pset_file_space_strategy(fcpl, static_cast<H5F_fspace_strategy_t>(profile.strategy),
-                               profile.persist, 1);
+    // Free space is never persistent: native HDF5 1.14 writes behind the end of its buffer when it serializes sections
+    // that have grown (H5FS__sinfo_serialize_sect_cb), and loops for ever in a paged file (H5FS__sect_merge).
+    H5Pset_file_space_strategy(fcpl, static_cast<H5F_fspace_strategy_t>(profile.strategy), false,
+                               1);
     if (profile.page_size > 0) {
       H5Pset_file_space_page_size(fcpl, static_cast<hsize_t>(profile.page_size));
     }

@@ -17,6 +17,7 @@ from harness import (
     native_environment,
     read_summary,
     require_deferred,
+    require_passed,
     require_equal,
     tidelane_environment,
 )
@@ -126,14 +127,16 @@ def interleave(sides, rounds, one_run, settings=None, alternate=True, after_roun
     return reports
 
 
-def check_outputs(bench, storage, what, deferred, reports, compare=True):
-    """What every case asserts after a round: equal outputs, and bytes deferred where Tidelane ran."""
+def check_outputs(bench, storage, what, deferred, reports, compare=True, payload=0):
+    """What every case asserts after a round: equal outputs, and where Tidelane ran, bytes deferred, and the `payload`
+    seen by it."""
     for side in bench.sides[1:]:
         if compare:
             names = (f"{storage.backing}/{bench.sides[0].name}", f"{storage.backing}/{side.name}")
             require_equal(bench.places, *names, f"{what}, {side.name}")
         if summary := reports[side.name].get("summary"):
             require_deferred(summary, deferred, what)
+            require_passed(summary, payload, what)
 
 
 def must_defer(storage, payload, hidden=False):

@@ -31,6 +31,7 @@ from harness import (
     read_summary,
     require_deferred,
     require_equal,
+    require_passed,
     tidelane_environment,
 )
 from simulation import MODES, WAITING_CLOSE, Simulation
@@ -76,6 +77,7 @@ class Demo:
             # Where storage is as quick as memory, a program that does not compute stores its bytes itself.
             least = 0.9 * simulation.bytes if storage.throttle else 1
             require_deferred(tidelane[-1]["summary"], least, what)
+            require_passed(tidelane[-1]["summary"], simulation.bytes, what)
             require_equal(self.places, f"{storage.backing}/native", f"{storage.backing}/tidelane", what)
         storage.remove("native", "tidelane")
         return row(storage, name, native, tidelane)

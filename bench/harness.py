@@ -105,6 +105,14 @@ def require_deferred(summary, at_least, what):
         raise DemoError(f"{what}: the plugin counted {summary['counters']['errors']} errors")
 
 
+def require_passed(summary, at_least, what):
+    """Deferred, or written through by the plugin for a reason that it counted: nothing went past it."""
+    counters = summary["counters"]
+    passed = counters["bytes_deferred"] + counters["bytes_sync"]
+    if passed < at_least:
+        raise DemoError(f"{what}: only {passed} bytes passed the plugin, expected {at_least}")
+
+
 def require_equal(places, reference, folder, what):
     """Every HDF5 file of `reference` must be in `folder`, and h5diff must find no difference."""
     names = sorted(path.name for path in pathlib.Path(reference).glob("*.h5"))

@@ -27,7 +27,7 @@ def rounds_of(bench, simulation, storage, mode, rounds, extra=(), settings=None,
 
     def after(_, reports):
         what = f"{storage.name}, {mode['options']}"
-        check_outputs(bench, storage, what, must_defer(storage, simulation.bytes, hidden), reports)
+        check_outputs(bench, storage, what, must_defer(storage, simulation.bytes, hidden), reports, payload=simulation.bytes)
 
     settings = {**mode["settings"], **(settings or {})}
     try:

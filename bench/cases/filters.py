@@ -4,7 +4,7 @@ import json
 import os
 
 from comparison import Case, Derived, Metric, check_outputs, interleave
-from harness import native_environment, run
+from harness import DemoError, native_environment, run
 
 MIB = 1 << 20
 CHUNKS = [64 << 10, MIB, 16 * MIB]
@@ -44,7 +44,12 @@ def rounds_of(bench, storage, way):
         return {"hidden": hidden, "plain": plain, "read": read}
 
     def after(_, reports):
-        check_outputs(bench, storage, f"{storage.name}, {way}", 1, reports)
+        what = f"{storage.name}, {way}"
+        least = min(report["plain"]["file_bytes"] for report in reports.values())
+        check_outputs(bench, storage, what, 1, reports, payload=0.9 * least)
+        for report in reports.values():
+            if "summary" in report and report["summary"]["counters"]["chunks_deflated"] == 0:
+                raise DemoError(f"{what}: no chunk was compressed by the plugin's deflate")
 
     settings = {"deflate": library, "lanes": str(lanes)}
     try:

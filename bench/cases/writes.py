@@ -50,7 +50,7 @@ def rounds_of(bench, storage, way, rounds):
     def after(number, reports):
         # Comparing takes longer than writing: large outputs are compared once.
         compare = number == 0 or size * writes <= 4 << 20
-        check_outputs(bench, storage, f"{storage.name}, {way}", must_defer(storage, size * writes), reports, compare)
+        check_outputs(bench, storage, f"{storage.name}, {way}", must_defer(storage, size * writes), reports, compare, size * writes)
 
     try:
         return interleave(bench.sides, rounds, one_run, bench.settings, after_round=after)

@@ -8,25 +8,20 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "codec/pipeline.h"
 #include "engine/chunk_read.h"
 #include "engine/engine.h"
 #include "h5/driver.h"
 #include "h5/error.h"
-#include "h5/owned_id.h"
+#include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
-#include "vol/selected_box.h"
 
 namespace tidelane::vol {
 
 // What is known of one dataset. Without a pipeline: that HDF5 has to read it.
-struct FilteredDataset {
-  std::shared_ptr<const Pipeline> pipeline;
-  std::shared_ptr<const std::vector<std::byte>> fill;
+struct FilteredDataset : ChunkedDataset {
   std::weak_ptr<File> file;
-  ChunkGrid grid;            // its extent, as of `version`
-  uint64_t cache_bytes = 0;  // what HDF5's chunk cache holds
-  uint64_t version = UINT64_MAX;
+  uint64_t cache_bytes = 0;             // what HDF5's chunk cache holds
+  uint64_t version = UINT64_MAX;        // of the extent
   std::shared_ptr<const ChunkMap> map;  // as of `version`; nullptr: not made
   uint64_t touched = 0;                 // chunks that were wanted while there was none
 };
@@ -58,23 +53,6 @@ constexpr uint64_t kMapShare = 64;
 // Selections of fewer elements, and datasets of fewer bytes, are no reason to look at a dataset.
 constexpr hssize_t kLeastPoints = 256;
 constexpr uint64_t kLeastDataset = 64u << 10;
-constexpr size_t kMostFilterValues = 32;
-
-// Answers of the native connector's `get` that are an id.
-h5::OwnedId Ask(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl) {
-  H5VL_dataset_get_args_t get{};
-  get.op_type = what;
-  if (instance.hdf5().native().dataset_cls.get(dataset, &get, dxpl, nullptr) < 0) return {};
-  switch (what) {
-    case H5VL_DATASET_GET_DAPL: return {instance.hdf5(), get.args.get_dapl.dapl_id};
-    case H5VL_DATASET_GET_DCPL: return {instance.hdf5(), get.args.get_dcpl.dcpl_id};
-    case H5VL_DATASET_GET_SPACE: return {instance.hdf5(), get.args.get_space.space_id};
-    case H5VL_DATASET_GET_TYPE: return {instance.hdf5(), get.args.get_type.type_id};
-    case H5VL_DATASET_GET_SPACE_STATUS:
-    case H5VL_DATASET_GET_STORAGE_SIZE: break;
-  }
-  return {};
-}
 
 // Whether it is worth some microseconds to find out what a dataset is.
 bool MayBeLarge(Instance& instance, const Reading& reading) {
@@ -84,68 +62,12 @@ bool MayBeLarge(Instance& instance, const Reading& reading) {
   if (space != h5::kDefault && hdf5.Iget_type(space) == H5I_DATASPACE) {
     return hdf5.Sget_select_npoints(space) >= kLeastPoints;
   }
-  const h5::OwnedId own = Ask(instance, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl);
+  const h5::OwnedId own =
+      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl);
   if (!own.valid() || hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
   const hssize_t points = hdf5.Sget_simple_extent_npoints(own.get());
   return points > 0 && static_cast<uint64_t>(points) >=
                            kLeastDataset / std::max<size_t>(hdf5.Tget_size(reading.memory_type), 1);
-}
-
-// Elements that are what they are in the file: no references, nothing of variable length.
-bool IsPlain(h5::Library& hdf5, hid_t type) {
-  switch (hdf5.Tget_class(type)) {
-    case H5T_INTEGER:
-    case H5T_FLOAT:
-    case H5T_BITFIELD:
-    case H5T_OPAQUE:
-    case H5T_ENUM: return true;
-    case H5T_STRING: return hdf5.Tis_variable_str(type) == 0;
-    case H5T_ARRAY: {
-      const h5::OwnedId base(hdf5, hdf5.Tget_super(type));
-      return base.valid() && IsPlain(hdf5, base.get());
-    }
-    case H5T_COMPOUND: {
-      const int members = hdf5.Tget_nmembers(type);
-      for (int i = 0; i < members; ++i) {
-        const h5::OwnedId member(hdf5, hdf5.Tget_member_type(type, static_cast<unsigned>(i)));
-        if (!member.valid() || !IsPlain(hdf5, member.get())) return false;
-      }
-      return members > 0;
-    }
-    default: return false;
-  }
-}
-
-std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl) {
-  std::vector<FilterSpec> filters(static_cast<size_t>(std::max(hdf5.Pget_nfilters(dcpl), 0)));
-  if (filters.empty()) return nullptr;
-  for (unsigned i = 0; i < filters.size(); ++i) {
-    unsigned flags = 0;
-    unsigned values[kMostFilterValues];
-    size_t count = kMostFilterValues;
-    const H5Z_filter_t id = hdf5.Pget_filter2(dcpl, i, &flags, &count, values, 0, nullptr, nullptr);
-    if (id < 0 || count > kMostFilterValues) return nullptr;
-    filters[i].id = id;
-    filters[i].optional = (flags & H5Z_FLAG_OPTIONAL) != 0;
-    filters[i].values.assign(values, values + count);
-  }
-  std::optional<Pipeline> pipeline = Pipeline::Make(filters, DeflateWith::kLibdeflate);
-  if (!pipeline.has_value()) return nullptr;
-  return std::make_shared<const Pipeline>(*std::move(pipeline));
-}
-
-// What a chunk that was never stored reads as; empty where HDF5 leaves the program's memory as it is.
-std::vector<std::byte> FillOf(h5::Library& hdf5, hid_t dcpl, hid_t type, size_t element) {
-  H5D_fill_time_t time = H5D_FILL_TIME_ERROR;
-  H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
-  if (hdf5.Pget_fill_time(dcpl, &time) < 0 || time == H5D_FILL_TIME_NEVER ||
-      hdf5.Pfill_value_defined(dcpl, &defined) < 0 ||
-      (defined != H5D_FILL_VALUE_DEFAULT && defined != H5D_FILL_VALUE_USER_DEFINED)) {
-    return {};
-  }
-  std::vector<std::byte> value(element);
-  if (hdf5.Pget_fill_value(dcpl, type, value.data()) < 0) value.clear();
-  return value;
 }
 
 // The chunk queries of HDF5 before 1.14.4 leave the user block out of addresses.
@@ -164,25 +86,9 @@ bool FindFile(Instance& instance, void* dataset, FilteredDataset& known) {
   return !above.page_buffer && AddressesAreOurs(instance.hdf5(), above.base_address);
 }
 
-bool ReadsAsItIs(Instance& instance, const Reading& reading, hid_t dcpl, FilteredDataset& known) {
-  h5::Library& hdf5 = instance.hdf5();
-  const h5::OwnedId type = Ask(instance, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl);
-  unsigned options = 0;
-  if (!type.valid() || !IsPlain(hdf5, type.get()) || hdf5.Pget_chunk_opts(dcpl, &options) < 0 ||
-      options != 0) {
-    return false;
-  }
-  ChunkGrid& grid = known.grid;
-  grid.element = hdf5.Tget_size(type.get());
-  grid.rank = hdf5.Pget_chunk(dcpl, kMaxRank, grid.chunk.data());
-  if (grid.rank <= 0 || grid.element == 0 || grid.ChunkBytes() > kMostChunkBytes) return false;
-  known.fill =
-      std::make_shared<const std::vector<std::byte>>(FillOf(hdf5, dcpl, type.get(), grid.element));
-  return true;
-}
-
 bool FindCache(Instance& instance, const Reading& reading, FilteredDataset& known) {
-  const h5::OwnedId dapl = Ask(instance, reading.dataset, H5VL_DATASET_GET_DAPL, reading.dxpl);
+  const h5::OwnedId dapl =
+      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_DAPL, reading.dxpl);
   size_t slots = 0, bytes = 0;
   double preempt = 0;
   if (!dapl.valid() || instance.hdf5().Pget_chunk_cache(dapl.get(), &slots, &bytes, &preempt) < 0) {
@@ -194,13 +100,16 @@ bool FindCache(Instance& instance, const Reading& reading, FilteredDataset& know
 
 void Look(Instance& instance, const Reading& reading, FilteredDataset& known) {
   h5::Library& hdf5 = instance.hdf5();
-  const h5::OwnedId dcpl = Ask(instance, reading.dataset, H5VL_DATASET_GET_DCPL, reading.dxpl);
+  const h5::OwnedId dcpl =
+      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_DCPL, reading.dxpl);
   if (!dcpl.valid() || hdf5.Pget_layout(dcpl.get()) != H5D_CHUNKED ||
       hdf5.Pget_nfilters(dcpl.get()) <= 0) {
     return;
   }
-  std::shared_ptr<const Pipeline> pipeline = PipelineOf(hdf5, dcpl.get());
-  if (pipeline == nullptr || !ReadsAsItIs(instance, reading, dcpl.get(), known)) {
+  std::shared_ptr<const Pipeline> pipeline = PipelineOf(hdf5, dcpl.get(), DeflateWith::kLibdeflate);
+  if (pipeline == nullptr ||
+      !FindChunks(instance, reading.dataset, dcpl.get(), reading.dxpl, known) ||
+      known.grid.ChunkBytes() > kMostChunkBytes) {
     Count(Fallback::kReadFilter);
     return;
   }
@@ -212,41 +121,9 @@ void Look(Instance& instance, const Reading& reading, FilteredDataset& known) {
 bool Update(Instance& instance, const Reading& reading, FilteredDataset& known) {
   if (known.version == instance.changes) return true;
   known.map = nullptr;
-  const h5::OwnedId space = Ask(instance, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl);
-  ChunkGrid& grid = known.grid;
-  if (!space.valid() || instance.hdf5().Sget_simple_extent_dims(space.get(), grid.extent.data(),
-                                                                nullptr) != grid.rank) {
-    return false;
-  }
-  const auto end = grid.extent.begin() + grid.rank;
-  if (std::find(grid.extent.begin(), end, 0u) != end) return false;
+  if (!FindExtent(instance, reading.dataset, reading.dxpl, known.grid)) return false;
   known.version = instance.changes;
   return true;
-}
-
-std::optional<SelectedBox> WantedOf(h5::Library& hdf5, const FilteredDataset& known,
-                                    hid_t file_space) {
-  const ChunkGrid& grid = known.grid;
-  if (file_space == h5::kDefault) {
-    return SelectedBox{.rank = grid.rank, .extent = grid.extent, .box = {{}, grid.extent}};
-  }
-  std::optional<SelectedBox> wanted = BoxIn(hdf5, file_space);
-  if (!wanted.has_value() || wanted->rank != grid.rank) return std::nullopt;
-  const auto end = grid.extent.begin() + grid.rank;
-  const bool same = std::equal(grid.extent.begin(), end, wanted->extent.begin());
-  return same ? wanted : std::nullopt;
-}
-
-bool IsUnconverted(Instance& instance, const Reading& reading) {
-  h5::Library& hdf5 = instance.hdf5();
-  if (hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
-  const h5::OwnedId type = Ask(instance, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl);
-  return type.valid() && hdf5.Tequal(type.get(), reading.memory_type) > 0;
-}
-
-// A list of the program's own may ask for a transformation, or for checksums to be ignored.
-bool IsPlainTransfer(Instance& instance, hid_t dxpl) {
-  return dxpl == instance.default_dxpl || instance.hdf5().Pequal(dxpl, instance.default_dxpl) > 0;
 }
 
 struct MapMaking {
@@ -304,7 +181,7 @@ bool IsLarge(h5::Library& hdf5, const Reading& reading, const FilteredDataset& k
 
 bool ReadBox(Instance& instance, const Reading& reading, FilteredDataset& known) {
   h5::Library& hdf5 = instance.hdf5();
-  const std::optional<SelectedBox> wanted = WantedOf(hdf5, known, reading.file_space);
+  const std::optional<SelectedBox> wanted = BoxOf(hdf5, known.grid, reading.file_space);
   const std::optional<MemoryLayout> memory =
       wanted.has_value()
           ? MemoryFor(hdf5, *wanted, reading.file_space, reading.memory_space, known.grid.element)
@@ -316,7 +193,8 @@ bool ReadBox(Instance& instance, const Reading& reading, FilteredDataset& known)
   const TouchedChunks touched(known.grid, wanted->box, *memory);
   const uint64_t bytes = touched.count() * known.grid.ChunkBytes();
   if (touched.count() < 2 || bytes < kLeastBytes || bytes <= known.cache_bytes) return false;
-  if (!IsUnconverted(instance, reading) || !IsPlainTransfer(instance, reading.dxpl)) {
+  if (!IsUnconverted(instance, reading.dataset, reading.memory_type, reading.dxpl) ||
+      !IsPlainTransfer(instance, reading.dxpl)) {
     Count(Fallback::kReadConverted);
     return false;
   }

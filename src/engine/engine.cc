@@ -50,6 +50,11 @@ bool DeferNothing(FileSettings& settings) {
   return deferred;
 }
 
+// Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
+void TellAtExit(const Status& failure) {
+  std::fprintf(stderr, "tidelane: at exit: %s\n", failure.Message().c_str());
+}
+
 }  // namespace
 
 Engine& Engine::Get() {
@@ -230,6 +235,8 @@ Status Engine::Close(const std::shared_ptr<File>& file) {
   }
   Status closed = file->CloseDevice();
   if (!closed.ok()) NoteError(closed);
+  // HDF5 closes what a program left open, and looks at no result: nobody else would say it.
+  if (!closed.ok() && exiting_) TellAtExit(closed);
   if (status.ok()) status = closed;
   if (!status.ok()) NoteNotStored(file->path());
   return status;
@@ -265,6 +272,7 @@ std::vector<Status> Engine::DrainEach(Wait why) {
 }
 
 Status Engine::DrainAll(Wait why) {
+  if (why == Wait::kExit) exiting_ = true;
   const std::vector<Status> failures = DrainEach(why);
   return failures.empty() ? Status() : failures.front();
 }
@@ -284,11 +292,9 @@ Status Engine::DrainPath(const char* path) {
 
 Status Engine::Shutdown() {
   to_shut_down.store(nullptr);
+  exiting_ = false;
   const std::vector<Status> failures = DrainEach(Wait::kExit);
-  // Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
-  for (const Status& failure : failures) {
-    std::fprintf(stderr, "tidelane: at exit: %s\n", failure.Message().c_str());
-  }
+  for (const Status& failure : failures) TellAtExit(failure);
   const Status status = failures.empty() ? Status() : failures.front();
   for (const auto& file : Known()) {
     if (!file->drained()) NoteNotStored(file->path());

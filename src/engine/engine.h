@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -87,8 +88,9 @@ class Engine {
       TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
   std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<File>> leaving_
-      TL_GUARDED_BY(mutex_);  // drained; the device is being closed
-  bool forked_ = false;       // this process came from a fork; set before it has a second thread
+      TL_GUARDED_BY(mutex_);          // drained; the device is being closed
+  std::atomic<bool> exiting_{false};  // between the drain at a libhdf5's end and its Shutdown
+  bool forked_ = false;  // this process came from a fork; set before it has a second thread
   std::vector<std::shared_ptr<File>> held_for_fork_ TL_GUARDED_BY(mutex_);
 };
 

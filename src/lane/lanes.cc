@@ -52,6 +52,8 @@ Lanes::~Lanes() {
 void Lanes::StartThread() {
   const size_t number = threads_.size();
   if (number >= count_ || stopping_ || refused_.load(std::memory_order_relaxed)) return;
+  // Who pauses us may be about to fork: a thread that is just starting holds locks of the allocator's.
+  if (paused_ != 0) return;
   if (number != 0 && (running_ < number || no_more_)) return;
   sigset_t all;
   sigset_t before;
@@ -163,6 +165,7 @@ void Lanes::Pause() {
 void Lanes::Resume() {
   MutexLock lock(mutex_);
   --paused_;
+  if (!ready_.empty() || !lingering_.empty()) StartThread();
   work_.NotifyAll();
 }
 

@@ -74,6 +74,7 @@ class Lanes {
 
   /// Before fork, and before any lock is taken for it: waits until every lane is between two tasks, and keeps it there. A
   /// lane inside an allocator that does not prepare for fork (the sanitizers' do not) would leave the child its locks.
+  /// No lane starts before Resume.
   void Pause() TL_EXCLUDES(mutex_);
   /// In the parent, after it.
   void Resume() TL_EXCLUDES(mutex_);

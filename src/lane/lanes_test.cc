@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -246,6 +248,23 @@ TEST(LanesTest, AForkedChildStartsLanesOfItsOwn) {
   EXPECT_EQ(status, 0);
   lanes.Schedule(Do([&] { ++ran; }));
   EXPECT_TRUE(Eventually([&] { return ran == 2; }));
+}
+
+long ThreadsOfThisProcess() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads));
+}
+
+// A forked child found the allocator's locks taken by a thread that was just starting, and hung.
+TEST(LanesTest, NoThreadStartsDuringAPause) {
+  Lanes lanes(1);
+  std::atomic<bool> ran{false};
+  lanes.Pause();
+  const long before = ThreadsOfThisProcess();
+  lanes.Schedule(Do([&] { ran = true; }));
+  EXPECT_EQ(ThreadsOfThisProcess(), before);
+  lanes.Resume();
+  EXPECT_TRUE(Eventually([&] { return ran.load(); }));
 }
 
 // A device that does not answer holds the lane that asked it, and nobody else's bytes.

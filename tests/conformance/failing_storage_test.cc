@@ -207,6 +207,19 @@ TEST_P(FailingStorage, ExitNamesEveryFileThatCouldNotBeStored) {
   }
 }
 
+// HDF5 closes what a program left open and looks at no result.
+TEST_P(FailingStorage, ExitOverAFailingCloseSaysSo) {
+  const std::string text = told([&] {
+    put(create(file()).release(), "a", 1);
+    storage::follow([this](const storage::Call& call) {
+      storage::Fault fault;
+      if (call.kind == storage::Kind::kClose && call.path == file()) fault.error = EIO;
+      return fault;
+    });
+  });
+  expect_cause(text, "Input/output error");
+}
+
 // Event sets say it with the call that failed, in every way of working.
 TEST_P(FailingStorage, EventSetNamesTheFailedCall) {
   const Summary summary = run([&] {

@@ -1,5 +1,5 @@
 // A file's own state: settings, truncation, locks, its descriptor. Capture is in file_write.cc, when to store in
-// file_plan.cc, storing in file_drain.cc, reading in file_read.cc.
+// file_plan.cc, storing in file_drain.cc, waiting in file_wait.cc, reading in file_read.cc.
 #include "engine/file.h"
 
 #include <algorithm>

@@ -1,0 +1,311 @@
+// Everybody who waits for a file's bytes: drains, flushes, closes, requests and forks. The lanes' side is in file_drain.cc.
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "base/incidents.h"
+#include "base/trace.h"
+#include "engine/call_scope.h"
+#include "engine/file.h"
+
+namespace tidelane {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+bool File::NeedsTruncateLocked() const { return disk_size_ < eof_.load(std::memory_order_relaxed); }
+
+bool File::DrainedLocked() const {
+  return pending_.empty() && !resizing_ && !NeedsTruncateLocked();
+}
+
+bool File::StuckLocked() const {
+  return !resizing_ && (pending_.stuck(order_) || (extend_failed_ && pending_.only_held()));
+}
+
+bool File::drained() const {
+  MutexLock lock(mutex_);
+  return DrainedLocked();
+}
+
+void File::WaitLocked() {
+  if (lanes_.threaded()) {
+    changed_.Wait(mutex_);
+    return;
+  }
+  mutex_.unlock();  // nobody else works: the waiter does
+  (void)lanes_.RunQueued();
+  mutex_.lock();
+}
+
+bool File::WaitUntilLocked(Clock::time_point deadline) {
+  if (lanes_.threaded()) {
+    if (deadline == Clock::time_point::max()) {
+      changed_.Wait(mutex_);
+      return true;
+    }
+    return changed_.WaitUntil(mutex_, deadline);
+  }
+  WaitLocked();
+  return Clock::now() < deadline;
+}
+
+bool File::StoreOrWaitLocked(Clock::time_point deadline) {
+  // Where a write is no more than a copy, waking a lane for it takes longer than doing it. Not so for who has only so
+  // much time, which storage may exceed.
+  const bool something = finished_ != nullptr || !DrainedLocked();
+  if (!WriteIsCopyLocked() || deadline != Clock::time_point::max() || !something || storing_here_ ||
+      scheduled_ || resizing_ || pending_.in_flight()) {
+    KickLocked();
+    return WaitUntilLocked(deadline);
+  }
+  storing_here_ = true;
+  mutex_.unlock();
+  StoreOne();
+  mutex_.lock();
+  storing_here_ = false;
+  changed_.NotifyAll();  // others wait, too, and this thread may have what it wanted
+  return true;
+}
+
+void File::HandOverLocked() {
+  if (storing_here_ || StuckLocked()) return;
+  if (finished_ != nullptr || (WorthwhileLocked() && !DrainedLocked())) KickLocked();
+}
+
+void File::StartDrainLocked() {
+  if (DrainedLocked()) return;
+  drain_wanted_ = true;
+  KickLocked();
+}
+
+Status File::Drain(Wait why) {
+  backlog_->Asked(NowNs());
+  MutexLock lock(mutex_);
+  TallyLocked();
+  if (DrainedLocked()) {
+    ToldLocked();  // what had failed was cut, or replaced by what did not fail
+    return lost_;
+  }
+  pending_.RetryFailed();
+  extend_failed_ = false;
+  error_ = Status();
+  // A close waits in steps (its flush, the last superblock), and counts once.
+  const bool rest = why == Wait::kClose && std::exchange(close_waited_, true);
+  const Waiting waiting(why, 0, rest ? Waiting::kRest : Waiting::kCounted);
+  // Asked once per turn: the end of the file moves without the lock, and the answer with it.
+  bool drained = DrainedLocked();
+  for (; !drained && !StuckLocked(); drained = DrainedLocked()) {
+    drain_wanted_ = true;  // again: a drained moment that another thread's write ended has reset it
+    StoreOrWaitLocked(Clock::time_point::max());
+  }
+  HandOverLocked();
+  ToldLocked();
+  return drained ? lost_ : error_;
+}
+
+Status File::Test(bool& stored) {
+  MutexLock lock(mutex_);
+  StartDrainLocked();
+  stored = DrainedLocked();
+  return StuckLocked() ? error_ : lost_;
+}
+
+Status File::TellFailure() {
+  {
+    MutexLock lock(mutex_);
+    if (!untold_) return {};
+  }
+  return Drain(Wait::kOther);
+}
+
+void File::NoteFailureLocked(Status error) {
+  NoteError(error);
+  error_ = std::move(error);
+  if (!std::exchange(untold_, true)) untold_files_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void File::ToldLocked() {
+  if (std::exchange(untold_, false)) untold_files_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Status File::Flush(bool closing) {
+  if (CallScope::Allows(CallScope::kFlushMayBeSkipped)) return {};
+  const bool early = CallScope::Allows(CallScope::kFlushMayReturnEarly) ||
+                     (CallScope::Allows(CallScope::kFlushAsSet) && settings().flush_deferred) ||
+                     (CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred);
+  if (!early) {
+    return Drain(closing || CallScope::Allows(CallScope::kForClose) ? Wait::kClose : Wait::kFlush);
+  }
+  CallScope* scope = CallScope::current();
+  MutexLock lock(mutex_);
+  if (DrainedLocked()) return {};
+  pending_.RetryFailed();
+  extend_failed_ = false;
+  StartDrainLocked();
+  if (scope->tracks()) scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+  return {};
+}
+
+void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished) {
+  MutexLock lock(mutex_);
+  closing_ = true;
+  if (CallScope* scope = CallScope::current(); scope != nullptr && scope->tracks()) {
+    scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+  }
+  finished_ = std::move(finished);
+  drain_wanted_ = true;
+  KickLocked();  // even if nothing is pending: closing may be slow, too, and then it is the lane's business
+}
+
+bool File::Adopt() {
+  MutexLock lock(mutex_);
+  if (!closing_ || !finished_) return false;
+  // The last superblock is on its way: storage is about to look closed. Too late, as when it has finished.
+  if (pending_.InFlight(pending_.held_begin(), pending_.held_end())) return false;
+  // If storage looks closed already, the next superblock write marks it as open, as in a file opened anew.
+  if (!pending_.HeldPending()) captured_any_ = false;
+  closing_ = false;
+  finished_ = nullptr;
+  changed_.NotifyAll();
+  return true;
+}
+
+Status File::CloseDevice() {
+  uint64_t expected = 0;
+  Status status;
+  {
+    MutexLock lock(mutex_);
+    writer_.Recycle(true);
+    expected = writable_ ? disk_size_ : 0;
+    status = lost_;
+  }
+  uint64_t size = 0;
+  // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
+  if (expected != 0 && device_->Size(size) == 0) {
+    if (size < expected) {
+      status = Status::Failed(EIO, "keep (another process cut the file short)")
+                   .At(path_, size, expected - size);
+    } else if (size == expected && reserved_any_) {
+      (void)device_->Truncate(size);  // gives back what was reserved beyond
+    }
+  }
+  const int error = device_->Close();
+  if (status.ok() && error != 0) status = Status::Failed(error, "close").At(path_, 0, 0);
+  MutexLock lock(mutex_);
+  closing_ = false;
+  if (!status.ok()) {
+    close_failed_ = true;
+    error_ = status;
+  }
+  changed_.NotifyAll();
+  return status;
+}
+
+Status File::WaitClosed(Wait why) {
+  {
+    MutexLock lock(mutex_);
+    if (DrainedLocked() && !closing_) return close_failed_ ? error_ : Status();
+  }
+  const Waiting waiting(why);
+  if (Status status = Drain(why); !status.ok()) return status;
+  MutexLock lock(mutex_);
+  while (closing_) {
+    if (finished_ != nullptr) KickLocked();  // a fork's child has no lane that was told
+    WaitLocked();
+  }
+  return close_failed_ ? error_ : Status();
+}
+
+void File::LockForFork() {
+  mutex_.lock();
+  // Lanes are parked, but other threads of the program may be storing: in the child they would never end.
+  while (pending_.in_flight() || resizing_) changed_.Wait(mutex_);
+}
+
+void File::UnlockAfterFork(bool child) {
+  if (child) {
+    scheduled_ = false;
+    storing_here_ = false;
+    lingering_ = false;
+    new (&changed_) Condition();
+  }
+  mutex_.unlock();
+}
+
+Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) const {
+  const Epochs& epochs = pending_.epochs();
+  Epochs::State state = and_older ? epochs.StateUpTo(epoch, error) : epochs.StateOf(epoch, error);
+  if (state == Epochs::State::kFailed) return state;
+  if (and_older && !lost_.ok()) {
+    error = lost_;
+    return Epochs::State::kFailed;
+  }
+  // A request for a close is done when others can open the file: when its lock is gone, too.
+  if (and_older && (NeedsTruncateLocked() || resizing_ || closing_))
+    state = Epochs::State::kPending;
+  // Nothing that is left can be stored without a retry, which is the program's to ask for: do not let it wait.
+  if ((state == Epochs::State::kPending && StuckLocked()) ||
+      (and_older && (extend_failed_ || close_failed_))) {
+    error = error_;
+    return Epochs::State::kFailed;
+  }
+  return state;
+}
+
+void File::EndLoans() {
+  MutexLock lock(mutex_);
+  EndLoansLocked();
+}
+
+void File::EndLoansLocked() {
+  loans_over_ = true;
+  if (!has_loans_) return;
+  if (pending_.LentInFlight()) {
+    const Waiting waiting(Wait::kRequest);
+    while (pending_.LentInFlight()) WaitLocked();
+  }
+  const Status no_memory =
+      Status::Failed(ENOMEM, "keep a copy of what could not be written").At(path_, 0, 0);
+  if (pending_.KeepLent(no_memory) != 0) lost_ = no_memory;
+  has_loans_ = false;
+}
+
+Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
+  MutexLock lock(mutex_);
+  const Epochs::State state = StateLocked(epoch, and_older, error);
+  if (state == Epochs::State::kFailed) EndLoansLocked();
+  if (state != Epochs::State::kPending) return state;
+  WantLocked(and_older);
+  KickLocked();
+  return state;
+}
+
+void File::WantLocked(bool and_older) {
+  urgent_ = true;
+  if (and_older) drain_wanted_ = true;
+}
+
+Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline,
+                            Status& error) {
+  backlog_->Asked(NowNs());
+  MutexLock lock(mutex_);
+  Epochs::State state = StateLocked(epoch, and_older, error);
+  if (state == Epochs::State::kPending) {
+    const Waiting waiting(Wait::kRequest);
+    // Asked once per turn, as in Drain.
+    for (bool in_time = true; in_time && state == Epochs::State::kPending;) {
+      WantLocked(and_older);
+      in_time = StoreOrWaitLocked(deadline);
+      state = StateLocked(epoch, and_older, error);
+    }
+    HandOverLocked();
+  }
+  if (state == Epochs::State::kFailed) EndLoansLocked();
+  return state;
+}
+
+}  // namespace tidelane

@@ -14,7 +14,9 @@ uint64_t ChunkGrid::Chunks() const {
 
 uint64_t ChunkGrid::ChunkBytes() const {
   uint64_t bytes = element;
-  for (int d = 0; d < rank; ++d) bytes *= chunk[d];
+  for (int d = 0; d < rank; ++d) {
+    if (__builtin_mul_overflow(bytes, chunk[d], &bytes)) return UINT64_MAX;
+  }
   return bytes;
 }
 

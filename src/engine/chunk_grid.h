@@ -35,6 +35,7 @@ struct ChunkGrid {
   uint64_t Along(int d) const { return (extent[d] - 1) / chunk[d] + 1; }
   /// All chunks, UINT64_MAX if there are more than can be counted.
   uint64_t Chunks() const;
+  /// UINT64_MAX if there are more than can be counted, as in a damaged file.
   uint64_t ChunkBytes() const;
   /// The chunk whose first element is at `offset`; UINT64_MAX: no chunk of the array begins there.
   uint64_t IndexOf(const uint64_t* offset) const;

@@ -148,5 +148,11 @@ TEST(ChunkGrid, TooManyChunksAreNotCounted) {
   EXPECT_EQ(grid.Chunks(), UINT64_MAX);
 }
 
+TEST(ChunkGrid, AChunkTooLargeToBeCountedIsNotASmallOne) {
+  const uint64_t half = uint64_t{1} << 31;
+  const ChunkGrid grid{.rank = 3, .extent = {9, 9, 9}, .chunk = {3, half, half}, .element = 4};
+  EXPECT_EQ(grid.ChunkBytes(), UINT64_MAX);  // 3 * 2^64
+}
+
 }  // namespace
 }  // namespace tidelane

@@ -66,10 +66,18 @@ class ChunkReader final : public LaneTask {
       const uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
       if (i >= count_) return;
       Status status;
-      if (!failed_.load(std::memory_order_relaxed)) status = ReadOne(reader, i, rooms);
+      if (!failed_.load(std::memory_order_relaxed)) status = TryOne(reader, i, rooms);
       MutexLock lock(mutex_);
       if (!status.ok() && !failed_.exchange(true, std::memory_order_relaxed)) status_ = status;
       if (++finished_ == count_) all_finished_.NotifyAll();
+    }
+  }
+
+  Status TryOne(File::Reader reader, uint64_t i, Rooms& rooms) {
+    try {
+      return ReadOne(reader, i, rooms);
+    } catch (const std::bad_alloc&) {
+      return Status::Failed(ENOMEM, "read a chunk");
     }
   }
 
@@ -136,7 +144,11 @@ class ChunkReader final : public LaneTask {
 Status ReadChunks(ChunkReading reading, Lanes& lanes, unsigned helpers) {
   const uint64_t others = reading.touched.count() - 1;
   const auto reader = std::make_shared<ChunkReader>(std::move(reading));
-  for (uint64_t i = std::min<uint64_t>(helpers, others); i > 0; --i) lanes.Schedule(reader);
+  try {
+    for (uint64_t i = std::min<uint64_t>(helpers, others); i > 0; --i) lanes.Schedule(reader);
+  } catch (const std::bad_alloc&) {
+    // Whoever was asked already touches the program's memory: go on, and wait for it.
+  }
   return reader->Finish();
 }
 

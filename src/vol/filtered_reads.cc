@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -133,12 +134,13 @@ struct MapMaking {
   uint64_t stored = 0;
 };
 
+// A chunk that is there twice, or has a size that no filter makes: a damaged index, which HDF5 may understand otherwise.
 int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t size,
               void* context) noexcept {
   MapMaking& making = *static_cast<MapMaking*>(context);
   const uint64_t index = making.grid.IndexOf(offset);
   if (index == UINT64_MAX || address == HADDR_UNDEF || size == 0 || size > UINT32_MAX ||
-      size > 2 * making.grid.ChunkBytes() + 4096) {
+      size > 2 * making.grid.ChunkBytes() + 4096 || making.map[index].size != 0) {
     making.usable = false;
     return H5_ITER_STOP;
   }
@@ -209,11 +211,7 @@ bool ReadBox(Instance& instance, const Reading& reading, FilteredDataset& known)
   return status.ok();
 }
 
-}  // namespace
-
-bool ReadFiltered(Instance& instance, const Reading& reading) {
-  const Engine& engine = Engine::Get();
-  if (!engine.config().parallel_reads || reading.buffer == nullptr) return false;
+bool Read(Instance& instance, const Reading& reading) {
   if (instance.filtered == nullptr) instance.filtered = new FilteredDatasets;
   FilteredDataset* known = instance.filtered->Find(reading.dataset);
   if (known == nullptr) {
@@ -223,6 +221,17 @@ bool ReadFiltered(Instance& instance, const Reading& reading) {
   }
   return known->pipeline != nullptr && Update(instance, reading, *known) &&
          known->grid.Chunks() <= kMostChunks && ReadBox(instance, reading, *known);
+}
+
+}  // namespace
+
+bool ReadFiltered(Instance& instance, const Reading& reading) {
+  if (!Engine::Get().config().parallel_reads || reading.buffer == nullptr) return false;
+  try {
+    return Read(instance, reading);
+  } catch (const std::bad_alloc&) {
+    return false;  // HDF5 may need less, or says so
+  }
 }
 
 void ForgetFiltered(Instance& instance, void* dataset) {

@@ -1,0 +1,105 @@
+// Reads of filtered chunks where something is not as it should be: indexes that no writer makes, memory that is short.
+// What HDF5 makes of it is what the program gets.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "conformance/fixture.h"
+
+namespace tidelane::testing {
+namespace {
+
+constexpr hsize_t kChunk = 32 * 1024;  // elements: 128 KiB
+constexpr hsize_t kChunks = 20;
+
+Hid create_chunked(hid_t location, hsize_t chunk, hsize_t elements) {
+  const Hid list(H5Pcreate(H5P_DATASET_CREATE)), space(H5Screate_simple(1, &elements, nullptr));
+  H5Pset_chunk(list, 1, &chunk);
+  H5Pset_deflate(list, 1);
+  Hid dataset(H5Dcreate2(location, "line", H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT));
+  EXPECT_TRUE(dataset.valid()) << error_text();
+  return dataset;
+}
+
+class FilteredLimits : public Conformance {};
+
+// In the index of chunks that old files have, the chunk at `from` is now at `to`.
+void move_chunk(const std::string& path, hsize_t from, hsize_t to) {
+  const std::string bytes = bytes_on_storage(path);
+  const uint64_t key[2] = {from, 0};  // where it begins, in elements and within an element
+  const std::string_view sought(reinterpret_cast<const char*>(key), sizeof(key));
+  size_t found = std::string::npos;
+  for (size_t at = bytes.find(sought); at != std::string::npos; at = bytes.find(sought, at + 1)) {
+    uint32_t mask = 1;  // before it
+    if (at >= 8) std::memcpy(&mask, bytes.data() + at - sizeof(mask), sizeof(mask));
+    if (mask == 0) found = at;
+  }
+  ASSERT_NE(found, std::string::npos);
+  const int file = ::open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(::pwrite(file, &to, sizeof(to), static_cast<off_t>(found)), ssize_t{sizeof(to)});
+  ::close(file);
+}
+
+TEST_P(FilteredLimits, AnIndexThatHasAChunkTwiceIsForHdf5ToUnderstand) {
+  const std::vector<int> values = elements(1, kChunk * kChunks);
+  run_natively([&] {
+    const Hid opened = create(file());
+    const Hid dataset = create_chunked(opened, kChunk, values.size());
+    H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  });
+  move_chunk(file(), 7 * kChunk, 6 * kChunk);
+  const Summary summary = run([&] {
+    const Hid opened = open(file(), H5F_ACC_RDONLY);
+    const Hid dataset(H5Dopen2(opened, "line", H5P_DEFAULT));
+    std::vector<int> read(values.size());
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    static_cast<void>(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, read.data()));
+  });
+  if (plugged()) {
+    EXPECT_EQ(summary.counter("chunks_by_callers") + summary.counter("chunks_by_lanes"), 0);
+  }
+}
+
+uint64_t address_space() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// As in a batch system that has given its last MiB: a map of all chunks does not fit.
+TEST_P(FilteredLimits, MemoryThatIsTooShortForAMapIsNoEnd) {
+#ifdef TIDELANE_SANITIZED
+  GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
+#endif
+  constexpr hsize_t kAll = hsize_t{32} << 20, kShort = 32, kRead = kAll / 48;
+  const Summary summary = run([&] {
+    const Hid opened = create(file());
+    const Hid dataset = create_chunked(opened, kShort, kAll);
+    const Hid wanted(H5Dget_space(dataset)), memory(H5Screate_simple(1, &kRead, nullptr));
+    const hsize_t start = 0;
+    H5Sselect_hyperslab(wanted, H5S_SELECT_SET, &start, nullptr, &kRead, nullptr);
+    std::vector<int> values(kRead, -1);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    const rlimit limit{address_space() + (8u << 20), RLIM_INFINITY};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    // HDF5 may find room in what it has freed, or say that there is none.
+    if (H5Dread(dataset, H5T_NATIVE_INT, memory, wanted, H5P_DEFAULT, values.data()) >= 0) {
+      EXPECT_EQ(values, std::vector<int>(kRead, 0));
+    }
+    const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+    ASSERT_GE(H5Dread(dataset, H5T_NATIVE_INT, memory, wanted, H5P_DEFAULT, values.data()), 0)
+        << error_text();
+    EXPECT_EQ(values, std::vector<int>(kRead, 0));
+  });
+}
+
+CONFORMANCE_WAYS(FilteredLimits, kNative, kImplicit, kAuto);
+
+}  // namespace
+}  // namespace tidelane::testing

@@ -26,13 +26,13 @@ namespace tidelane {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-// A program that writes little should pay little: the first step is one slab, faulted in as it fills. And since somebody may be
-// waiting for a step (16 MiB take about 1 ms, 10 ms where a hypervisor must find the memory first), none is larger than
-// it takes to fault at full speed.
+// A program that writes little should pay little: the first step is one slab, the second a few, and both are faulted in as they
+// fill. And since somebody may be waiting for a step (16 MiB take about 1 ms, 10 ms where a hypervisor must find the memory
+// first), none is larger than it takes to fault at full speed.
 constexpr uint64_t kSmallestStep = uint64_t{2} << 20;
 constexpr uint64_t kLargestStep = uint64_t{16} << 20;
-constexpr uint32_t kFaultAhead =
-    uint32_t{64} << 10;  // in the first slab: a page at a time takes four times as long
+constexpr uint32_t kFaultAhead = uint32_t{64}
+                                 << 10;  // of what fills: a page at a time takes four times as long
 
 uint32_t SlabSizeFor(uint64_t cap) {
   const uint64_t wanted = std::clamp(cap / 32, uint64_t{64} << 10, uint64_t{1} << 20);
@@ -92,11 +92,11 @@ Arena::~Arena() {
   }
 }
 
-Arena::Region* Arena::MakeRegion(uint64_t size) const {
+Arena::Region* Arena::MakeRegion(uint64_t size, bool faulted) const {
   const size_t count = size / slab_size_;
   Slab* slabs = new (std::nothrow) Slab[count];
   Region* region = new (std::nothrow) Region;
-  std::byte* base = slabs == nullptr || region == nullptr ? nullptr : Map(size, size > slab_size_);
+  std::byte* base = slabs == nullptr || region == nullptr ? nullptr : Map(size, faulted);
   if (base == nullptr) {
     delete[] slabs;
     delete region;
@@ -106,7 +106,7 @@ Arena::Region* Arena::MakeRegion(uint64_t size) const {
   return region;
 }
 
-void Arena::AddRegion(Region* region) {
+void Arena::AddRegion(Region* region, bool faulted) {
   region->next = regions_;
   regions_ = region;
   mapped_ += region->size;
@@ -115,27 +115,28 @@ void Arena::AddRegion(Region* region) {
     Slab& slab = region->slabs[i];
     slab.data = region->base + i * slab_size_;
     slab.size = slab_size_;
-    slab.faulted = region->size > slab_size_ ? slab_size_ : 0;
+    slab.faulted = faulted ? slab_size_ : 0;
     slab.arena = const_cast<Arena*>(this);
     slab.next_free = free_;
     free_ = &slab;
   }
 }
 
-bool Arena::Grow() {
+bool Arena::Grow(bool ahead) {
   uint64_t step = mapped_ == 0 ? slab_size_ : std::clamp(mapped_, kSmallestStep, kLargestStep);
   step = std::min(step, cap_ - mapped_);
   if (step < slab_size_) return false;
+  const bool faulted = ahead || step > kSmallestStep;
   mapping_ = true;
   mutex_.unlock();
-  Region* region = MakeRegion(step / slab_size_ * slab_size_);
+  Region* region = MakeRegion(step / slab_size_ * slab_size_, faulted);
   while (region == nullptr && step / 2 >= slab_size_) {  // little is better than nothing
     step /= 2;
-    region = MakeRegion(step / slab_size_ * slab_size_);
+    region = MakeRegion(step / slab_size_ * slab_size_, faulted);
   }
   mutex_.lock();
   mapping_ = false;
-  if (region != nullptr) AddRegion(region);
+  if (region != nullptr) AddRegion(region, faulted);
   freed_.NotifyAll();
   return region != nullptr;
 }
@@ -156,7 +157,7 @@ Slab* Arena::PopOrGrow() {
   while (free_ == nullptr) {
     if (mapping_) {
       freed_.Wait(mutex_);
-    } else if (!Grow() && free_ == nullptr) {
+    } else if (!Grow(false) && free_ == nullptr) {
       return nullptr;
     }
   }
@@ -207,9 +208,9 @@ void Arena::Release(Slab* slab) {
 bool Arena::GrowAhead() {
   MutexLock lock(mutex_);
   if (mapping_) return false;
-  const bool little = in_use() <= slab_size_ || in_use() * 2 <= mapped_;
+  const bool little = in_use() <= kSmallestStep || in_use() * 2 <= mapped_;
   if (little && mapped_ >= expected_.load(std::memory_order_relaxed)) return false;
-  return Grow();
+  return Grow(true);
 }
 
 void Arena::LockForFork() {

@@ -91,9 +91,9 @@ class Arena {
 
   /// Lets go of the mutex while it maps and faults in; only one thread does so at a time
   /// (`mapping_`).
-  bool Grow() TL_REQUIRES(mutex_);
-  Region* MakeRegion(uint64_t size) const;
-  void AddRegion(Region* region) TL_REQUIRES(mutex_);
+  bool Grow(bool ahead) TL_REQUIRES(mutex_);
+  Region* MakeRegion(uint64_t size, bool faulted) const;
+  void AddRegion(Region* region, bool faulted) TL_REQUIRES(mutex_);
   Slab* Pop() TL_REQUIRES(mutex_);
   Slab* PopOrGrow() TL_REQUIRES(mutex_);
   void Release(Slab* slab) TL_EXCLUDES(mutex_);

@@ -90,17 +90,18 @@ TEST(ArenaTest, HandsOutTheCapAndNotOneSlabMore) {
 
 TEST(ArenaTest, PagesAreFaultedBeforeASlabIsHandedOut) {
   Arena arena(64 * kMiB);
-  Slab* first = arena.TryAcquire();
-  Slab* slab = arena.TryAcquire();
+  std::vector<Slab*> slabs;
+  for (int i = 0; i < 4; ++i) slabs.push_back(arena.TryAcquire());  // of 1 MiB, 2 MiB, and more
+  Slab* slab = slabs.back();
   ASSERT_NE(slab, nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(slab->data) % (2 * kMiB), 0u);
   EXPECT_TRUE(Resident(slab->data, slab->size));
   EXPECT_EQ(slab->faulted, slab->size);
-  Arena::Unref(slab);
-  Arena::Unref(first);
+  EXPECT_EQ(slabs[1]->faulted, 0u) << "a program that writes little pays little";
+  ReturnAll(slabs);
 }
 
-TEST(ArenaTest, TheFirstSlabIsFaultedAsItFills) {
+TEST(ArenaTest, TheFirstSlabsAreFaultedAsTheyFill) {
   Arena arena(64 * kMiB);
   Slab* slab = arena.TryAcquire();
   ASSERT_NE(slab, nullptr);
@@ -159,11 +160,11 @@ TEST(ArenaTest, GrowsAheadOnlyWhenHalfIsUsed) {
   EXPECT_FALSE(arena.GrowAhead()) << "a program that writes nothing pays nothing";
   std::vector<Slab*> slabs{arena.TryAcquire()};
   EXPECT_FALSE(arena.GrowAhead()) << "and one that writes little, little";
-  slabs.push_back(arena.TryAcquire());
-  EXPECT_FALSE(arena.GrowAhead()) << "2.5 MiB are mapped, 1 MiB in use";
+  while (slabs.size() < 4) slabs.push_back(arena.TryAcquire());
+  EXPECT_FALSE(arena.GrowAhead()) << "2 MiB are little, too";
   slabs.push_back(arena.TryAcquire());
   EXPECT_TRUE(arena.GrowAhead());
-  EXPECT_FALSE(arena.GrowAhead());
+  EXPECT_FALSE(arena.GrowAhead()) << "5 MiB are mapped, 2.5 MiB in use";
   const std::vector<Slab*> rest = TakeAll(arena);
   EXPECT_FALSE(arena.GrowAhead()) << "the cap is reached";
   EXPECT_EQ(slabs.size() + rest.size(), 32u);

@@ -28,10 +28,12 @@ uint64_t Backlog::Begin(uint64_t now_ns, uint64_t bytes, uint64_t most) {
   const uint64_t last_end = last_end_ns_.load(std::memory_order_relaxed);
   const uint64_t pause = last_end == 0 || now_ns < last_end ? 0 : now_ns - last_end;
   if (pause >= kShortestPause) {
+    const bool nothing_to_hide = Little();
     burst_bytes_.store(0, std::memory_order_relaxed);
     const bool asked = asked_.exchange(false, std::memory_order_relaxed);
     const uint64_t storable = pause / (ns_per_mib_.load(std::memory_order_relaxed) + 1) * kMib;
-    allowance_.store(asked ? 0 : std::min(storable, most), std::memory_order_relaxed);
+    allowance_.store(asked || nothing_to_hide ? 0 : std::min(storable, most),
+                     std::memory_order_relaxed);
   }
   burst_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return allowance_.load(std::memory_order_relaxed);

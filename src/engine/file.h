@@ -154,6 +154,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason)
       TL_EXCLUDES(mutex_);
   Status Capture(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  bool CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes)
+      TL_EXCLUDES(mutex_);
   bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) TL_EXCLUDES(mutex_);
   Status Reserve(uint64_t address, uint64_t size);
   bool MakeRoom() TL_EXCLUDES(mutex_);
@@ -173,6 +175,12 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool HeldBackLocked() const TL_REQUIRES(mutex_) {
     return settings_.paused || settings_.delay_us != 0;
   }
+  /// Storage is quick and the program does not pause: it stores what it gathers, no thread is started.
+  bool ProgramStoresLocked() const TL_REQUIRES(mutex_) {
+    return WriteIsCopyLocked() && !HeldBackLocked() && !backlog_->Defers();
+  }
+  bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
+  void StoreGathered() TL_EXCLUDES(mutex_);
   bool CallIsSynchronous() const;
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
   bool LingeredEnoughLocked() TL_REQUIRES(mutex_);

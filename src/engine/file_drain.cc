@@ -19,6 +19,8 @@ namespace {
 
 constexpr uint64_t kLongestRun =
     1u << 20;  // longer writes hold the inode's lock against the program's own
+constexpr uint64_t kLongPiece =
+    4096;  // on quick storage a request takes no longer than reading and writing so much again
 
 }  // namespace
 
@@ -30,6 +32,7 @@ bool File::TakeRunLocked(Run& run) {
   limits.bytes = kLongestRun;
   // Reading a gap and writing it back is safe only while nobody else can write there.
   limits.gap = Alone() ? settings_.gap_bytes : 0;
+  if (quick_storage_) limits.long_piece = kLongPiece;
   const bool rest_is_done = drain_wanted_ && pending_.only_held() && !NeedsTruncateLocked();
   return pending_.TakeRun(limits, order_, rest_is_done, run);
 }
@@ -60,8 +63,8 @@ void File::StoreOne() {
     }
     if (took) {
       sweep_extents_ -= std::min(sweep_extents_, run.extents.size());
-      // Another lane may join, if there is something for it.
-      if (pending_.ordinary() != 0) PlanLocked();
+      // Another lane may join, if there is something for it, and storage gains from it.
+      if (!quick_storage_ && pending_.ordinary() != 0) PlanLocked();
     } else if (!truncate) {
       SettleLocked();
     }
@@ -179,7 +182,7 @@ void File::SettleLocked() {
     sweep_extents_ = 0;
     urgent_ = false;
   }
-  if (pending_.empty()) writer_.Recycle(false);
+  if (pending_.ordinary() == 0) writer_.Recycle(false);
   if (!DrainedLocked()) return;
   drain_wanted_ = false;
   extend_failed_ = false;  // it need not be longer any more

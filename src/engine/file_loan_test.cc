@@ -43,6 +43,26 @@ TEST_F(FileLoanTest, LargeWritesTakeNoArena) {
   EXPECT_EQ(Difference(Stored(), buffer_), "");
 }
 
+// Another thread may wait for the request while this one reads, and its buffer may be gone before the read has ended.
+TEST_F(FileLoanTest, AReadKeepsLentBytesWhoseRequestCompletesMeanwhile) {
+  ASSERT_TRUE(Write(4000, "stored").ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  std::string buffer(5000, 'b');
+  const auto request = WriteLent(5000, buffer);
+  bool completed = false;
+  plan_ = [&](FaultPoint point, uint64_t, uint64_t) {
+    if (point == FaultPoint::kRead && !completed) {
+      completed = request->Wait(UINT64_MAX) == State::kDone;
+      buffer.assign(buffer.size(), 'x');
+    }
+    return Fault{};
+  };
+  const std::string read = FileBench::Read(4000, 2000);
+  EXPECT_TRUE(completed);
+  EXPECT_EQ(Difference(read.substr(1000), std::string(1000, 'b')), "");
+  EXPECT_EQ(read.substr(0, 6), "stored");
+}
+
 TEST_F(FileLoanTest, OnlyTheLentBufferIsLent) {
   CallScope scope(CallScope::kNone, true);
   scope.Lend(buffer_.data(), 100'000);

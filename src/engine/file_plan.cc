@@ -10,7 +10,10 @@ namespace {
 constexpr uint64_t kRunBytes = 1u << 20;  // a request worth making
 constexpr uint64_t kScatteredMean =
     uint64_t{16} * 1024;  // smaller extents, on average, are worth more with their neighbours
-constexpr unsigned kPatience = 250;        // and linger so many times longer
+constexpr unsigned kPatience = 250;  // and linger so many times longer
+// What the program gathers where it stores itself: the same memory is filled again and again, and stays in its caches.
+constexpr uint64_t kGathered = uint64_t{256} * 1024;
+constexpr uint64_t kScatteredGathered = 4u << 20;
 constexpr size_t kManyExtents = 1u << 16;  // what one sweep has to merge
 
 }  // namespace
@@ -38,7 +41,14 @@ bool File::WorthwhileLocked() const {
          (PatientLocked() ? std::max(arena_.cap() / 4, kRunBytes) : kRunBytes);
 }
 
+bool File::GatheredEnoughLocked() const {
+  if (!ProgramStoresLocked() || scheduled_ || storing_here_) return false;
+  return pending_.queued_bytes() >= (PatientLocked() ? kScatteredGathered : kGathered) ||
+         pending_.queued_extents() >= kManyExtents;
+}
+
 void File::PlanLocked() {
+  if (ProgramStoresLocked()) return;
   if (WorthwhileLocked()) {
     KickLocked();
   } else if (!lingering_ && !settings_.paused && pending_.ordinary() != 0) {

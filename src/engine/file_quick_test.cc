@@ -60,6 +60,34 @@ TEST_F(FileQuickTest, SmallOnesAreGatheredAndWhoeverFlushesStoresThem) {
   EXPECT_EQ(bench_.TakeChanges().size(), 1u);
 }
 
+// A thread would make its every malloc slower, and fresh memory costs more than what lies in the caches.
+TEST_F(FileQuickTest, AProgramThatDoesNotPauseStoresWhatItGathersInTheSameMemory) {
+  Open(Mode::kAuto);
+  constexpr uint64_t kPiece = 1000, kPieces = 4000;
+  ASSERT_TRUE(bench_.Write(0, Superblock('s')).ok());
+  for (uint64_t i = 0; i < kPieces; ++i) {
+    ASSERT_TRUE(bench_.Write(48 + i * kPiece, std::string(kPiece, 'g')).ok());
+  }
+  EXPECT_EQ(Writers(), only_me_);
+  EXPECT_LE(bench_.arena_.in_use(), bench_.arena_.slab_size());
+  EXPECT_LT(kPieces * kPiece - bench_.Stored().size(), 300'000u);
+  ASSERT_TRUE(bench_.file_->Flush().ok());
+  EXPECT_EQ(Difference(bench_.Stored().substr(48), std::string(kPieces * kPiece, 'g')), "");
+  EXPECT_EQ(Writers(), only_me_);
+}
+
+TEST_F(FileQuickTest, AfterAPauseLanesStore) {
+  Open(Mode::kAuto);
+  const std::string bytes(kLarge, 'q');
+  ASSERT_TRUE(bench_.Write(0, bytes).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (int i = 1; i < 9; ++i) ASSERT_TRUE(bench_.Write(i * kLarge, bytes).ok());
+  const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (Writers() == only_me_ && std::chrono::steady_clock::now() < late)
+    std::this_thread::yield();
+  EXPECT_NE(Writers(), only_me_);
+}
+
 TEST_F(FileQuickTest, WhoeverWaitsForARequestStoresItsBytes) {
   Open(Mode::kAuto);
   CallScope scope(CallScope::kNone, true);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/trace.h"
+#include "buffer/loan.h"
 #include "engine/file.h"
 
 namespace tidelane {
@@ -55,12 +56,21 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
 
 Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer,
                          uint64_t& storage_ns) {
+  auto* out = static_cast<std::byte*>(buffer);
   std::vector<Piece> pieces;
   uint64_t stored = UINT64_MAX;
+  bool lent = false;
   {
     MutexLock lock(mutex_);
     if (Alone()) stored = disk_size_;
     pending_.Overlay(address, size, pieces);
+    // A lent buffer is the program's again as soon as its bytes are stored, and another thread may hear of it.
+    for (Piece& piece : pieces) {
+      if (piece.data == nullptr || !IsLent(piece.slab)) continue;
+      std::memcpy(out + (piece.address - address), piece.data, piece.size);
+      Arena::Unref(std::exchange(piece.slab, nullptr));
+      lent = true;
+    }
   }
   // Bytes that were pending a moment ago may land while we read, which changes nothing: we have them. Bytes that were
   // not pending cannot become so: the program is here.
@@ -69,13 +79,13 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
   };
   const auto storage_pieces = std::count_if(pieces.begin(), pieces.end(), from_storage);
   const bool whole =
-      storage_pieces >
-      2;  // one request for all, then pending bytes on top, beats many small requests
+      storage_pieces > 2 &&
+      !lent;  // one request for all, then pending bytes on top, beats many small requests
   Status status;
   if (whole) status = ReadStorage(reader, address, size, buffer, storage_ns);
-  auto* out = static_cast<std::byte*>(buffer);
   for (const Piece& piece : pieces) {
     std::byte* to = out + (piece.address - address);
+    if (piece.data != nullptr && piece.slab == nullptr) continue;  // copied above
     if (piece.data != nullptr) {
       std::memcpy(to, piece.data, piece.size);
       Arena::Unref(piece.slab);

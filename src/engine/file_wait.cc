@@ -71,6 +71,16 @@ bool File::StoreOrWaitLocked(Clock::time_point deadline) {
   return true;
 }
 
+void File::StoreGathered() {
+  const Waiting waiting(Wait::kWrite);
+  MutexLock lock(mutex_);
+  while (pending_.ordinary() != 0 && !StuckLocked() && ProgramStoresLocked()) {
+    urgent_ = true;
+    StoreOrWaitLocked(Clock::time_point::max());
+  }
+  HandOverLocked();
+}
+
 void File::HandOverLocked() {
   if (storing_here_ || StuckLocked()) return;
   if (finished_ != nullptr || (WorthwhileLocked() && !DrainedLocked())) KickLocked();

@@ -7,6 +7,7 @@
 #include "base/incidents.h"
 #include "base/trace.h"
 #include "buffer/copy.h"
+#include "buffer/loan.h"
 #include "engine/call_scope.h"
 #include "engine/file.h"
 #include "engine/superblock.h"
@@ -88,10 +89,9 @@ void File::AwaitFirstSuperblock() {
   if (order_ != PendingMap::Order::kHeldFirst || !pending_.HeldPending()) return;
   const Waiting waiting(Wait::kOther);
   while (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending() && !StuckLocked()) {
-    urgent_ = true;
-    KickLocked();
-    WaitLocked();
+    StoreOrWaitLocked(std::chrono::steady_clock::time_point::max());
   }
+  HandOverLocked();
 }
 
 void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
@@ -161,6 +161,17 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) 
   return true;
 }
 
+// It stays until the drain: apart, so that it pins no slab.
+bool File::CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes) {
+  if (address != superblock_begin_ || address + size != superblock_end_) return false;
+  Slab* const kept = KeepCopy(bytes, size);
+  if (kept == nullptr) return false;
+  MutexLock lock(mutex_);
+  InsertLocked({kept->data, size, kept}, address);
+  ++tally_.writes;
+  return true;
+}
+
 // Space is reserved in larger steps than it is written in, for a program that appends a little at a time.
 Status File::Reserve(uint64_t address, uint64_t size) {
   const uint64_t end = address + size;
@@ -183,7 +194,10 @@ Status File::Reserve(uint64_t address, uint64_t size) {
 }
 
 Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
-  if (CaptureLent(address, size, static_cast<const std::byte*>(bytes))) return {};
+  if (CaptureLent(address, size, static_cast<const std::byte*>(bytes)) ||
+      CaptureSuperblock(address, size, static_cast<const std::byte*>(bytes))) {
+    return {};
+  }
   const uint64_t total = size;
   uint64_t begin_ns = total >= kLargeWrite ? NowNs() : 0;
   const uint64_t may_wait = begin_ns != 0 ? backlog_->Begin(begin_ns, total, arena_.cap() / 2) : 0;
@@ -197,6 +211,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
   const auto* from = static_cast<const std::byte*>(bytes);
   bool went_through = false;
   uint64_t uncounted = 1;  // this write, until a part of it is captured
+  bool enough = false;
   while (size != 0) {
     SlabWriter::Space space;
     bool quick = false;
@@ -210,6 +225,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
         std::memcpy(space.data, from, space.size);
         InsertLocked(space, address);
         tally_.writes += std::exchange(uncounted, 0);
+        enough = GatheredEnoughLocked();
       }
     }
     if (space.data == nullptr) {
@@ -229,9 +245,11 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
       MutexLock lock(mutex_);
       InsertLocked(space, address);
       tally_.writes += std::exchange(uncounted, 0);
+      enough = GatheredEnoughLocked();
     }
     address += space.size, from += space.size, size -= space.size;
   }
+  if (enough) apart([this] { return StoreGathered(), 0; });
   if (begin_ns != 0) {
     const uint64_t end_ns = NowNs();
     backlog_->End(end_ns);

@@ -211,7 +211,10 @@ void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bo
       if (extent.end() > boundary && extent.size < kWorthSplitting) break;
       if (!Takeable(extent, order, rest_is_done)) break;
       if (gap != 0) {
-        if (gap > limits.gap || InFlight(run.end, extent.address)) break;
+        if (gap > limits.gap || (run.end - run.begin) / groups >= limits.long_piece ||
+            InFlight(run.end, extent.address)) {
+          break;
+        }
         if (++groups == 2)
           extents_of_first_group = run.extents.size(), end_of_first_group = run.end;
         run.gap_bytes += gap;

@@ -27,6 +27,8 @@ struct RunLimits {
   /// Longest run. Runs end at multiples of it: whole stripes for a parallel file system, whole pages for any.
   uint64_t bytes = 1u << 20;
   uint64_t gap = 0;  ///< largest gap to fill, 0: none
+  /// Pieces between gaps that are so long, on average, are requests of their own.
+  uint64_t long_piece = UINT64_MAX;
 };
 
 class PendingMap {

@@ -225,6 +225,21 @@ TEST_F(PendingMapTest, OneGapIsNotWorthARead) {
   map_.Complete(run);
 }
 
+TEST_F(PendingMapTest, LongPiecesAreRequestsOfTheirOwn) {
+  limits_.gap = 2;
+  limits_.long_piece = 3;
+  Put(0, "abc");
+  Put(4, "d");
+  Put(6, "e");
+  Put(8, "f");
+  Run run;
+  Run next;
+  EXPECT_EQ(Take(run), "0:abc");
+  EXPECT_EQ(Take(next), "4:d_e_f") << "short ones are not";
+  map_.Complete(run);
+  map_.Complete(next);
+}
+
 TEST_F(PendingMapTest, NoGapIsFilledOverADirectWrite) {
   limits_.gap = 8;
   Put(10, "a");

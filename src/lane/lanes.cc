@@ -17,6 +17,8 @@ namespace {
 // Longest time a background write is held back for a program that keeps reading; it must get on in the end.
 constexpr auto kLongestYield = std::chrono::milliseconds(20);
 
+constinit thread_local bool on_lane = false;
+
 // Launchers bind a rank to one core; lanes bound there would steal the program's time. Widen to what the system allows.
 void LeaveSingleCore(unsigned number) {
   cpu_set_t allowed;
@@ -81,6 +83,7 @@ void Lanes::Schedule(std::shared_ptr<LaneTask> task) {
 void Lanes::ScheduleAfter(std::shared_ptr<LaneTask> task, Clock::duration delay) {
   MutexLock lock(mutex_);
   lingering_.push_back({Clock::now() + delay, std::move(task)});
+  if (on_lane) return;  // it looks at what lingers before it does anything else
   StartThread();
   work_.NotifyOne();
 }
@@ -138,6 +141,7 @@ std::shared_ptr<LaneTask> Lanes::Next() {
 }
 
 void Lanes::ThreadMain(unsigned number) {
+  on_lane = true;
   LeaveSingleCore(number);
   NameTraceThread(LaneName(number));
   {

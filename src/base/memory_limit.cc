@@ -1,15 +1,18 @@
 /// \file
 /// Memory limits from sysconf, cgroups and resource limits; ranks from launcher variables.
 ///
+/// Without C++ streams: nothing else in the plugin uses them, and every program would pay for setting up their locales.
+///
 /// Thread safety: as memory_limit.h.
 #include "base/memory_limit.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 
 namespace tidelane {
@@ -17,11 +20,25 @@ namespace {
 
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
+// Of /proc or of a cgroup; empty when it is not there.
+std::string ReadFile(const std::string& path) {
+  std::string text;
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return text;
+  char piece[1024];
+  for (ssize_t got = 0; (got = read(descriptor, piece, sizeof piece)) > 0;) {
+    text.append(piece, static_cast<size_t>(got));
+  }
+  close(descriptor);
+  return text;
+}
+
 // The number in a cgroup file; kNoLimit for "max" and for files that are not there.
 uint64_t LimitInFile(const std::string& path) {
-  std::ifstream file(path);
+  const std::string text = ReadFile(path);
   uint64_t limit = 0;
-  return file >> limit ? limit : kNoLimit;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), limit);
+  return parsed.ec == std::errc() ? limit : kNoLimit;
 }
 
 // A limit set on any ancestor binds too. Inside a container the path may not exist below the mount:
@@ -39,10 +56,12 @@ uint64_t LimitOfGroup(const std::string& mount, std::string group, const char* n
 
 uint64_t CgroupLimit(const std::string& root) {
   const std::string mount = root + "/sys/fs/cgroup";
-  std::ifstream groups(root + "/proc/self/cgroup");
+  const std::string groups = ReadFile(root + "/proc/self/cgroup");
   uint64_t limit = kNoLimit;
-  std::string line;  // "0::/group" (v2) or "5:cpu,memory:/group" (v1)
-  while (std::getline(groups, line)) {
+  for (size_t begin = 0, end = 0; begin < groups.size(); begin = end + 1) {
+    end = std::min(groups.find('\n', begin), groups.size());
+    const std::string line =
+        groups.substr(begin, end - begin);  // "0::/group" (v2) or "5:cpu,memory:/group" (v1)
     const size_t first = line.find(':');
     const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;

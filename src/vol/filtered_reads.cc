@@ -27,6 +27,9 @@ struct FilteredDataset : ChunkedDataset {
   uint64_t touched = 0;                 // chunks that were wanted while there was none
 };
 
+// Chunks in all maps together, which have 16 bytes for each.
+constexpr uint64_t kMostMapped = 4u << 20;
+
 class FilteredDatasets {
  public:
   FilteredDataset* Find(void* dataset) {
@@ -36,6 +39,15 @@ class FilteredDatasets {
   FilteredDataset& Add(void* dataset) { return known_[dataset]; }
   void Forget(void* dataset) { known_.erase(dataset); }
   void ForgetAll() { known_.clear(); }
+
+  // For a map of `chunks`: if it were too much with the others, those go. They are made again when they are wanted.
+  void MakeRoom(uint64_t chunks) {
+    for (const auto& [dataset, known] : known_) {
+      if (known.map != nullptr) chunks += known.map->size();
+    }
+    if (chunks <= kMostMapped) return;
+    for (auto& [dataset, known] : known_) known.map = nullptr;
+  }
 
  private:
   std::unordered_map<void*, FilteredDataset> known_;
@@ -47,7 +59,6 @@ namespace {
 constexpr uint64_t kLeastBytes = 256u << 10;
 // A worker holds one chunk and what is stored of it.
 constexpr uint64_t kMostChunkBytes = 64u << 20;
-// A map has 16 bytes for each.
 constexpr uint64_t kMostChunks = 1u << 20;
 // How much of a dataset must be read for a map of it to be made.
 constexpr uint64_t kMapShare = 64;
@@ -150,6 +161,7 @@ int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t siz
 }
 
 bool MakeMap(Instance& instance, const Reading& reading, FilteredDataset& known) {
+  instance.filtered->MakeRoom(known.grid.Chunks());
   const auto map = std::make_shared<ChunkMap>(known.grid.Chunks());
   MapMaking making{known.grid, *map};
   H5VL_native_dataset_optional_args_t iterate{};

@@ -13,7 +13,7 @@
 ///      our own attempts fails, HDF5 is asked, and says why.
 ///
 /// A map costs a walk through the whole index. One that has become void is made anew only after reads
-/// that together touched a 64th of the chunks.
+/// that together touched a 64th of the chunks. All maps together take 64 MiB at most.
 ///
 /// Invariant: nothing is known of a dataset after its close.
 ///

@@ -65,10 +65,15 @@ TEST_P(FilteredLimits, AnIndexThatHasAChunkTwiceIsForHdf5ToUnderstand) {
   }
 }
 
-uint64_t address_space() {
-  uint64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+struct Memory {
+  uint64_t mapped = 0;
+  uint64_t resident = 0;
+};
+Memory memory_now() {
+  Memory now;
+  std::ifstream("/proc/self/statm") >> now.mapped >> now.resident;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return {now.mapped * page, now.resident * page};
 }
 
 // As in a batch system that has given its last MiB: a map of all chunks does not fit.
@@ -85,7 +90,7 @@ TEST_P(FilteredLimits, MemoryThatIsTooShortForAMapIsNoEnd) {
     H5Sselect_hyperslab(wanted, H5S_SELECT_SET, &start, nullptr, &kRead, nullptr);
     std::vector<int> values(kRead, -1);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-    const rlimit limit{address_space() + (8u << 20), RLIM_INFINITY};
+    const rlimit limit{memory_now().mapped + (8u << 20), RLIM_INFINITY};
     ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
     // HDF5 may find room in what it has freed, or say that there is none.
     if (H5Dread(dataset, H5T_NATIVE_INT, memory, wanted, H5P_DEFAULT, values.data()) >= 0) {
@@ -96,6 +101,27 @@ TEST_P(FilteredLimits, MemoryThatIsTooShortForAMapIsNoEnd) {
     ASSERT_GE(H5Dread(dataset, H5T_NATIVE_INT, memory, wanted, H5P_DEFAULT, values.data()), 0)
         << error_text();
     EXPECT_EQ(values, std::vector<int>(kRead, 0));
+  });
+}
+
+TEST_P(FilteredLimits, MapsOfManyDatasetsTakeNoMoreMemoryThanOfFew) {
+  constexpr hsize_t kAll = hsize_t{32} << 20, kShort = 32, kRead = kAll / 48;
+  constexpr int kDatasets = 12;  // with 16 MiB each
+  run([&] {
+    const Hid opened = create(file());
+    const Hid first = create_chunked(opened, kShort, kAll);
+    const Hid wanted(H5Dget_space(first)), memory(H5Screate_simple(1, &kRead, nullptr));
+    const hsize_t start = 0;
+    H5Sselect_hyperslab(wanted, H5S_SELECT_SET, &start, nullptr, &kRead, nullptr);
+    std::vector<int> values(kRead, -1);
+    std::vector<Hid> datasets(kDatasets);
+    uint64_t before = 0;
+    for (Hid& dataset : datasets) {
+      dataset = Hid(H5Dopen2(opened, "line", H5P_DEFAULT));
+      ASSERT_GE(H5Dread(dataset, H5T_NATIVE_INT, memory, wanted, H5P_DEFAULT, values.data()), 0);
+      if (before == 0) before = memory_now().resident;
+    }
+    EXPECT_LT(memory_now().resident - before, 100u << 20);
   });
 }
 

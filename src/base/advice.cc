@@ -97,7 +97,7 @@ Finding NotCaptured(const Summary& summary) {
 
 Finding NothingWritten(const Summary& summary) {
   if (summary[Counter::kFilesOpened] == 0 || Written(summary) != 0) return {};
-  if (summary[Fallback::kDriver] != 0) return {};
+  if (summary[Fallback::kDriver] != 0 || summary[Counter::kAheadBytes] != 0) return {};
   return {0, "nothing was written: there was nothing to hide"};
 }
 

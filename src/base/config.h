@@ -70,6 +70,8 @@ struct Config : FileSettings {
   uint64_t arena_bytes = 0;   ///< LoadConfig puts DefaultArenaBytes()
   uint64_t linger_us = 2000;  ///< how long a small write may wait for neighbours
   Toggle read_ahead = Toggle::kAuto;
+  uint64_t read_ahead_limit =
+      UINT64_MAX;  ///< bytes fetched ahead at most; half the arena in any case
   DeflateWith deflate = DeflateWith::kLibdeflate;
   bool parallel_reads = true;  ///< lanes help to decode filtered chunks that are read
   std::string summary;         ///< empty, "1" (stderr) or a path (JSON; %p: process id)

@@ -239,6 +239,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"lanes", "3", path + ":5"},
       {"linger", "1ms", "HDF5_VOL_CONNECTOR"},
       {"readahead", "auto", "default"},
+      {"readahead_limit", "unlimited", "default"},
       {"deflate", "libdeflate", "default"},
       {"parallel_reads", "on", "default"},
       {"summary", "0", "default"},

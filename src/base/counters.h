@@ -29,6 +29,11 @@ namespace tidelane {
   X(StorageReads, "storage_reads", "read requests made to storage on behalf of the program")      \
   X(StorageReadBytes, "storage_read_bytes", "bytes so read")                                      \
   X(ReadAheadHits, "readahead_hits", "small reads answered from a block that was read before")    \
+  X(AheadHits, "ahead_hits", "reads answered from what lanes fetched before they were made")      \
+  X(AheadMisses, "ahead_misses",                                                                  \
+    "large reads of such files that storage was asked for all the same")                          \
+  X(AheadBytes, "ahead_bytes", "bytes that lanes fetched before they were asked for")             \
+  X(AheadBytesWasted, "ahead_bytes_wasted", "of these, bytes that nobody asked for")              \
   X(ChunksByCallers, "chunks_by_callers",                                                         \
     "filtered chunks that reading threads of the program decoded themselves")                     \
   X(ChunksByLanes, "chunks_by_lanes", "filtered chunks that lanes decoded for them")              \

@@ -85,6 +85,12 @@ constexpr char kArenaDetails[] =
     R"(When it is full, a call that writes waits until storage has taken something: a small arena costs time, never memory. A crash loses at
 most so much of what nobody has waited for.)";
 
+constexpr char kReadAheadDetails[] =
+    R"(From the reads of a file lanes tell the next ones (the same dataset's next slab, the next time step's datasets, the same again in the next
+epoch, the same places of the next file of a series) and fetch them into the arena while the program computes
+([decision 13](decisions/0013-read-ahead.md)). A file must be locked for it, as somebody else could change it
+otherwise.)";
+
 constexpr char kDeflateDetails[] =
     R"(Files are read by every HDF5 whatever this says, and are about as large. `libdeflate` is the fastest; its bytes are not those that native
 HDF5 writes, though they decompress to the same. `zlib` writes these very bytes (where HDF5 has the same version of zlib). `native` leaves HDF5's
@@ -109,6 +115,7 @@ using Arena = SizeOf<&Config::arena_bytes, (64u << 10), kAny>;
 using Lanes = NumberOf<&Config::lanes, 1, 64>;
 using Linger = TimeOf<&Config::linger_us, 10'000'000>;
 using ReadAhead = WordOf<&Config::read_ahead, kAutoOnOff>;
+using ReadAheadLimit = LimitOf<&Config::read_ahead_limit>;
 using Deflate = WordOf<&Config::deflate, kDeflates>;
 using ParallelReads = WordOf<&Config::parallel_reads, kOffOrOn>;
 using Summary = ReportOf<&Config::summary, true>;
@@ -138,7 +145,13 @@ constexpr Setting kSettings[] = {
     {"linger", Scope::kProcess, Linger::kType, "microseconds, or a time such as 2ms, up to 10s", "",
      "how long a small write waits for neighbours to be joined with", ""},
     {"readahead", Scope::kProcess, ReadAhead::kType, "", "",
-     "read metadata in 64 KiB blocks; `auto`: on storage slower than memory", ""},
+     "read metadata in 64 KiB blocks, and fetch what the program will read next; `auto`: on "
+     "storage "
+     "slower than memory",
+     kReadAheadDetails},
+    {"readahead_limit", Scope::kProcess, ReadAheadLimit::kType,
+     "a size, such as 64M, or unlimited; 0 fetches nothing", "",
+     "how much may be fetched ahead; never more than half the arena", ""},
     {"deflate", Scope::kProcess, Deflate::kType, "", "",
      "which library compresses and decompresses chunks of HDF5's deflate filter", kDeflateDetails},
     {"parallel_reads", Scope::kProcess, ParallelReads::kType, "", "",

@@ -72,6 +72,15 @@ void Storage(std::string& text, const Summary& summary) {
         CountInWords(summary[Counter::kReadAheadHits], "read").c_str());
 }
 
+void FetchedAhead(std::string& text, const Summary& summary) {
+  if (summary[Counter::kAheadBytes] == 0) return;
+  Label(text, "fetched ahead");
+  Print(text, "%s, %s of it in vain; %s found theirs, %" PRIu64 " did not\n",
+        BytesInWords(summary[Counter::kAheadBytes]).c_str(),
+        BytesInWords(summary[Counter::kAheadBytesWasted]).c_str(),
+        CountInWords(summary[Counter::kAheadHits], "read").c_str(), summary[Counter::kAheadMisses]);
+}
+
 void Decoded(std::string& text, const Summary& summary) {
   const uint64_t lanes = summary[Counter::kChunksByLanes];
   const uint64_t chunks = summary[Counter::kChunksByCallers] + lanes;
@@ -158,6 +167,7 @@ std::string SummaryTable(const Summary& summary) {
   Written(text, summary);
   FellBack(text, summary);
   Storage(text, summary);
+  FetchedAhead(text, summary);
   Decoded(text, summary);
   Waited(text, summary);
   Hidden(text, summary);

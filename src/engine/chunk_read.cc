@@ -59,6 +59,22 @@ class ChunkReader final : public LaneTask {
     return status_;
   }
 
+  // What lies together was one read.
+  void NoteRead() const {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    for (uint64_t i = 0; i < count_; ++i) {
+      const StoredChunk& chunk = (*reading_.map)[reading_.touched.At(i).chunk];
+      if (chunk.size == 0) continue;
+      if (chunk.address != end) {
+        reading_.file->NoteRead(begin, end - begin);
+        begin = chunk.address;
+      }
+      end = chunk.address + chunk.size;
+    }
+    reading_.file->NoteRead(begin, end - begin);
+  }
+
  private:
   void Work(File::Reader reader) TL_EXCLUDES(mutex_) {
     Rooms rooms;
@@ -149,7 +165,9 @@ Status ReadChunks(ChunkReading reading, Lanes& lanes, unsigned helpers) {
   } catch (const std::bad_alloc&) {
     // Whoever was asked already touches the program's memory: go on, and wait for it.
   }
-  return reader->Finish();
+  Status status = reader->Finish();
+  if (status.ok()) reader->NoteRead();
+  return status;
 }
 
 }  // namespace tidelane

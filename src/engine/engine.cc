@@ -159,9 +159,10 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
     return Status::Failed(error, "inspect").At(path, 0, 0);
   }
   const bool regular = Identify(status, identity);
-  File::Environment environment{config_,  arena_,
-                                lanes_,   [this] { RelieveArena(); },
-                                backlog_, [this] { preparation_->WroteThrough(); }};
+  File::Environment environment{config_,    arena_,
+                                lanes_,     [this] { RelieveArena(); },
+                                backlog_,   [this] { preparation_->WroteThrough(); },
+                                ahead_room_};
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
   file =
       std::make_shared<File>(std::move(environment), MakePosixDevice(fd), identity, path, writable);

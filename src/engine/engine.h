@@ -80,6 +80,8 @@ class Engine {
   const Status config_status_;
   Arena arena_;
   Lanes lanes_;
+  const std::shared_ptr<AheadRoom> ahead_room_ =
+      std::make_shared<AheadRoom>(arena_, config_.read_ahead_limit);
   const std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();
   const std::shared_ptr<Preparation> preparation_ =
       std::make_shared<Preparation>(arena_, lanes_, *backlog_);

@@ -22,6 +22,9 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       identity_(identity),
       path_(std::move(path)),
       writable_(writable),
+      may_read_ahead_(config_.read_ahead != Toggle::kOff && environment.ahead_room != nullptr &&
+                      !environment.ahead_room->none()),
+      ahead_room_(std::move(environment.ahead_room)),
       cache_(config_.read_ahead),
       settings_(config_),
       writer_(arena_),
@@ -36,6 +39,7 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
 std::atomic<unsigned> File::untold_files_{0};
 
 File::~File() {
+  StopAhead();
   MutexLock lock(mutex_);
   ToldLocked();
   TallyLocked();
@@ -100,6 +104,7 @@ Status File::Truncate(uint64_t size) {
     MutexLock lock(read_mutex_);
     cache_.CutFrom(size);
   }
+  DropAhead(size, UINT64_MAX);
   AwaitFirstSuperblock();
   bool cut_storage = false;
   {
@@ -155,6 +160,7 @@ Status File::Unlock() {
     MutexLock lock(read_mutex_);
     cache_.Clear();
   }
+  DropAhead(0, UINT64_MAX);
   const int error = device_->Unlock();
   if (status.ok() && error != 0) status = Status::Failed(error, "unlock").At(path_, 0, 0);
   return status;
@@ -164,6 +170,7 @@ Status File::WriteThrough(Fallback reason) {
   if (!write_through_.load(std::memory_order_relaxed)) {  // the program's side: one caller
     through_reason_.store(reason, std::memory_order_relaxed);
     write_through_.store(true, std::memory_order_relaxed);
+    DropAhead(0, UINT64_MAX);
     Count(reason);
   }
   return Drain(Wait::kOther);

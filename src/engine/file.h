@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/activity.h"
 #include "base/annotations.h"
@@ -26,6 +27,7 @@
 #include "cache/block_cache.h"
 #include "device/device.h"
 #include "engine/backlog.h"
+#include "engine/read_ahead.h"
 #include "engine/slab_writer.h"
 #include "extent/pending_map.h"
 #include "extent/ranges.h"
@@ -46,6 +48,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     std::shared_ptr<Backlog> backlog = std::make_shared<Backlog>();
     /// Told when a large write went through because storage is as quick as memory.
     std::function<void()> wrote_through = [] {};
+    /// Of all files; nullptr: nothing is read ahead.
+    std::shared_ptr<AheadRoom> ahead_room = nullptr;
   };
 
   File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
@@ -67,12 +71,14 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status Write(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   /// `raw`: dataset elements rather than metadata.
   Status Read(uint64_t address, uint64_t size, void* buffer, bool raw) TL_EXCLUDES(mutex_);
-  /// Who reads: the program waits for its own reads.
-  enum class Reader { kProgram, kLane };
+  /// Who reads: the program waits for its own reads, and for those that lanes make for it, not for those made ahead.
+  enum class Reader { kProgram, kLane, kAhead };
   /// As Read, of dataset elements, by several threads at once while one call of the program lasts: nothing else of the
   /// program's side may run meanwhile.
   Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer)
       TL_EXCLUDES(mutex_);
+  /// The program has read these dataset elements: what comes next may be fetched. Read says so itself.
+  void NoteRead(uint64_t address, uint64_t size);
   /// The size this file has, or will have when drained.
   uint64_t eof() const { return eof_.load(std::memory_order_relaxed); }
   Status Truncate(uint64_t size) TL_EXCLUDES(mutex_);
@@ -222,6 +228,22 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
                      uint64_t& storage_ns) TL_EXCLUDES(mutex_);
   bool ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status)
       TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
+  ReadAhead* Ahead() const { return ahead_.load(std::memory_order_acquire); }
+  bool MayReadAhead() const {
+    return may_read_ahead_ && locked_.load(std::memory_order_relaxed) &&
+           !write_through_.load(std::memory_order_relaxed);
+  }
+  bool FetchedAhead(uint64_t address, uint64_t size, bool raw) const;
+  Status ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer,
+                     uint64_t& storage_ns) TL_EXCLUDES(mutex_);
+  void DropAhead(uint64_t begin, uint64_t end) {
+    if (ReadAhead* ahead = Ahead(); ahead != nullptr) ahead->pieces().Drop(begin, end);
+  }
+  void StopAhead();
+  void CountUnlockedLocked() TL_REQUIRES(read_mutex_) {
+    if (!std::exchange(counted_unlocked_, true)) Count(Fallback::kLocking);
+  }
+  void NoteSpeed(uint64_t size, uint64_t ns) TL_EXCLUDES(read_mutex_);
   void NoteSpeedLocked(uint64_t bytes, uint64_t ns) TL_REQUIRES(mutex_) {
     quick_storage_ = backlog_->Stored(identity_.device, bytes, ns);
   }
@@ -259,6 +281,12 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::atomic<bool> locked_{false};         // we hold a lock: nobody else writes the file
   std::atomic<bool> exclusive_{false};      // and nobody else reads it
   std::atomic<bool> handed_out_{false};     // the program has the descriptor
+
+  const bool may_read_ahead_;
+  const std::shared_ptr<AheadRoom> ahead_room_;
+  std::unique_ptr<ReadAhead> ahead_owner_;  // made by the first read that is worth it
+  std::atomic<ReadAhead*> ahead_{nullptr};
+  ReadSpeed read_speed_;
 
   Mutex read_mutex_;
   bool counted_unlocked_ TL_GUARDED_BY(read_mutex_) = false;

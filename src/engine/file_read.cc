@@ -1,4 +1,4 @@
-// Reads: pending bytes on top of storage, small reads through blocks of the same.
+// Reads: pending bytes on top of storage, small reads through blocks of the same, large ones from what lanes fetched ahead.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -8,26 +8,44 @@
 #include "engine/file.h"
 
 namespace tidelane {
+namespace {
+
+// Smaller reads tell nothing of what comes next: looking at them would take as long as they do.
+constexpr uint64_t kLargeRead = uint64_t{16} * 1024;
+
+}  // namespace
 
 Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
   if (size == 0) return {};
   Status status;
-  {
-    MutexLock lock(read_mutex_);
-    if (ReadThroughCache(address, size, buffer, raw, status)) return status;
-  }
   uint64_t ns = 0;
-  status = LogicalRead(Reader::kProgram, address, size, buffer, ns);
-  if (ns != 0) {
-    MutexLock lock(read_mutex_);
-    cache_.Observe(size, ns);
+  const bool fetched = FetchedAhead(address, size, raw);
+  if (fetched) {
+    status = ReadFetched(Reader::kProgram, address, size, buffer, ns);
+  } else {
+    {
+      MutexLock lock(read_mutex_);
+      if (ReadThroughCache(address, size, buffer, raw, status)) return status;
+    }
+    status = LogicalRead(Reader::kProgram, address, size, buffer, ns);
   }
+  if (ns != 0) NoteSpeed(size, ns);
+  if (raw && status.ok()) NoteRead(address, size);
   return status;
 }
 
 Status File::ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer) {
-  uint64_t ignored = 0;
-  return LogicalRead(reader, address, size, buffer, ignored);
+  uint64_t ns = 0;
+  if (FetchedAhead(address, size, true)) return ReadFetched(reader, address, size, buffer, ns);
+  Status status = LogicalRead(reader, address, size, buffer, ns);
+  if (ns != 0) NoteSpeed(size, ns);
+  return status;
+}
+
+void File::NoteSpeed(uint64_t size, uint64_t ns) {
+  read_speed_.Note(size, ns);
+  MutexLock lock(read_mutex_);
+  cache_.Observe(size, ns);
 }
 
 bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw,
@@ -42,7 +60,7 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
   // descriptor (or a SWMR writer in another process) nobody tells.
   if (write_through_.load(std::memory_order_relaxed)) return false;
   if (!locked_.load(std::memory_order_relaxed)) {
-    if (!std::exchange(counted_unlocked_, true)) Count(Fallback::kLocking);
+    CountUnlockedLocked();
     return false;
   }
   const uint64_t start = BlockCache::BlockStart(address);
@@ -101,8 +119,12 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
 
 Status File::ReadStorage(Reader reader, uint64_t address, uint64_t size, void* buffer,
                          uint64_t& storage_ns) {
-  Lanes::ForegroundRead foreground(lanes_);
   int error = 0;
+  if (reader == Reader::kAhead) {
+    error = device_->Read(address, buffer, size);
+    return error == 0 ? Status() : Status::Failed(error, "read").At(path_, address, size);
+  }
+  const Lanes::ForegroundRead foreground(lanes_);
   if (reader == Reader::kProgram) {
     Waiting waiting(Wait::kRead, size, Waiting::kTimed);
     error = device_->Read(address, buffer, size);
@@ -115,6 +137,73 @@ Status File::ReadStorage(Reader reader, uint64_t address, uint64_t size, void* b
   Count(Counter::kStorageReadBytes, size);
   if (error != 0) return Status::Failed(error, "read").At(path_, address, size);
   return {};
+}
+
+// Metadata that is not all there is better read by the block.
+bool File::FetchedAhead(uint64_t address, uint64_t size, bool raw) const {
+  ReadAhead* const ahead = Ahead();
+  if (ahead == nullptr || ahead->pieces().empty() || !MayReadAhead() || !ahead->ours())
+    return false;
+  return raw && size >= kLargeRead ? ahead->pieces().Touches(address, address + size)
+                                   : ahead->pieces().Covers(address, address + size);
+}
+
+Status File::ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer,
+                         uint64_t& storage_ns) {
+  AheadPieces& pieces = Ahead()->pieces();
+  auto* out = static_cast<std::byte*>(buffer);
+  const uint64_t end = address + size;
+  bool whole = true;
+  while (address < end) {
+    const AheadPieces::Part part = pieces.Take(address, end);
+    const uint64_t length = part.end - address;
+    if (part.data != nullptr) {
+      std::memcpy(out, part.data, length);
+    } else {
+      whole = false;
+      Status status = LogicalRead(reader, address, length, out, storage_ns);
+      if (!status.ok()) return status;
+    }
+    out += length;
+    address = part.end;
+  }
+  if (whole) Count(Counter::kAheadHits);
+  if (!whole && size >= kLargeRead) Count(Counter::kAheadMisses);
+  return {};
+}
+
+void File::NoteRead(uint64_t address, uint64_t size) {
+  if (size < kLargeRead || !may_read_ahead_ || write_through_.load(std::memory_order_relaxed))
+    return;
+  if (config_.read_ahead == Toggle::kAuto && !read_speed_.slow()) return;
+  if (!locked_.load(std::memory_order_relaxed)) {
+    MutexLock lock(read_mutex_);
+    return CountUnlockedLocked();
+  }
+  if (ahead_owner_ == nullptr) {
+    // Called by lanes as long as the device is open: StopAhead comes before its end.
+    auto fetch = [this](uint64_t from, uint64_t bytes, std::byte* to) {
+      uint64_t ignored = 0;
+      return LogicalRead(Reader::kAhead, from, bytes, to, ignored).ok();
+    };
+    ahead_owner_ = std::make_unique<ReadAhead>(
+        lanes_, ahead_room_, std::make_shared<AheadPieces>(ahead_room_->slab_size()),
+        std::move(fetch));
+    ahead_.store(ahead_owner_.get(), std::memory_order_release);
+  }
+  if (!ahead_owner_->ours()) return;
+  try {
+    ahead_owner_->Note(address, size, eof());
+  } catch (const std::bad_alloc&) {
+    ahead_owner_->pieces().DropAll();  // no memory, no guess
+  }
+}
+
+void File::StopAhead() {
+  ReadAhead* const ahead = Ahead();
+  if (ahead == nullptr || !ahead->ours()) return;
+  const Waiting waiting(Wait::kClose, 0, Waiting::kRest);
+  ahead->Stop();
 }
 
 }  // namespace tidelane

@@ -185,6 +185,7 @@ bool File::Adopt() {
 }
 
 Status File::CloseDevice() {
+  StopAhead();
   uint64_t expected = 0;
   Status status;
   {

@@ -40,6 +40,7 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
     MutexLock lock(read_mutex_);
     cache_.Update(address, size, bytes);
   }
+  DropAhead(address, address + size);
   if (write_through)
     return WriteDirect(address, size, bytes, through_reason_.load(std::memory_order_relaxed));
   Span span(SpanKind::kWrite, size);
@@ -293,6 +294,7 @@ bool File::MakeRoom() {
 }
 
 void File::RelieveArena() {
+  DropAhead(0, UINT64_MAX);
   MutexLock lock(mutex_);
   writer_.Recycle(true);
   if (pending_.ordinary() == 0) return;

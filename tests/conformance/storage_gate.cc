@@ -26,6 +26,7 @@ struct Gate {
   int waiting = 0;
   int error = 0;
   int failed = 0;
+  std::atomic<const Plan*> read_plan{nullptr};
   std::atomic<const Plan*> plan{nullptr};  // plans are never destroyed: lanes may be following one
 };
 
@@ -91,6 +92,7 @@ bool wait_failed() {
 }
 
 void follow(Plan plan) { gate().plan = plan ? new Plan(std::move(plan)) : nullptr; }
+void follow_reads(Plan plan) { gate().read_plan = plan ? new Plan(std::move(plan)) : nullptr; }
 
 namespace {
 
@@ -108,7 +110,7 @@ std::string path_of(int fd) {
 }
 
 Fault ask(Kind kind, int fd, uint64_t address, uint64_t size) {
-  const Plan* const plan = gate().plan;
+  const Plan* const plan = kind == Kind::kRead ? gate().read_plan : gate().plan;
   if (plan == nullptr) return {};
   const int before = errno;
   const Fault fault = (*plan)({kind, path_of(fd), address, size});
@@ -163,6 +165,13 @@ TL_REPLACES_LIBC ssize_t pwritev(int fd, const iovec* parts, int count, off_t of
 TL_REPLACES_LIBC ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
   const iovec part{const_cast<void*>(bytes), size};
   return tidelane::testing::storage::write(fd, &part, 1, offset);
+}
+
+TL_REPLACES_LIBC ssize_t pread(int fd, void* bytes, size_t size, off_t offset) {
+  namespace storage = tidelane::testing::storage;
+  static const auto real = storage::next<ssize_t (*)(int, void*, size_t, off_t)>("pread64");
+  const auto fault = storage::ask(storage::Kind::kRead, fd, static_cast<uint64_t>(offset), size);
+  return fault.error != 0 ? storage::fail(fault.error) : real(fd, bytes, size, offset);
 }
 
 TL_REPLACES_LIBC int ftruncate(int fd, off_t size) noexcept {

@@ -28,7 +28,7 @@ void fail_with(int error);
 // Waits until a write has failed so: false if none does within some seconds.
 bool wait_failed();
 
-enum class Kind { kWrite, kTruncate, kClose };
+enum class Kind { kWrite, kTruncate, kClose, kRead };
 
 struct Call {
   Kind kind = Kind::kWrite;
@@ -48,5 +48,7 @@ struct Fault {
 // Asked before every call that changes a file, by several threads at once. Empty: no plan.
 using Plan = std::function<Fault(const Call&)>;
 void follow(Plan plan);
+// The same for reads: of these, only `delay` and `error` count.
+void follow_reads(Plan plan);
 
 }  // namespace tidelane::testing::storage

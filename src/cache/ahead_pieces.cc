@@ -1,0 +1,226 @@
+#include "cache/ahead_pieces.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/activity.h"
+#include "base/counters.h"
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+}  // namespace
+
+AheadRoom::AheadRoom(Arena& arena, uint64_t most)
+    : arena_(arena), most_(std::min(most, arena.cap() / 2)) {}
+
+std::shared_ptr<Slab> AheadRoom::TakeSlab(const std::shared_ptr<AheadRoom>& room) {
+  const uint64_t size = room->slab_size();
+  if (room->arena_.in_use() + size > room->arena_.cap() / 2) return nullptr;
+  const bool fits = room->used_.fetch_add(size, std::memory_order_relaxed) + size <= room->most_;
+  Slab* slab = fits ? room->arena_.TryAcquire() : nullptr;
+  if (slab == nullptr) {
+    room->used_.fetch_sub(size, std::memory_order_relaxed);
+    return nullptr;
+  }
+  Arena::FaultIn(*slab, slab->size);
+  return {slab, [room, size](Slab* taken) {
+            Arena::Unref(taken);
+            room->used_.fetch_sub(size, std::memory_order_relaxed);
+          }};
+}
+
+AheadPieces::Map::iterator AheadPieces::From(uint64_t address) {
+  auto it = pieces_.upper_bound(address);
+  if (it != pieces_.begin() && std::prev(it)->second.end > address) --it;
+  return it;
+}
+
+AheadPieces::Map::iterator AheadPieces::Erase(Map::iterator it) {
+  const Piece& piece = it->second;
+  const uint64_t size = piece.end - it->first;
+  if (piece.state == State::kHere) {
+    const uint64_t wasted = size - std::min(size, piece.used);
+    score_.wasted += wasted;
+    Count(Counter::kAheadBytesWasted, wasted);
+  }
+  bytes_ -= size;
+  it = pieces_.erase(it);
+  Resize();
+  return it;
+}
+
+bool AheadPieces::Want(const std::vector<ByteRange>& ranges, uint64_t most) {
+  MutexLock lock(mutex_);
+  ++wish_;
+  // What lanes have not begun of older wishes: newer ones know better.
+  for (const uint64_t begin : std::exchange(wanted_, {})) Erase(pieces_.find(begin));
+  for (const ByteRange& range : ranges) WantRange(range);
+  if (bytes_ > most) MakeRoom(most);
+  return !wanted_.empty();
+}
+
+void AheadPieces::WantRange(ByteRange range) {
+  uint64_t at = range.begin;
+  for (auto it = From(at); at < range.end;) {
+    if (it != pieces_.end() && it->first <= at) {
+      it->second.wish = wish_;
+      at = it->second.end;
+      ++it;
+      continue;
+    }
+    uint64_t end = std::min(range.end, at - at % longest_ + longest_);
+    if (it != pieces_.end()) end = std::min(end, it->first);
+    AddWanted(it, at, end, wish_);
+    wanted_.push_back(at);
+    at = end;
+  }
+  Resize();
+}
+
+void AheadPieces::AddWanted(Map::iterator before, uint64_t begin, uint64_t end, uint64_t wish) {
+  Piece& piece = pieces_.emplace_hint(before, begin, Piece())->second;
+  piece.end = end;
+  piece.wish = wish;
+  bytes_ += end - begin;
+}
+
+void AheadPieces::MakeRoom(uint64_t most) {
+  for (auto it = pieces_.begin(); it != pieces_.end() && bytes_ > most;) {
+    const bool old = it->second.wish != wish_ && it->second.state == State::kHere;
+    it = old ? Erase(it) : std::next(it);
+  }
+  while (bytes_ > most && !wanted_.empty()) {
+    Erase(pieces_.find(wanted_.back()));
+    wanted_.pop_back();
+  }
+}
+
+bool AheadPieces::Covers(uint64_t begin, uint64_t end) {
+  MutexLock lock(mutex_);
+  for (auto it = From(begin); begin < end; ++it) {
+    if (it == pieces_.end() || it->first > begin || it->second.dropped) return false;
+    begin = it->second.end;
+  }
+  return true;
+}
+
+bool AheadPieces::Touches(uint64_t begin, uint64_t end) {
+  MutexLock lock(mutex_);
+  const auto it = From(begin);
+  return it != pieces_.end() && it->first < end;
+}
+
+// The program reads it itself: lanes need not.
+void AheadPieces::TakeBack(Map::iterator it, uint64_t begin, uint64_t end) {
+  const uint64_t piece_begin = it->first;
+  const Piece piece = it->second;
+  std::erase(wanted_, piece_begin);
+  Erase(it);
+  const auto again = [&](uint64_t from, uint64_t to) {
+    if (from >= to) return;
+    AddWanted(pieces_.end(), from, to, piece.wish);
+    wanted_.push_front(from);
+  };
+  again(end, piece.end);
+  again(piece_begin, begin);
+  Resize();
+}
+
+AheadPieces::Part AheadPieces::Take(uint64_t begin, uint64_t end) {
+  MutexLock lock(mutex_);
+  for (;;) {
+    const auto it = From(begin);
+    if (it == pieces_.end() || it->first >= end) return {nullptr, end, nullptr};
+    if (it->first > begin) return {nullptr, it->first, nullptr};
+    Piece& piece = it->second;
+    const uint64_t until = std::min(end, piece.end);
+    if (piece.state == State::kOnItsWay) {
+      const Waiting waiting(Wait::kRead);
+      arrived_.Wait(mutex_);
+      continue;
+    }
+    if (piece.state == State::kWanted) {
+      TakeBack(it, begin, until);
+      return {nullptr, until, nullptr};
+    }
+    Part part{piece.data + (begin - it->first), until, piece.slab};
+    const uint64_t fresh = std::min(until - begin, piece.end - it->first - piece.used);
+    piece.used += fresh;
+    score_.used += fresh;
+    // Read to its end; a piece of metadata at the end is not all that somebody will want of it.
+    if (until == piece.end && 2 * piece.used >= piece.end - it->first) Erase(it);
+    return part;
+  }
+}
+
+void AheadPieces::Drop(uint64_t begin, uint64_t end) {
+  if (empty()) return;
+  MutexLock lock(mutex_);
+  for (auto it = From(begin); it != pieces_.end() && it->first < end;) {
+    if (it->second.state == State::kOnItsWay) {
+      it->second.dropped = true;
+      ++it;
+      continue;
+    }
+    if (it->second.state == State::kWanted) std::erase(wanted_, it->first);
+    it = Erase(it);
+  }
+}
+
+void AheadPieces::AwaitLanes() {
+  MutexLock lock(mutex_);
+  while (on_their_way_ != 0) arrived_.Wait(mutex_);
+}
+
+bool AheadPieces::AnyWanted() {
+  MutexLock lock(mutex_);
+  return !wanted_.empty();
+}
+
+std::vector<AheadPieces::Fetch> AheadPieces::TakeBatch(const std::shared_ptr<Slab>& slab) {
+  std::vector<Fetch> batch;
+  uint64_t used = 0;
+  MutexLock lock(mutex_);
+  while (!wanted_.empty()) {
+    const auto it = pieces_.find(wanted_.front());
+    Piece& piece = it->second;
+    const uint64_t size = piece.end - it->first;
+    // In its pages as it lies in the file, so that a request never touches one page more (FUSE would split it).
+    const uint64_t shift = (it->first - used) % kPage;
+    if (used + shift + size <= slab->size) used += shift;
+    if (used + size > slab->size) break;
+    batch.push_back({it->first, size, slab->data + used});
+    wanted_.pop_front();
+    piece.state = State::kOnItsWay;
+    piece.slab = slab;
+    piece.data = slab->data + used;
+    ++on_their_way_;
+    used += size;
+  }
+  return batch;
+}
+
+void AheadPieces::End(const Fetch& fetch, bool fetched) {
+  MutexLock lock(mutex_);
+  const auto it = pieces_.find(fetch.begin);
+  it->second.state = State::kHere;
+  if (!fetched) it->second.used = fetch.size;  // nothing came: nothing is wasted
+  if (!fetched || it->second.dropped) Erase(it);
+  --on_their_way_;
+  arrived_.NotifyAll();
+}
+
+void AheadPieces::GiveUp() {
+  MutexLock lock(mutex_);
+  for (const uint64_t begin : std::exchange(wanted_, {})) Erase(pieces_.find(begin));
+}
+
+AheadPieces::Score AheadPieces::score() {
+  MutexLock lock(mutex_);
+  return score_;
+}
+
+}  // namespace tidelane

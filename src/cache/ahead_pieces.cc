@@ -10,6 +10,7 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr size_t kMostInBatch = 64;
 
 }  // namespace
 
@@ -182,9 +183,10 @@ bool AheadPieces::AnyWanted() {
 
 std::vector<AheadPieces::Fetch> AheadPieces::TakeBatch(const std::shared_ptr<Slab>& slab) {
   std::vector<Fetch> batch;
+  batch.reserve(kMostInBatch);  // below, nothing may fail half-way
   uint64_t used = 0;
   MutexLock lock(mutex_);
-  while (!wanted_.empty()) {
+  while (!wanted_.empty() && batch.size() < kMostInBatch) {
     const auto it = pieces_.find(wanted_.front());
     Piece& piece = it->second;
     const uint64_t size = piece.end - it->first;

@@ -33,7 +33,7 @@ struct HalfClosed {
   std::shared_ptr<File> file;  ///< has bytes that could not be stored; nullptr: it has none
 };
 
-/// What is known of the datasets that were written last (vol/sieve_choice.h), each where its address says.
+/// What is known of the datasets that were written last (vol/sieve_choice.h), in any order.
 struct SieveHabit {
   void* dataset = nullptr;
   bool looked = false;  ///< at its storage:
@@ -68,6 +68,7 @@ struct Instance {
   size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
   SieveHabits sieve_habits;
+  size_t next_habit = 0;  ///< which of them makes room for the next dataset
   /// Counts calls that may change where datasets' chunks are (class Changing).
   uint64_t changes = 0;
   /// What is known of filtered datasets (vol/filtered_reads.h). Never destroyed.

@@ -1,6 +1,6 @@
 #include "vol/sieve_choice.h"
 
-#include <tuple>
+#include <algorithm>
 #include <utility>
 
 #include "engine/engine.h"
@@ -21,14 +21,15 @@ bool IsContiguous(Instance& instance, void* dataset, hid_t dxpl) {
   return hdf5.Pget_layout(dcpl.get()) == H5D_CONTIGUOUS;
 }
 
-SieveHabit& PlaceOf(Instance& instance, void* dataset) {
-  const auto address = reinterpret_cast<uintptr_t>(dataset);
-  return instance.sieve_habits[(address >> 4 ^ address >> 10) % std::tuple_size_v<SieveHabits>];
+SieveHabit* FindHabit(Instance& instance, void* dataset) {
+  const auto found = std::ranges::find(instance.sieve_habits, dataset, &SieveHabit::dataset);
+  return found == instance.sieve_habits.end() ? nullptr : &*found;
 }
 
 SieveHabit& HabitOf(Instance& instance, void* dataset) {
-  SieveHabit& habit = PlaceOf(instance, dataset);
-  if (habit.dataset != dataset) habit = {.dataset = dataset};
+  if (SieveHabit* const known = FindHabit(instance, dataset); known != nullptr) return *known;
+  SieveHabit& habit = instance.sieve_habits[instance.next_habit++ % instance.sieve_habits.size()];
+  habit = {.dataset = dataset};
   return habit;
 }
 
@@ -125,8 +126,7 @@ Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
 }
 
 void ForgetSieve(Instance& instance, void* dataset) {
-  SieveHabit& habit = PlaceOf(instance, dataset);
-  if (habit.dataset == dataset) habit = {};
+  if (SieveHabit* const habit = FindHabit(instance, dataset); habit != nullptr) *habit = {};
 }
 
 hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
@@ -135,12 +135,12 @@ hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_
   SieveHabit& habit = HabitOf(instance, datasets[0]);
   if (habit.repeat != 0) {
     --habit.repeat;
-  } else {
-    const bool before = habit.gathers;
-    habit.gathers = Gathers(instance, habit, memory_types[0], file_spaces[0], dxpl);
-    habit.same = habit.gathers == before ? habit.same + 1 : 0;
-    if (habit.same >= kHabit) habit.repeat = kHabit;
+    return dxpl;  // a dataset that has a sieve buffer goes on with it; another list costs each write thirty look-ups
   }
+  const bool before = habit.gathers;
+  habit.gathers = Gathers(instance, habit, memory_types[0], file_spaces[0], dxpl);
+  habit.same = habit.gathers == before ? habit.same + 1 : 0;
+  if (habit.same >= kHabit) habit.repeat = kHabit;
   return habit.gathers ? SieveList(instance, dxpl) : dxpl;
 }
 

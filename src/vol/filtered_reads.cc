@@ -193,6 +193,15 @@ bool IsLarge(h5::Library& hdf5, const Reading& reading, const FilteredDataset& k
   return points > 0 && static_cast<uint64_t>(points) * known.grid.element >= kLeastBytes;
 }
 
+// Everybody holds a chunk, what is stored of it, and what is between two filters: no more together than may wait in the
+// arena, which is what the program's memory has been asked for.
+unsigned Helpers(Engine& engine, const ChunkGrid& grid) {
+  const uint64_t workers = engine.arena().cap() / (3 * grid.ChunkBytes());
+  return workers == 0
+             ? 0
+             : static_cast<unsigned>(std::min<uint64_t>(workers - 1, engine.config().lanes));
+}
+
 bool ReadBox(Instance& instance, const Reading& reading, FilteredDataset& known) {
   h5::Library& hdf5 = instance.hdf5();
   const std::optional<SelectedBox> wanted = BoxOf(hdf5, known.grid, reading.file_space);
@@ -218,7 +227,7 @@ bool ReadBox(Instance& instance, const Reading& reading, FilteredDataset& known)
   Engine& engine = Engine::Get();
   const Status status = ReadChunks({file, known.pipeline, known.map, known.fill, known.grid,
                                     touched, static_cast<std::byte*>(reading.buffer)},
-                                   engine.lanes(), engine.config().lanes);
+                                   engine.lanes(), Helpers(engine, known.grid));
   if (!status.ok()) Count(Fallback::kReadFailed);
   return status.ok();
 }

@@ -125,6 +125,28 @@ TEST_P(FilteredLimits, MapsOfManyDatasetsTakeNoMoreMemoryThanOfFew) {
   });
 }
 
+TEST_P(FilteredLimits, LanesHoldNoMoreThanMayWait) {
+  constexpr hsize_t kLarge = 2u << 20, kAll = 6 * kLarge;  // 8 MiB each
+  Environment small = environment();
+  if (plugged()) small["TIDELANE_ARENA"] = "16M";
+  const Summary summary = run(
+      [&] {
+        const Hid opened = create(file());
+        const Hid dataset = create_chunked(opened, kLarge, kAll);
+        const std::vector<int> values = elements(3, kAll);
+        ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+                  0);
+        std::vector<int> read(kAll);
+        ASSERT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, read.data()), 0);
+        EXPECT_TRUE(read == values);
+      },
+      small);
+  if (plugged()) {
+    EXPECT_EQ(summary.counter("chunks_by_callers"), 6);
+    EXPECT_EQ(summary.counter("chunks_by_lanes"), 0);
+  }
+}
+
 CONFORMANCE_WAYS(FilteredLimits, kNative, kImplicit, kAuto);
 
 }  // namespace

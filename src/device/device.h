@@ -10,6 +10,7 @@
 
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,14 @@ struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
   auto operator<=>(const FileIdentity&) const = default;
+};
+
+/// What changes when somebody changes a file.
+struct FileVersion {
+  uint64_t size = 0;
+  uint64_t modified_ns = 0;  ///< since 1970, by the file system's clock
+  uint64_t changed_ns = 0;
+  bool operator==(const FileVersion&) const = default;
 };
 
 /// Functions return 0 or an errno unless they say otherwise.
@@ -39,6 +48,7 @@ class Device {
   /// EOPNOTSUPP where the file system cannot promise that.
   virtual int Reserve(uint64_t address, uint64_t size) = 0;
   virtual int Size(uint64_t& size) = 0;
+  virtual int Version(FileVersion& /*version*/) { return EOPNOTSUPP; }
   /// Advisory lock, never blocking: EAGAIN/EWOULDBLOCK when somebody else holds it.
   virtual int Lock(bool exclusive) = 0;
   virtual int Unlock() = 0;

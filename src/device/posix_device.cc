@@ -29,6 +29,10 @@ constexpr uint64_t kInMemory[] = {TMPFS_MAGIC,         RAMFS_MAGIC,       EXT4_S
                                   XFS_SUPER_MAGIC,     BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC,
                                   0xF2F52010 /*F2FS*/, 0x2FC12FC1 /*ZFS*/};
 
+uint64_t Nanoseconds(const timespec& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
 // Calls `call` until it is not interrupted; 0 or an errno.
 template <typename Call>
 int Retry(Call call) {
@@ -115,6 +119,14 @@ class PosixDevice final : public Device {
     struct stat found;
     if (fstat(fd_, &found) != 0) return errno;
     size = static_cast<uint64_t>(found.st_size);
+    return 0;
+  }
+
+  int Version(FileVersion& version) override {
+    struct stat found;
+    if (fstat(fd_, &found) != 0) return errno;
+    version = {static_cast<uint64_t>(found.st_size), Nanoseconds(found.st_mtim),
+               Nanoseconds(found.st_ctim)};
     return 0;
   }
 

@@ -89,6 +89,16 @@ std::vector<std::shared_ptr<File>> Engine::Known() {
   return files;
 }
 
+bool Engine::IsKnown(const FileIdentity& identity) {
+  MutexLock lock(mutex_);
+  for (const auto* files : {&open_, &draining_, &leaving_}) {
+    for (const auto& file : *files) {
+      if (file->identity() == identity) return true;
+    }
+  }
+  return false;
+}
+
 std::shared_ptr<File> Engine::FindDraining(const char* path) {
   {
     MutexLock lock(mutex_);
@@ -208,12 +218,14 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
     file = nullptr;
     return status;
   }
+  if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
   MutexLock lock(mutex_);
   open_.push_back(file);
   return {};
 }
 
 Status Engine::Close(const std::shared_ptr<File>& file) {
+  series_.Closing(*file);
   const bool deferred = file->CloseMayBeDeferred() && !file->drained();
   Status status;
   if (!deferred) status = file->Drain(Wait::kClose);
@@ -293,6 +305,7 @@ Status Engine::DrainPath(const char* path) {
 
 Status Engine::Shutdown() {
   to_shut_down.store(nullptr);
+  series_.Forget();
   exiting_ = false;
   const std::vector<Status> failures = DrainEach(Wait::kExit);
   for (const Status& failure : failures) TellAtExit(failure);

@@ -23,6 +23,7 @@
 #include "buffer/arena.h"
 #include "device/device.h"
 #include "engine/file.h"
+#include "engine/file_series.h"
 #include "engine/preparation.h"
 #include "lane/lanes.h"
 
@@ -72,6 +73,7 @@ class Engine {
   std::vector<Status> DrainEach(Wait why) TL_EXCLUDES(mutex_);  ///< the failures, a file each
   void RelieveArena() TL_EXCLUDES(mutex_);
   std::vector<std::shared_ptr<File>> Known() TL_EXCLUDES(mutex_);
+  bool IsKnown(const FileIdentity& identity) TL_EXCLUDES(mutex_);
   static void PrepareFork();
   static void ParentAfterFork();
   static void ChildAfterFork();
@@ -82,6 +84,8 @@ class Engine {
   Lanes lanes_;
   const std::shared_ptr<AheadRoom> ahead_room_ =
       std::make_shared<AheadRoom>(arena_, config_.read_ahead_limit);
+  FileSeries series_{lanes_, ahead_room_,
+                     [this](const FileIdentity& identity) { return IsKnown(identity); }};
   const std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();
   const std::shared_ptr<Preparation> preparation_ =
       std::make_shared<Preparation>(arena_, lanes_, *backlog_);

@@ -145,6 +145,11 @@ Status File::Lock(bool exclusive) {
     return Status::Failed(error, exclusive ? "lock for writing" : "lock for reading")
         .At(path_, 0, 0);
   }
+  if (std::exchange(adopted_ahead_, false)) {
+    FileVersion
+        version;  // nobody changes it from now on: whatever was done to it before would show
+    if (device_->Version(version) != 0 || version != adopted_version_) DropAhead(0, UINT64_MAX);
+  }
   exclusive_.store(exclusive, std::memory_order_relaxed);
   locked_.store(true, std::memory_order_relaxed);
   return {};

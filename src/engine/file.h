@@ -79,6 +79,12 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
       TL_EXCLUDES(mutex_);
   /// The program has read these dataset elements: what comes next may be fetched. Read says so itself.
   void NoteRead(uint64_t address, uint64_t size);
+  /// From now on the places that are read are noted, for as long as they are few.
+  void NotePlaces() { noting_places_ = may_read_ahead_; }
+  /// What was noted; nothing where storage is too quick for it to matter.
+  std::vector<ByteRange> TakePlaces();
+  /// These bytes were fetched before the file was opened, when it was at `version`. Only for files that are only read.
+  void AdoptAhead(std::shared_ptr<AheadPieces> pieces, const FileVersion& version);
   /// The size this file has, or will have when drained.
   uint64_t eof() const { return eof_.load(std::memory_order_relaxed); }
   Status Truncate(uint64_t size) TL_EXCLUDES(mutex_);
@@ -240,6 +246,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     if (ReadAhead* ahead = Ahead(); ahead != nullptr) ahead->pieces().Drop(begin, end);
   }
   void StopAhead();
+  void MakeAhead(std::shared_ptr<AheadPieces> pieces);
+  void NotePlace(uint64_t address, uint64_t size);
   void CountUnlockedLocked() TL_REQUIRES(read_mutex_) {
     if (!std::exchange(counted_unlocked_, true)) Count(Fallback::kLocking);
   }
@@ -287,6 +295,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::unique_ptr<ReadAhead> ahead_owner_;  // made by the first read that is worth it
   std::atomic<ReadAhead*> ahead_{nullptr};
   ReadSpeed read_speed_;
+  bool adopted_ahead_ =
+      false;  // what lies in ahead_ is of `adopted_version_`; until the lock is held
+  FileVersion adopted_version_;
+  bool noting_places_ = false;  // the program's side only, as is what follows
+  std::vector<ByteRange> places_;
 
   Mutex read_mutex_;
   bool counted_unlocked_ TL_GUARDED_BY(read_mutex_) = false;

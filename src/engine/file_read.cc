@@ -12,6 +12,8 @@ namespace {
 
 // Smaller reads tell nothing of what comes next: looking at them would take as long as they do.
 constexpr uint64_t kLargeRead = uint64_t{16} * 1024;
+// Of a file whose successor is to be fetched.
+constexpr size_t kMostPlaces = 1024;
 
 }  // namespace
 
@@ -30,6 +32,7 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
     status = LogicalRead(Reader::kProgram, address, size, buffer, ns);
   }
   if (ns != 0) NoteSpeed(size, ns);
+  if (!raw && noting_places_) NotePlace(address, size);
   if (raw && status.ok()) NoteRead(address, size);
   return status;
 }
@@ -65,6 +68,7 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
   }
   const uint64_t start = BlockCache::BlockStart(address);
   const uint64_t valid = std::min(BlockCache::kBlock, end - start);
+  if (noting_places_) NotePlace(start, valid);
   uint64_t ignored = 0;
   status = LogicalRead(Reader::kProgram, start, valid, cache_.Claim(start), ignored);
   cache_.Commit(start, status.ok() ? valid : 0);
@@ -173,6 +177,7 @@ Status File::ReadFetched(Reader reader, uint64_t address, uint64_t size, void* b
 }
 
 void File::NoteRead(uint64_t address, uint64_t size) {
+  if (noting_places_) NotePlace(address, size);
   if (size < kLargeRead || !may_read_ahead_ || write_through_.load(std::memory_order_relaxed))
     return;
   if (config_.read_ahead == Toggle::kAuto && !read_speed_.slow()) return;
@@ -180,23 +185,53 @@ void File::NoteRead(uint64_t address, uint64_t size) {
     MutexLock lock(read_mutex_);
     return CountUnlockedLocked();
   }
-  if (ahead_owner_ == nullptr) {
-    // Called by lanes as long as the device is open: StopAhead comes before its end.
-    auto fetch = [this](uint64_t from, uint64_t bytes, std::byte* to) {
-      uint64_t ignored = 0;
-      return LogicalRead(Reader::kAhead, from, bytes, to, ignored).ok();
-    };
-    ahead_owner_ = std::make_unique<ReadAhead>(
-        lanes_, ahead_room_, std::make_shared<AheadPieces>(ahead_room_->slab_size()),
-        std::move(fetch));
-    ahead_.store(ahead_owner_.get(), std::memory_order_release);
-  }
+  if (ahead_owner_ == nullptr) MakeAhead(std::make_shared<AheadPieces>(ahead_room_->slab_size()));
   if (!ahead_owner_->ours()) return;
   try {
     ahead_owner_->Note(address, size, eof());
   } catch (const std::bad_alloc&) {
     ahead_owner_->pieces().DropAll();  // no memory, no guess
   }
+}
+
+void File::MakeAhead(std::shared_ptr<AheadPieces> pieces) {
+  // Called by lanes as long as the device is open: StopAhead comes before its end.
+  auto fetch = [this](uint64_t from, uint64_t bytes, std::byte* to) {
+    uint64_t ignored = 0;
+    return LogicalRead(Reader::kAhead, from, bytes, to, ignored).ok();
+  };
+  ahead_owner_ =
+      std::make_unique<ReadAhead>(lanes_, ahead_room_, std::move(pieces), std::move(fetch));
+  ahead_.store(ahead_owner_.get(), std::memory_order_release);
+}
+
+void File::AdoptAhead(std::shared_ptr<AheadPieces> pieces, const FileVersion& version) {
+  MakeAhead(std::move(pieces));
+  adopted_version_ = version;
+  adopted_ahead_ = true;
+}
+
+void File::NotePlace(uint64_t address, uint64_t size) {
+  if (!places_.empty()) {
+    ByteRange& last = places_.back();
+    if (address >= last.begin && address <= last.end + BlockCache::kBlock) {
+      last.end = std::max(last.end, address + size);
+      return;
+    }
+  }
+  if (places_.size() == kMostPlaces) {
+    noting_places_ = false;
+    places_ = {};
+  } else {
+    places_.push_back({address, address + size});
+  }
+}
+
+std::vector<ByteRange> File::TakePlaces() {
+  noting_places_ = false;
+  // Who read what lanes had fetched has not been slow.
+  const bool slow = config_.read_ahead == Toggle::kOn || read_speed_.slow() || Ahead() != nullptr;
+  return slow && MayReadAhead() ? std::exchange(places_, {}) : std::vector<ByteRange>();
 }
 
 void File::StopAhead() {

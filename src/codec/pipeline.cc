@@ -21,28 +21,6 @@ constexpr size_t kMostFilters = 32;  // HDF5's, and the bits of a mask
 
 Status Corrupt(const char* what) { return Status::Failed(EBADMSG, what); }
 
-// Most bytes that a stage makes of `bytes`.
-size_t BoundOf(FilterId id, size_t bytes) {
-  switch (id) {
-    case FilterId::kDeflate: return DeflateBound(bytes);
-    case FilterId::kFletcher32: return bytes + kFletcherBytes;
-    case FilterId::kShuffle: break;
-  }
-  return bytes;
-}
-
-// What HDF5 itself would refuse, or we do not know, is left to HDF5.
-bool CanRun(const FilterSpec& filter, DeflateWith with) {
-  const std::vector<unsigned>& values = filter.values;
-  switch (static_cast<FilterId>(filter.id)) {
-    case FilterId::kDeflate:
-      return with != DeflateWith::kNative && values.size() == 1 && values[0] < kDeflateLevels;
-    case FilterId::kShuffle: return values.size() == 1 && values[0] != 0;
-    case FilterId::kFletcher32: return true;
-  }
-  return false;
-}
-
 // Uninitialised memory that grows; what it held is gone then.
 class Room {
  public:
@@ -79,25 +57,60 @@ struct Pipeline::Data {
   }
 };
 
-std::optional<Pipeline> Pipeline::Make(std::span<const FilterSpec> filters, DeflateWith with) {
+// What HDF5 itself would refuse, or we do not know, is left to HDF5.
+std::optional<Pipeline::Stage> Pipeline::MakeStage(const FilterSpec& filter, DeflateWith with,
+                                                   Use use) {
+  const std::vector<unsigned>& values = filter.values;
+  Stage stage{static_cast<FilterId>(filter.id), filter.optional, values.empty() ? 0 : values[0],
+              nullptr};
+  bool can_run = true;
+  switch (stage.id) {
+    case FilterId::kDeflate:
+      can_run = with != DeflateWith::kNative && values.size() == 1 && values[0] < kDeflateLevels;
+      break;
+    case FilterId::kShuffle: can_run = values.size() == 1 && values[0] != 0; break;
+    case FilterId::kFletcher32: break;
+    default:
+      stage.id = FilterId::kRegistered;
+      stage.registered = BindRegisteredFilter(filter.id, filter.code, values);
+      can_run =
+          stage.registered != nullptr && (use == Use::kDecode || stage.registered->CanEncode());
+  }
+  if (!can_run) return std::nullopt;
+  return stage;
+}
+
+// Most bytes that a stage makes of `bytes`.
+size_t Pipeline::BoundOf(const Stage& stage, size_t bytes) {
+  switch (stage.id) {
+    case FilterId::kDeflate: return DeflateBound(bytes);
+    case FilterId::kFletcher32: return bytes + kFletcherBytes;
+    case FilterId::kRegistered: return stage.registered->Bound(bytes);
+    case FilterId::kShuffle: break;
+  }
+  return bytes;
+}
+
+std::optional<Pipeline> Pipeline::Make(std::span<const FilterSpec> filters, DeflateWith with,
+                                       Use use) {
   if (filters.size() > kMostFilters) return std::nullopt;
   Pipeline pipeline;
   pipeline.with_ = with;
   for (const FilterSpec& filter : filters) {
-    if (!CanRun(filter, with)) return std::nullopt;
-    pipeline.stages_.push_back({static_cast<FilterId>(filter.id), filter.optional,
-                                filter.values.empty() ? 0 : filter.values[0]});
+    std::optional<Stage> stage = MakeStage(filter, with, use);
+    if (!stage.has_value()) return std::nullopt;
+    pipeline.stages_.push_back(*std::move(stage));
   }
   return pipeline;
 }
 
 size_t Pipeline::Bound(size_t bytes) const {
-  for (const Stage& stage : stages_) bytes = BoundOf(stage.id, bytes);
+  for (const Stage& stage : stages_) bytes = BoundOf(stage, bytes);
   return bytes;
 }
 
 bool Pipeline::EncodeStage(const Stage& stage, Data& data) const {
-  const size_t room = BoundOf(stage.id, data.bytes.size());
+  const size_t room = BoundOf(stage, data.bytes.size());
   std::byte* to = data.Target(room);
   if (to == nullptr) return false;
   size_t made = room;
@@ -109,6 +122,12 @@ bool Pipeline::EncodeStage(const Stage& stage, Data& data) const {
       break;
     case FilterId::kDeflate: {
       const std::optional<size_t> size = DeflateEncode(with_, stage.value, data.bytes, {to, room});
+      if (!size) return false;
+      made = *size;
+      break;
+    }
+    case FilterId::kRegistered: {
+      const std::optional<size_t> size = stage.registered->Encode(data.bytes, {to, room});
       if (!size) return false;
       made = *size;
       break;
@@ -150,6 +169,10 @@ Status Pipeline::DecodeStage(const Stage& stage, size_t room, bool last, Data& d
   size_t made = room;
   if (shuffled) {
     Unshuffle(data.bytes, stage.value, to);
+  } else if (stage.id == FilterId::kRegistered) {
+    const std::optional<size_t> size = stage.registered->Decode(data.bytes, {to, room});
+    if (!size) return Corrupt("read a chunk: what its filter made is damaged or too long");
+    made = *size;
   } else if (DeflateDecode(data.bytes, {to, room}, made) != Inflated::kDone) {
     return Corrupt("read a chunk: its deflate stream is corrupt or too long");
   }
@@ -165,7 +188,7 @@ Status Pipeline::Decode(std::span<const std::byte> stored, uint32_t mask,
   for (size_t i = 0; i < stages_.size(); ++i) {
     given[i] = bytes;
     if ((mask >> i & 1) != 0) continue;
-    bytes = BoundOf(stages_[i].id, bytes);
+    bytes = BoundOf(stages_[i], bytes);
     if (last == stages_.size()) last = i;
   }
   Room rooms[2];

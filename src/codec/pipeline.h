@@ -1,6 +1,6 @@
 /// \file
-/// A dataset's filters, run on any thread and without HDF5: deflate, shuffle and fletcher32, in any
-/// order, as HDF5's own pipeline runs them.
+/// A dataset's filters, run on any thread and without HDF5: deflate, shuffle, fletcher32 and those of
+/// registered_filter.h, in any order, as HDF5's own pipeline runs them.
 ///
 /// Invariants:
 ///  1. What Encode makes, native HDF5 reads as the same chunk; what native HDF5 wrote, Decode reads.
@@ -11,17 +11,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "codec/deflate.h"
+#include "codec/registered_filter.h"
 
 namespace tidelane {
 
-/// HDF5's numbers of the filters that we can run.
-enum class FilterId { kDeflate = 1, kShuffle = 2, kFletcher32 = 3 };
+/// HDF5's numbers of its own filters that we can run, and one for all that are not its own.
+enum class FilterId { kDeflate = 1, kShuffle = 2, kFletcher32 = 3, kRegistered = -1 };
 
 /// One filter as a dataset's creation list has it.
 struct FilterSpec {
@@ -30,17 +32,21 @@ struct FilterSpec {
   /// cd_values, as H5Pget_filter2 gives them from a dataset's own creation list: deflate's level,
   /// shuffle's element size.
   std::vector<unsigned> values;
+  /// Of a filter that is not HDF5's own: an address in the function that HDF5 has for it.
+  const void* code = nullptr;
 };
 
 class Pipeline {
  public:
-  /// nullopt: a filter (or a setting of one) that we cannot run, or deflate `with`
-  /// kNative; HDF5 has to.
-  static std::optional<Pipeline> Make(std::span<const FilterSpec> filters, DeflateWith with);
+  enum class Use { kBoth, kDecode };
+  /// nullopt: a filter (or a setting of one) that we cannot run in the direction of `use`, or deflate
+  /// `with` kNative; HDF5 has to.
+  static std::optional<Pipeline> Make(std::span<const FilterSpec> filters, DeflateWith with,
+                                      Use use = Use::kBoth);
 
   /// In order. `out` is replaced. `mask` is set: a bit for each optional filter that failed and was
   /// left out. As in HDF5, a chunk that deflate makes larger is stored larger; only short memory
-  /// makes a filter fail.
+  /// makes HDF5's own filters fail.
   Status Encode(std::span<const std::byte> chunk, std::vector<std::byte>& out,
                 uint32_t& mask) const;
 
@@ -57,8 +63,12 @@ class Pipeline {
     FilterId id;
     bool optional;
     unsigned value;  // deflate's level, shuffle's element size
+    std::shared_ptr<const RegisteredFilter> registered;
   };
   struct Data;
+
+  static std::optional<Stage> MakeStage(const FilterSpec& filter, DeflateWith with, Use use);
+  static size_t BoundOf(const Stage& stage, size_t bytes);
 
   bool EncodeStage(const Stage& stage, Data& data) const;
   Status DecodeStage(const Stage& stage, size_t room, bool last, Data& data) const;

@@ -90,14 +90,24 @@ bool Library::Resolve(void* handle, std::string& why) {
   return found;
 }
 
-// The one function that is not public. Its declaration is the same in 1.14.6 and in 2.2;
-// a version that we have not seen keeps what it has.
+// The functions that are not public. Their declarations are the same in 1.14.6 and in 2.2; older ones
+// have another H5Z_find. A version that we have not seen keeps what it has.
 void Library::FindInternals(void* handle) {
   unsigned major = 0, minor = 0, release = 0;
   if (get_libversion(&major, &minor, &release) < 0) return;
   const bool known = (major == 1 && minor == 14) || (major == 2 && minor <= 2);
   if (!known) return;
   *reinterpret_cast<void**>(&register_filter_) = dlsym(handle, "H5Z_register");
+  if (major == 1 && release < 6) return;
+  *reinterpret_cast<void**>(&find_filter_) = dlsym(handle, "H5Z_find");
+}
+
+H5Z_func_t Library::FilterCode(H5Z_filter_t id) {
+  const KeepErrorStack keep(*this);
+  if (find_filter_ == nullptr || Zfilter_avail(id) <= 0) return nullptr;
+  H5Z_class2_t* found = nullptr;
+  if (find_filter_(true, id, &found) < 0 || found == nullptr) return nullptr;
+  return found->filter;
 }
 
 hid_t Library::DriverId() {

@@ -83,6 +83,9 @@ class Library : public Functions {
   /// the function inside HDF5 that it calls does not, and every build that we know exports it.
   bool CanReplaceFilters() const { return register_filter_ != nullptr; }
   void ReplaceFilter(const H5Z_class2_t& filter) { register_filter_(&filter); }
+  /// The function of the filter of that number, loaded where it is a plugin that HDF5 finds; nullptr
+  /// where there is none, or where this HDF5 does not let us look (H5Z_find, which is exported, too).
+  H5Z_func_t FilterCode(H5Z_filter_t id);
 
   /// Our error class and its messages, registered on first use.
   struct ErrorIds {
@@ -104,6 +107,8 @@ class Library : public Functions {
   const void* base_ = nullptr;  // load address: what makes two copies different
   const H5VL_class_t* native_ = nullptr;
   herr_t (*register_filter_)(const H5Z_class2_t*) = nullptr;  // H5Z_register, where we know it
+  herr_t (*find_filter_)(bool attempt, H5Z_filter_t id,
+                         H5Z_class2_t** found) = nullptr;  // H5Z_find
   hid_t driver_id_ = kNoId;
   hid_t sec2_id_ = kNoId;
   ErrorIds errors_;

@@ -65,7 +65,8 @@ h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t wha
   return {};
 }
 
-std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, DeflateWith deflate) {
+std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, DeflateWith deflate,
+                                           Pipeline::Use use) {
   std::vector<FilterSpec> filters(static_cast<size_t>(std::max(hdf5.Pget_nfilters(dcpl), 0)));
   if (filters.empty()) return nullptr;
   for (unsigned i = 0; i < filters.size(); ++i) {
@@ -77,8 +78,11 @@ std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, Deflat
     filters[i].id = id;
     filters[i].optional = (flags & H5Z_FLAG_OPTIONAL) != 0;
     filters[i].values.assign(values, values + count);
+    if (id >= H5Z_FILTER_RESERVED) {
+      filters[i].code = reinterpret_cast<const void*>(hdf5.FilterCode(id));
+    }
   }
-  std::optional<Pipeline> pipeline = Pipeline::Make(filters, deflate);
+  std::optional<Pipeline> pipeline = Pipeline::Make(filters, deflate, use);
   if (!pipeline.has_value()) return nullptr;
   return std::make_shared<const Pipeline>(*std::move(pipeline));
 }

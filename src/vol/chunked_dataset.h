@@ -28,7 +28,8 @@ struct ChunkedDataset {
 h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl);
 
 /// Its filters; nullptr: only HDF5 can run them.
-std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, DeflateWith deflate);
+std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, DeflateWith deflate,
+                                           Pipeline::Use use = Pipeline::Use::kBoth);
 
 /// Grid (without the extent) and fill value; false: elements, or chunks, that only HDF5 understands.
 bool FindChunks(Instance& instance, void* dataset, hid_t dcpl, hid_t dxpl, ChunkedDataset& found);

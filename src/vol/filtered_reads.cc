@@ -118,7 +118,8 @@ void Look(Instance& instance, const Reading& reading, FilteredDataset& known) {
       hdf5.Pget_nfilters(dcpl.get()) <= 0) {
     return;
   }
-  std::shared_ptr<const Pipeline> pipeline = PipelineOf(hdf5, dcpl.get(), DeflateWith::kLibdeflate);
+  std::shared_ptr<const Pipeline> pipeline =
+      PipelineOf(hdf5, dcpl.get(), DeflateWith::kLibdeflate, Pipeline::Use::kDecode);
   if (pipeline == nullptr ||
       !FindChunks(instance, reading.dataset, dcpl.get(), reading.dxpl, known) ||
       known.grid.ChunkBytes() > kMostChunkBytes) {

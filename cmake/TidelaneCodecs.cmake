@@ -17,3 +17,12 @@ function(tidelane_codec library header package)
 endfunction()
 tidelane_codec(deflate libdeflate.h libdeflate-dev)
 tidelane_codec(z zlib.h zlib1g-dev)
+
+# ISA-L has no archive there: its declarations are enough, the library is loaded when a setting asks for it.
+find_path(TIDELANE_isal_INCLUDE_DIR isa-l/igzip_lib.h)
+mark_as_advanced(TIDELANE_isal_INCLUDE_DIR)
+if(NOT TIDELANE_isal_INCLUDE_DIR)
+  message(FATAL_ERROR "No isa-l/igzip_lib.h found. `make build` installs it; on Debian it is the package libisal-dev.")
+endif()
+target_include_directories(tidelane_codecs SYSTEM INTERFACE "${TIDELANE_isal_INCLUDE_DIR}")
+target_link_libraries(tidelane_codecs INTERFACE ${CMAKE_DL_LIBS})

@@ -25,6 +25,7 @@ for group in "$@"; do
       need nlohmann-json3-dev header nlohmann/json.hpp
       need libdeflate-dev header libdeflate.h
       need zlib1g-dev header zlib.h
+      need libisal-dev header isa-l/igzip_lib.h
       need python3 program python3
       ;;
     hdf5)  # what building HDF5 ourselves takes

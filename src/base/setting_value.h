@@ -49,8 +49,9 @@ inline constexpr std::array<Choice<bool>, 2> kOffOrOn{{{"off", false}, {"on", tr
 inline constexpr std::array<Choice<Toggle>, 3> kAutoOnOff{
     {{"auto", Toggle::kAuto}, {"on", Toggle::kOn}, {"off", Toggle::kOff}}};
 
-inline constexpr std::array<Choice<DeflateWith>, 3> kDeflates{
+inline constexpr std::array<Choice<DeflateWith>, 4> kDeflates{
     {{"libdeflate", DeflateWith::kLibdeflate},
+     {"isal", DeflateWith::kIsal},
      {"zlib", DeflateWith::kZlib},
      {"native", DeflateWith::kNative}}};
 

@@ -3,6 +3,7 @@
 ///
 /// Thread safety: one thread.
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -73,6 +74,8 @@ void Deflate(benchmark::State& state, DeflateWith with) {
   const Bytes from = Shuffled();
   Bytes to(tidelane::DeflateBound(kChunk));
   size_t size = 0;
+  if (std::string why; !tidelane::PrepareDeflate(with, why))
+    return state.SkipWithError(why.c_str());
   for (auto _ : state) {
     size = tidelane::DeflateEncode(with, static_cast<unsigned>(state.range(0)), from, to).value();
   }
@@ -80,6 +83,7 @@ void Deflate(benchmark::State& state, DeflateWith with) {
   CountBytes(state);
 }
 BENCHMARK_CAPTURE(Deflate, libdeflate, DeflateWith::kLibdeflate)->Arg(1)->Arg(4)->Arg(6)->Arg(9);
+BENCHMARK_CAPTURE(Deflate, isal, DeflateWith::kIsal)->Arg(1)->Arg(4);
 BENCHMARK_CAPTURE(Deflate, zlib, DeflateWith::kZlib)->Arg(1)->Arg(4)->Arg(6)->Arg(9);
 
 void Inflate(benchmark::State& state) {

@@ -1,9 +1,3 @@
-/// \file
-/// Compressors are some hundred KiB and worth keeping: making one anew costs page faults that take
-/// as long as a small chunk. Each pool is an array of places; a place is taken, and filled again,
-/// by one exchange. A fork in the meantime loses at most what other threads have taken.
-///
-/// Thread safety: see the header.
 #include "codec/deflate.h"
 
 #include <libdeflate.h>
@@ -11,38 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+
+#include "codec/isal.h"
+#include "codec/pool.h"
 
 namespace tidelane {
 namespace {
-
-// Lanes, and programs' threads through HDF5's lock: more at once make their own and free it.
-constexpr size_t kPlaces = 16;
-
-template <typename T, void (*kFree)(T*)>
-class Pool {
- public:
-  T* Take() {
-    for (std::atomic<T*>& place : places_) {
-      if (place.load(std::memory_order_relaxed) == nullptr) continue;
-      if (T* taken = place.exchange(nullptr, std::memory_order_acquire)) return taken;
-    }
-    return nullptr;
-  }
-  void Give(T* mine) {
-    for (std::atomic<T*>& place : places_) {
-      T* empty = nullptr;
-      if (place.compare_exchange_strong(empty, mine, std::memory_order_release,
-                                        std::memory_order_relaxed)) {
-        return;
-      }
-    }
-    kFree(mine);
-  }
-
- private:
-  std::array<std::atomic<T*>, kPlaces> places_{};
-};
 
 constinit std::array<Pool<libdeflate_compressor, libdeflate_free_compressor>, kDeflateLevels>
     compressors;
@@ -72,15 +40,23 @@ std::optional<size_t> EncodeWithZlib(unsigned level, std::span<const std::byte> 
 
 }  // namespace
 
-// libdeflate gives up a few bytes before the end of its room.
+// libdeflate gives up a few bytes before the end of its room; ISA-L stores what does not become smaller
+// in blocks of at most 64 KiB with five bytes each, behind headers of less than 400 bytes.
 size_t DeflateBound(size_t bytes) {
-  return std::max<size_t>(compressBound(bytes), libdeflate_zlib_compress_bound(nullptr, bytes));
+  const size_t isal = bytes + (bytes / 32768 + 1) * 5 + 400;
+  return std::max<size_t>(
+      {compressBound(bytes), libdeflate_zlib_compress_bound(nullptr, bytes), isal});
+}
+
+bool PrepareDeflate(DeflateWith with, std::string& why) {
+  return with != DeflateWith::kIsal || LoadIsal(why);
 }
 
 std::optional<size_t> DeflateEncode(DeflateWith with, unsigned level,
                                     std::span<const std::byte> from, std::span<std::byte> to) {
   if (level >= kDeflateLevels || with == DeflateWith::kNative) return std::nullopt;
   if (with == DeflateWith::kZlib) return EncodeWithZlib(level, from, to);
+  if (with == DeflateWith::kIsal && level != 0) return EncodeWithIsal(level, from, to);
   return EncodeWithLibdeflate(level, from, to);
 }
 

@@ -17,7 +17,12 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr DeflateWith kAll[] = {DeflateWith::kLibdeflate, DeflateWith::kZlib};
+// ISA-L where it is installed.
+std::vector<DeflateWith> All() {
+  std::vector<DeflateWith> all{DeflateWith::kLibdeflate, DeflateWith::kZlib};
+  if (std::string why; PrepareDeflate(DeflateWith::kIsal, why)) all.push_back(DeflateWith::kIsal);
+  return all;
+}
 constexpr size_t kSizes[] = {0, 1, 2, 3, 5, 8, 63, 64, 1000, 4097, 65536, 100003};
 
 FilterSpec Deflate(unsigned level) { return {1, true, {level}}; }
@@ -77,7 +82,7 @@ void CheckRoundTrip(const std::vector<FilterSpec>& filters, DeflateWith with) {
 }
 
 TEST(PipelineTest, EverySelectionAndOrderRoundTrips) {
-  for (DeflateWith with : kAll) {
+  for (DeflateWith with : All()) {
     std::vector<FilterSpec> filters{Deflate(4), Shuffling(4), Fletcher()};
     std::ranges::sort(filters, {}, &FilterSpec::id);
     do {
@@ -89,7 +94,7 @@ TEST(PipelineTest, EverySelectionAndOrderRoundTrips) {
 }
 
 TEST(PipelineTest, EveryLevelRoundTrips) {
-  for (DeflateWith with : kAll) {
+  for (DeflateWith with : All()) {
     for (unsigned level = 0; level <= 9; ++level) {
       CheckRoundTrip({Shuffling(8), Deflate(level)}, with);
     }
@@ -103,9 +108,9 @@ TEST(PipelineTest, AFilterTwiceRoundTrips) {
 
 TEST(PipelineTest, EveryLibraryReadsTheOthers) {
   const Bytes chunk = Smooth(100000);
-  for (DeflateWith writer : kAll) {
+  for (DeflateWith writer : All()) {
     const Bytes stored = Encoded(MakeOf({Shuffling(4), Deflate(6), Fletcher()}, writer), chunk);
-    for (DeflateWith reader : kAll) {
+    for (DeflateWith reader : All()) {
       Bytes back(chunk.size());
       ASSERT_TRUE(
           DecodeInto(MakeOf({Shuffling(4), Deflate(6), Fletcher()}, reader), stored, 0, back).ok());
@@ -136,6 +141,17 @@ TEST(PipelineTest, LibdeflateIsAboutAsSmallAsZlib) {
     const size_t ours = Encoded(MakeOf(filters, DeflateWith::kLibdeflate), chunk).size();
     const size_t native = Encoded(MakeOf(filters, DeflateWith::kZlib), chunk).size();
     EXPECT_LE(static_cast<double>(ours), 1.05 * static_cast<double>(native)) << level;
+  }
+}
+
+TEST(PipelineTest, IsalCompresses) {
+  if (All().back() != DeflateWith::kIsal) GTEST_SKIP() << "ISA-L (libisal2) is not installed";
+  const Bytes chunk = Smooth(1 << 20);
+  for (const unsigned level : {1, 6, 9}) {
+    const std::vector<FilterSpec> filters{Shuffling(4), Deflate(level)};
+    const Bytes ours = Encoded(MakeOf(filters, DeflateWith::kIsal), chunk);
+    EXPECT_NE(ours, Encoded(MakeOf(filters, DeflateWith::kLibdeflate), chunk));
+    EXPECT_LE(ours.size(), chunk.size() / 20) << level;  // libdeflate: a 50th
   }
 }
 

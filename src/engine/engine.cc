@@ -15,6 +15,7 @@
 #include "base/report.h"
 #include "base/summary.h"
 #include "base/trace.h"
+#include "codec/deflate.h"
 #include "engine/call_scope.h"
 #include "extent/broken.h"
 
@@ -30,7 +31,12 @@ bool Identify(const struct stat& status, FileIdentity& identity) {
 Config ConfigFromEnvironment(Status& status) {
   Config config;
   status = LoadConfig(config);
-  return status.ok() ? config : Config();
+  if (!status.ok()) return Config();
+  if (std::string why; !PrepareDeflate(config.deflate, why)) {
+    std::fprintf(stderr, "tidelane: deflate=isal: %s; libdeflate compresses\n", why.c_str());
+    config.deflate = DeflateWith::kLibdeflate;
+  }
+  return config;
 }
 
 // Set while files were opened that no Shutdown has seen the end of.

@@ -83,7 +83,7 @@ class Deflate : public Conformance {
 };
 
 TEST_P(Deflate, NativeReadsWhatOursWrote) {
-  for (const char* library : {"libdeflate", "zlib"}) {
+  for (const char* library : {"libdeflate", "zlib", "isal"}) {
     const Summary summary = run([&] { write_levels(file()); }, with(library));
     EXPECT_EQ(summary.counter("chunks_deflated"), kLevels * kChunks);
     run_natively([&] { expect_levels(file()); });
@@ -92,7 +92,7 @@ TEST_P(Deflate, NativeReadsWhatOursWrote) {
 
 TEST_P(Deflate, OursReadsWhatNativeWrote) {
   run_natively([&] { write_levels(file()); });
-  for (const char* library : {"libdeflate", "zlib"}) {
+  for (const char* library : {"libdeflate", "zlib", "isal"}) {
     const Summary summary = run([&] { expect_levels(file()); }, with(library));
     EXPECT_EQ(summary.counter("chunks_inflated"), kLevels * kChunks);
   }

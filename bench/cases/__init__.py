@@ -1,6 +1,6 @@
 """The benchmarks by name, in the order in which they run and stand on the page."""
 
-from cases import checkpoint, filters, objects, recording, writes
+from cases import checkpoint, filters, objects, reads, recording, writes
 
 CASES = {
     case.key: case
@@ -11,6 +11,8 @@ CASES = {
         writes.WRITES,
         writes.MERGING,
         filters.FILTERS,
+        reads.SERIES,
+        reads.LOADER,
         objects.WALK,
         checkpoint.MEMORY,
         checkpoint.BUSY,

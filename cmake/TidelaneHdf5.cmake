@@ -51,5 +51,7 @@ add_library(tidelane_hdf5_headers INTERFACE)
 target_include_directories(tidelane_hdf5_headers SYSTEM INTERFACE "${TIDELANE_HDF5_INCLUDE_DIR}")
 add_library(tidelane_hdf5 INTERFACE)
 target_link_libraries(tidelane_hdf5 INTERFACE tidelane_hdf5_headers "${TIDELANE_HDF5_LIBRARY}")
-# HDF5 2 gave H5Dread_chunk another argument: programs are written for 1.14's interface, which it has still.
-target_compile_definitions(tidelane_hdf5 INTERFACE H5_USE_114_API)
+if(TIDELANE_HDF5_VERSION VERSION_GREATER_EQUAL 2)
+  # It gave H5Dread_chunk another argument: programs are written for 1.14's interface, which it has still.
+  target_compile_definitions(tidelane_hdf5 INTERFACE H5_USE_114_API)
+endif()

@@ -225,8 +225,12 @@ TEST_P(Faults, AtEveryCallInTurn) {
   int told = 0;
   for (int position = GetParam().number % stride; position < calls; position += stride) {
     SCOPED_TRACE("call " + std::to_string(position) + " of " + std::to_string(calls));
-    const Outcome outcome = run_at(position, failing(), environment());
+    Outcome outcome = run_at(position, failing(), environment());
     EXPECT_TRUE(outcome.honest);
+    if (!outcome.reached) {  // lanes came late and made fewer calls, as on a busy machine
+      outcome = run_at(position * outcome.calls / calls, failing(), environment());
+      EXPECT_TRUE(outcome.honest);
+    }
     EXPECT_TRUE(outcome.told == 0 || !failing().harmless()) << "told of a failure that was none";
     ++tried;
     reached += outcome.reached ? 1 : 0;

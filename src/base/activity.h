@@ -27,6 +27,7 @@ namespace tidelane {
   X(Close, kCloseWait, "close", "close")          \
   X(Request, kRequestWait, "request", "requests") \
   X(Arena, kArenaWait, "arena", "arena")          \
+  X(Filter, kFilterWait, "filter", "filters")     \
   X(Read, kRead, "read", "reads")                 \
   X(Open, kOpenWait, "open", "opens")             \
   X(Write, kWriteThrough, "write", "writes")      \

@@ -28,6 +28,12 @@ namespace tidelane {
   X(GapFillBytes, "gap_fill_bytes", "bytes in such gaps, read and written back")                  \
   X(StorageReads, "storage_reads", "read requests made to storage on behalf of the program")      \
   X(StorageReadBytes, "storage_read_bytes", "bytes so read")                                      \
+  X(ChunksFilteredByLanes, "chunks_filtered_by_lanes",                                            \
+    "chunks that lanes took through their dataset's filters")                                     \
+  X(ChunksFilteredByCaller, "chunks_filtered_by_caller",                                          \
+    "chunks that a thread of the program took through them, because it needed them")              \
+  X(FilterBytesIn, "filter_bytes_in", "bytes that went into filters so")                          \
+  X(FilterBytesOut, "filter_bytes_out", "bytes that came out of them")                            \
   X(ReadAheadHits, "readahead_hits", "small reads answered from a block that was read before")    \
   X(AheadHits, "ahead_hits", "reads answered from what lanes fetched before they were made")      \
   X(AheadMisses, "ahead_misses",                                                                  \
@@ -44,6 +50,7 @@ namespace tidelane {
   X(WaitCloseNs, "wait_close_ns", "time that closes waited for bytes to be stored")               \
   X(WaitRequestNs, "wait_request_ns", "time that event sets waited for requests")                 \
   X(WaitArenaNs, "wait_arena_ns", "time that writes waited for room in the arena")                \
+  X(WaitFilterNs, "wait_filter_ns", "time that calls waited for chunks to be filtered")           \
   X(WaitReadNs, "wait_read_ns", "time that reads took that went to storage")                      \
   X(WaitOpenNs, "wait_open_ns", "time that opens and deletes waited for a file still draining")   \
   X(WaitWriteNs, "wait_write_ns", "time that synchronous writes took")                            \
@@ -53,6 +60,7 @@ namespace tidelane {
   X(WaitsClose, "waits_close", "files whose close really waited")                                 \
   X(WaitsRequest, "waits_request", "waits for requests that were not done")                       \
   X(WaitsArena, "waits_arena", "times a write found no room in the arena")                        \
+  X(WaitsFilter, "waits_filter", "chunks that a call really waited for")                          \
   X(WaitsRead, "waits_read", "reads that went to storage")                                        \
   X(WaitsOpen, "waits_open", "opens and deletes that really waited")                              \
   X(WaitsWrite, "waits_write", "synchronous writes")                                              \
@@ -76,26 +84,36 @@ enum class Counter : unsigned {
 
 // Why something ran natively (synchronously). X(name, key, unit, text): the unit is what is counted
 // (empty: the process), the text completes "2 files: …".
-#define TL_FALLBACKS(X)                                                                         \
-  X(Driver, "driver", "file", "another driver than sec2, HDF5's default")                       \
-  X(SwmrWrite, "swmr_write", "file", "single-writer-multiple-reader needs strict order")        \
-  X(HandleOut, "handle_handed_out", "file", "the program asked for the file descriptor")        \
-  X(UnstableInode, "unstable_inode", "file", "the file system does not keep inode numbers")     \
-  X(ModeSync, "mode_sync", "file", "the setting mode=sync")                                     \
-  X(ImplicitOff, "implicit_off", "write", "the program wants such calls synchronous")           \
-  X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room") \
-  X(QuickStorage, "quick_storage", "write",                                                     \
-    "storage as quick as memory: a second copy is no gain")                                     \
-  X(Locking, "locking_off", "file", "not locked: no gap filling, no read-ahead")                \
-  X(OneCore, "one_core", "", "the program is bound to one core; lanes leave it if they may")    \
-  X(ExternalRaw, "external_raw_file", "dataset", "external raw data files bypass every driver") \
-  X(OtherConnector, "other_connector", "file", "a foreign VOL connector below us")              \
-  X(NoReservation, "no_reservation", "file", "the file system cannot reserve space")            \
-  X(ReadFilter, "read_filter", "dataset", "filters or types that only HDF5 can read")           \
-  X(ReadShape, "read_shape", "read", "selections of filtered chunks that only HDF5 can read")   \
-  X(ReadConverted, "read_converted", "read", "filtered chunks whose elements HDF5 converts")    \
-  X(ReadFailed, "read_failed", "read", "a filtered chunk could not be read: HDF5 says why")     \
-  X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait") \
+#define TL_FALLBACKS(X)                                                                            \
+  X(Driver, "driver", "file", "another driver than sec2, HDF5's default")                          \
+  X(SwmrWrite, "swmr_write", "file", "single-writer-multiple-reader needs strict order")           \
+  X(HandleOut, "handle_handed_out", "file", "the program asked for the file descriptor")           \
+  X(UnstableInode, "unstable_inode", "file", "the file system does not keep inode numbers")        \
+  X(ModeSync, "mode_sync", "file", "the setting mode=sync")                                        \
+  X(ImplicitOff, "implicit_off", "write", "the program wants such calls synchronous")              \
+  X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room")    \
+  X(QuickStorage, "quick_storage", "write",                                                        \
+    "storage as quick as memory: a second copy is no gain")                                        \
+  X(Locking, "locking_off", "file", "not locked: no gap filling, no read-ahead")                   \
+  X(OneCore, "one_core", "", "the program is bound to one core; lanes leave it if they may")       \
+  X(ExternalRaw, "external_raw_file", "dataset", "external raw data files bypass every driver")    \
+  X(OtherConnector, "other_connector", "file", "a foreign VOL connector below us")                 \
+  X(NoReservation, "no_reservation", "file", "the file system cannot reserve space")               \
+  X(ReadFilter, "read_filter", "dataset", "filters or types that only HDF5 can read")              \
+  X(ReadShape, "read_shape", "read", "selections of filtered chunks that only HDF5 can read")      \
+  X(ReadConverted, "read_converted", "read", "filtered chunks whose elements HDF5 converts")       \
+  X(ReadFailed, "read_failed", "read", "a filtered chunk could not be read: HDF5 says why")        \
+  X(FilterUnknown, "filter_unknown", "write", "filters or types that only HDF5 can write")         \
+  X(FilterSmall, "filter_small", "write", "chunks of less than 16 KiB are left to HDF5")           \
+  X(FilterPartial, "filter_partial", "write", "parts of filtered chunks: HDF5 filters them")       \
+  X(FilterType, "filter_type", "write", "filtered chunks whose elements HDF5 converts")            \
+  X(FilterMemory, "filter_memory", "write", "elements for filtered chunks, scattered in memory")   \
+  X(FilterTransfer, "filter_transfer", "write", "a transfer list of its own, for filtered chunks") \
+  X(FilterPageBuffer, "filter_page_buffer", "write", "filtered chunks above HDF5's page buffer")   \
+  X(FilterReserved, "filter_reserved", "write",                                                    \
+    "filtered chunks, whose size nobody knows yet, where space is reserved")                       \
+  X(FilterNoRoom, "filter_no_room", "write", "no memory for chunks that wait for their filters")   \
+  X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait")    \
   X(NoThreads, "no_threads", "", "the system refused threads: waiters do the lanes' work")
 
 enum class Fallback : unsigned {

@@ -102,6 +102,13 @@ constexpr char kParallelReadsDetails[] =
 thread and the `lanes` together. What they cannot read (a type conversion, another filter, scattered selections), and what HDF5 may still have
 in its chunk cache, HDF5 reads itself (decisions [12](decisions/0012-parallel-reads.md) and [14](decisions/0014-registered-filters.md)).)";
 
+constexpr char kParallelWritesDetails[] =
+    R"(With `on`, a write of whole chunks of a dataset with deflate, shuffle or fletcher32 (in any order) returns when its bytes have been copied. The `lanes`
+run the filters, all of them at once; a thread of the program puts the results into the file inside one of its next calls
+([decision 11](decisions/0011-parallel-filters.md)). A call that needs those chunks (a read, a flush, a close of the file) waits for their
+filters, and helps. Writes of parts of chunks, with conversion, of chunks below 16 KiB or through other filters run as they do natively; the
+summary counts why. The copies take up to a quarter of `arena` besides it. It is new, and `off` unless asked for.)";
+
 constexpr char kSummaryDetails[] =
     R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with
 several processes need.)";
@@ -119,6 +126,7 @@ using ReadAhead = WordOf<&Config::read_ahead, kAutoOnOff>;
 using ReadAheadLimit = LimitOf<&Config::read_ahead_limit>;
 using Deflate = WordOf<&Config::deflate, kDeflates>;
 using ParallelReads = WordOf<&Config::parallel_reads, kOffOrOn>;
+using ParallelWrites = WordOf<&Config::parallel_writes, kOffOrOn>;
 using Summary = ReportOf<&Config::summary, true>;
 using Trace = ReportOf<&Config::trace, false>;
 
@@ -157,6 +165,8 @@ constexpr Setting kSettings[] = {
      "which library compresses and decompresses chunks of HDF5's deflate filter", kDeflateDetails},
     {"parallel_reads", Scope::kProcess, ParallelReads::kType, "", "",
      "worker threads help to decode filtered chunks", kParallelReadsDetails},
+    {"parallel_writes", Scope::kProcess, ParallelWrites::kType, "", "",
+     "worker threads filter whole chunks that are written", kParallelWritesDetails},
     {"summary", Scope::kProcess, Summary::kType, "1, 0 or a path", "",
      "what happened, at the end: `1` on stderr, a path receives JSON", kSummaryDetails},
     {"trace", Scope::kProcess, Trace::kType, "a path, or 0", "",

@@ -26,6 +26,7 @@ enum class SpanKind : uint8_t {
   kCloseWait,
   kRequestWait,
   kArenaWait,
+  kFilterWait,
   kOpenWait,
   kExitWait,
   kOtherWait,

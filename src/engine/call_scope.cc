@@ -9,6 +9,7 @@ namespace tidelane {
 namespace {
 // A plain pointer: thread_local objects with destructors do not survive a plugin's way out.
 thread_local CallScope* innermost = nullptr;
+thread_local unsigned keeping = 0;
 }  // namespace
 
 CallScope::CallScope(unsigned permissions, bool track)
@@ -62,5 +63,9 @@ std::shared_ptr<Completion> CallScope::TakeCompletion() {
   if (parts_.empty()) return nullptr;
   return std::make_shared<Completion>(std::move(parts_));
 }
+
+KeepRefused::KeepRefused() { ++keeping; }
+KeepRefused::~KeepRefused() { --keeping; }
+bool KeepRefused::active() { return keeping != 0; }
 
 }  // namespace tidelane

@@ -87,4 +87,17 @@ class CallScope {
   std::shared_ptr<File> kept_;
 };
 
+/// While one lives, what this thread writes and storage refuses is kept like what was captured: the call succeeds, and the
+/// next flush, close or change of the file tries again and tells. For calls of HDF5's that leave a file's books wrong when
+/// a write fails half-way.
+class KeepRefused {
+ public:
+  KeepRefused();
+  ~KeepRefused();
+  KeepRefused(const KeepRefused&) = delete;
+  KeepRefused& operator=(const KeepRefused&) = delete;
+
+  static bool active();
+};
+
 }  // namespace tidelane

@@ -29,6 +29,23 @@ uint64_t ChunkGrid::IndexOf(const uint64_t* offset) const {
   return index;
 }
 
+Coordinates ChunkGrid::OffsetOf(uint64_t index) const {
+  Coordinates offset{};
+  for (int d = rank - 1; d >= 0; --d) {
+    offset[d] = index % Along(d) * chunk[d];
+    index /= Along(d);
+  }
+  return offset;
+}
+
+bool ChunkGrid::IsWholeChunks(const Box& box) const {
+  for (int d = 0; d < rank; ++d) {
+    const uint64_t end = box.start[d] + box.size[d];
+    if (box.start[d] % chunk[d] != 0 || (end % chunk[d] != 0 && end != extent[d])) return false;
+  }
+  return true;
+}
+
 MemoryLayout MemoryLayout::Packed(int rank, const Coordinates& size, uint64_t element,
                                   uint64_t first) {
   MemoryLayout layout{.first = first};

@@ -39,6 +39,11 @@ struct ChunkGrid {
   uint64_t ChunkBytes() const;
   /// The chunk whose first element is at `offset`; UINT64_MAX: no chunk of the array begins there.
   uint64_t IndexOf(const uint64_t* offset) const;
+  /// Where the first element of a chunk is, by its number.
+  Coordinates OffsetOf(uint64_t index) const;
+  /// Whether `box`, within the extent and empty in no dimension, is made of whole chunks: of those
+  /// that reach beyond the array, of what is in it.
+  bool IsWholeChunks(const Box& box) const;
 };
 
 /// How the elements of a box lie in memory: where its first one is, and how far it is from one to the

@@ -163,6 +163,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void RunOne() override TL_EXCLUDES(mutex_);
 
  private:
+  Status WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason)
+      TL_EXCLUDES(mutex_);
   Status WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason)
       TL_EXCLUDES(mutex_);
   Status Capture(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);

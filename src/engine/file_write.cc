@@ -59,7 +59,7 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
     Status status;
     if (through && !superblock) {
       Count(Fallback::kImplicitOff);
-      status = WriteDirect(address, piece, at, Fallback::kImplicitOff);
+      status = WriteOrKeep(address, piece, at, Fallback::kImplicitOff);
     } else {
       status = Capture(address, piece, at);
     }
@@ -236,7 +236,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
       uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
       if (size - piece <= kSmallCopy) piece = size;  // no scrap for a lane
       went_through |= quick;
-      Status status = apart([&] { return WriteDirect(address, piece, from, reason); });
+      Status status = apart([&] { return WriteOrKeep(address, piece, from, reason); });
       if (!status.ok()) return status;
       address += piece, from += piece, size -= piece;
       continue;
@@ -300,6 +300,21 @@ void File::RelieveArena() {
   if (pending_.ordinary() == 0) return;
   urgent_ = true;
   KickLocked();
+}
+
+// What was refused lies in memory of its own: the arena may be what there was no room in.
+Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason) {
+  Status status = WriteDirect(address, size, bytes, reason);
+  if (status.ok() || !KeepRefused::active()) return status;
+  Slab* kept = KeepCopy(bytes, size);
+  if (kept == nullptr) return status;
+  {
+    MutexLock lock(read_mutex_);
+    cache_.Update(address, size, bytes);
+  }
+  MutexLock lock(mutex_);
+  InsertLocked({kept->data, size, kept}, address);
+  return {};
 }
 
 Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason) {

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
 
 #include <algorithm>
 
@@ -90,14 +91,16 @@ bool Library::Resolve(void* handle, std::string& why) {
   return found;
 }
 
-// The functions that are not public. Their declarations are the same in 1.14.6 and in 2.2; older ones
-// have another H5Z_find. A version that we have not seen keeps what it has.
+// The functions that are not public, and the lock, which is only there in thread-safe builds. Declarations are the same in
+// 1.14.6 and in 2.2; older ones have another H5Z_find. A version that we have not seen keeps what it has.
 void Library::FindInternals(void* handle) {
   unsigned major = 0, minor = 0, release = 0;
   if (get_libversion(&major, &minor, &release) < 0) return;
+  major_version_ = major;
   const bool known = (major == 1 && minor == 14) || (major == 2 && minor <= 2);
   if (!known) return;
   *reinterpret_cast<void**>(&register_filter_) = dlsym(handle, "H5Z_register");
+  FindLock(handle);
   if (major == 1 && release < 6) return;
   *reinterpret_cast<void**>(&find_filter_) = dlsym(handle, "H5Z_find");
 }
@@ -108,6 +111,25 @@ H5Z_func_t Library::FilterCode(H5Z_filter_t id) {
   H5Z_class2_t* found = nullptr;
   if (find_filter_(true, id, &found) < 0 || found == nullptr) return nullptr;
   return found->filter;
+}
+
+void Library::FindLock(void* handle) {
+  hbool_t locks = false;
+  if (is_library_threadsafe(&locks) < 0 || !locks) return;
+  *reinterpret_cast<void**>(&try_lock_) = dlsym(handle, "H5TSmutex_acquire");
+  *reinterpret_cast<void**>(&unlock_) = dlsym(handle, "H5TSmutex_release");
+}
+
+bool Library::TryLock() {
+  bool locked = false;
+  return try_lock_(1, &locked) >= 0 && locked;
+}
+
+void Library::Unlock() {
+  unsigned count = 0;
+  if (unlock_(&count) < 0 || count <= 1) return;
+  bool locked = false;  // what the caller had before
+  while (try_lock_(count - 1, &locked) >= 0 && !locked) sched_yield();
 }
 
 hid_t Library::DriverId() {

@@ -27,7 +27,8 @@ inline constexpr int kSlots = 8;
 // clang-format off
 // Every HDF5 function we call, without its H5 prefix.
 #define TL_H5_FUNCTIONS(X) \
-  X(atclose) X(allocate_memory) X(free_memory) X(get_libversion) X(resize_memory) \
+  X(atclose) X(allocate_memory) X(free_memory) X(get_libversion) X(is_library_threadsafe) \
+    X(resize_memory) \
   X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2) \
     X(Eregister_class) X(Eset_current_stack) \
   X(ESwait) \
@@ -38,9 +39,9 @@ inline constexpr int kSlots = 8;
     X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \
     X(Pget_nprops) X(Pget_page_buffer_size) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) \
     X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
-  X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
+  X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
-    X(Sselect_valid) \
+    X(Sselect_hyperslab) X(Sselect_valid) \
   X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
     X(Tis_variable_str) \
   X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
@@ -87,6 +88,16 @@ class Library : public Functions {
   /// where there is none, or where this HDF5 does not let us look (H5Z_find, which is exported, too).
   H5Z_func_t FilterCode(H5Z_filter_t id);
 
+  /// 1 or 2: some argument structures of the native connector differ.
+  unsigned major_version() const { return major_version_; }
+
+  /// HDF5's lock, where there is one and we can try it: nobody has to wait for who is inside.
+  bool CanTryLock() const { return try_lock_ != nullptr && unlock_ != nullptr; }
+  /// Takes it once more; false when another thread has it.
+  bool TryLock();
+  /// Undoes one TryLock. For a moment others may enter even if the caller had it before that.
+  void Unlock();
+
   /// Our error class and its messages, registered on first use.
   struct ErrorIds {
     hid_t error_class = kNoId;
@@ -102,13 +113,17 @@ class Library : public Functions {
   friend int SlotOf(const void* code, std::string& why);
   bool Resolve(void* handle, std::string& why);
   void FindInternals(void* handle);
+  void FindLock(void* handle);
 
   int slot_ = -1;
   const void* base_ = nullptr;  // load address: what makes two copies different
   const H5VL_class_t* native_ = nullptr;
   herr_t (*register_filter_)(const H5Z_class2_t*) = nullptr;  // H5Z_register, where we know it
   herr_t (*find_filter_)(bool attempt, H5Z_filter_t id,
-                         H5Z_class2_t** found) = nullptr;  // H5Z_find
+                         H5Z_class2_t** found) = nullptr;       // H5Z_find
+  herr_t (*try_lock_)(unsigned count, bool* locked) = nullptr;  // H5TSmutex_acquire
+  herr_t (*unlock_)(unsigned* count) = nullptr;                 // H5TSmutex_release: all of it
+  unsigned major_version_ = 1;
   hid_t driver_id_ = kNoId;
   hid_t sec2_id_ = kNoId;
   ErrorIds errors_;

@@ -67,30 +67,30 @@ void FillWrap(H5VL_wrap_class_t& wrap) {
 template <int Slot>
 void FillDataModel(Table<Slot> t) {
   using A = H5VL_attr_class_t;
-  Tracked<&C::attr_cls, &A::create>(t);
+  Tracked<&C::attr_cls, &A::create, Effect::kWrite, Chunks::kNone>(t);
   Native<&C::attr_cls, &A::open>(t);
   Native<&C::attr_cls, &A::read>(t);
-  Tracked<&C::attr_cls, &A::write>(t);
+  Tracked<&C::attr_cls, &A::write, Effect::kWrite, Chunks::kNone>(t);
   Native<&C::attr_cls, &A::get>(t);
   Own<&C::attr_cls, &A::specific, AttributeSpecific>(t);
-  Tracked<&C::attr_cls, &A::optional>(t);
-  Tracked<&C::attr_cls, &A::close, Effect::kRelease>(t);
+  Tracked<&C::attr_cls, &A::optional, Effect::kWrite, Chunks::kNone>(t);
+  Tracked<&C::attr_cls, &A::close, Effect::kRelease, Chunks::kNone>(t);
   using D = H5VL_dataset_class_t;
   Own<&C::dataset_cls, &D::create, DatasetCreate>(t);
   Native<&C::dataset_cls, &D::open>(t);
   Own<&C::dataset_cls, &D::read, DatasetRead>(t);
   Own<&C::dataset_cls, &D::write, DatasetWrite>(t);
-  Native<&C::dataset_cls, &D::get>(t);
+  Settled<&C::dataset_cls, &D::get>(t);
   Tracked<&C::dataset_cls, &D::specific>(t);
   Own<&C::dataset_cls, &D::optional, DatasetOptional>(t);
   Own<&C::dataset_cls, &D::close, DatasetClose>(t);
   using T = H5VL_datatype_class_t;
-  Tracked<&C::datatype_cls, &T::commit>(t);
+  Tracked<&C::datatype_cls, &T::commit, Effect::kWrite, Chunks::kNone>(t);
   Native<&C::datatype_cls, &T::open>(t);
   Native<&C::datatype_cls, &T::get>(t);
   Tracked<&C::datatype_cls, &T::specific>(t);
-  Native<&C::datatype_cls, &T::optional>(t);
-  Tracked<&C::datatype_cls, &T::close, Effect::kRelease>(t);
+  Settled<&C::datatype_cls, &T::optional>(t);
+  Tracked<&C::datatype_cls, &T::close, Effect::kRelease, Chunks::kNone>(t);
   using F = H5VL_file_class_t;
   Own<&C::file_cls, &F::create, FileCreate>(t);
   Own<&C::file_cls, &F::open, FileOpen>(t);
@@ -99,25 +99,25 @@ void FillDataModel(Table<Slot> t) {
   Own<&C::file_cls, &F::optional, FileOptional>(t);
   Own<&C::file_cls, &F::close, FileClose>(t);
   using G = H5VL_group_class_t;
-  Tracked<&C::group_cls, &G::create>(t);
+  Tracked<&C::group_cls, &G::create, Effect::kWrite, Chunks::kNone>(t);
   Native<&C::group_cls, &G::open>(t);
   Native<&C::group_cls, &G::get>(t);
   Tracked<&C::group_cls, &G::specific>(t);
-  Native<&C::group_cls, &G::optional>(t);
-  Tracked<&C::group_cls, &G::close, Effect::kRelease>(t);
+  Settled<&C::group_cls, &G::optional>(t);
+  Tracked<&C::group_cls, &G::close, Effect::kRelease, Chunks::kNone>(t);
   using L = H5VL_link_class_t;
-  Tracked<&C::link_cls, &L::create>(t);
+  Tracked<&C::link_cls, &L::create, Effect::kWrite, Chunks::kNone>(t);
   Tracked<&C::link_cls, &L::copy>(t);
   Tracked<&C::link_cls, &L::move>(t);
   Native<&C::link_cls, &L::get>(t);
   Tracked<&C::link_cls, &L::specific>(t);
-  Native<&C::link_cls, &L::optional>(t);
+  Settled<&C::link_cls, &L::optional>(t);
   using O = H5VL_object_class_t;
   Native<&C::object_cls, &O::open>(t);
   Tracked<&C::object_cls, &O::copy>(t);
-  Native<&C::object_cls, &O::get>(t);
+  Settled<&C::object_cls, &O::get>(t);
   Tracked<&C::object_cls, &O::specific>(t);
-  Native<&C::object_cls, &O::optional>(t);
+  Settled<&C::object_cls, &O::optional>(t);
 }
 
 template <int Slot, Name Which>

@@ -6,7 +6,9 @@
 #include "base/activity.h"
 #include "h5/error.h"
 #include "h5/protocol.h"
+#include "vol/filtered_writes.h"
 #include "vol/find_file.h"
+#include "vol/settle.h"
 
 namespace tidelane::vol {
 
@@ -53,8 +55,8 @@ bool IsOurs(const Instance& instance, H5I_type_t kind, int operation) {
   return KindOf(instance, kind, operation) >= 0;
 }
 
-herr_t Operate(Instance& instance, void* object, H5I_type_t kind,
-               const H5VL_optional_args_t& args) {
+herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_optional_args_t& args,
+               hid_t dxpl) {
   const std::shared_ptr<File> file = FileOf(instance, object, kind);
   if (file == nullptr) {  // it runs natively: nothing is ever pending
     if (KindOf(instance, kind, args.op_type) == Operations::kTest) {
@@ -62,9 +64,13 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind,
     }
     return 0;
   }
+  InsertFinished(instance, dxpl);
   Status status;
   switch (KindOf(instance, kind, args.op_type)) {
-    case Operations::kWait: status = file->Drain(Wait::kRequest); break;
+    case Operations::kWait:
+      if (!Settle(instance, object, kind, dxpl)) return -1;
+      status = file->Drain(Wait::kRequest);
+      break;
     case Operations::kStart: file->Start(); break;
     case Operations::kPause: file->SetPaused(true); break;
     case Operations::kDelay:
@@ -73,6 +79,9 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind,
     case Operations::kTest: {
       bool stored = false;
       status = file->Test(stored);
+      if (AnyChunksPending(instance) && instance.filtered_writes->HasChunksOf(*file)) {
+        stored = false;
+      }
       static_cast<tl_test_args*>(args.args)->stored = stored ? 1 : 0;
       break;
     }

@@ -19,7 +19,8 @@ void RegisterOperations(Instance& instance);
 /// Whether `operation` of this kind of object is ours.
 bool IsOurs(const Instance& instance, H5I_type_t kind, int operation);
 /// Carries it out on a file or a dataset.
-herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_optional_args_t& args);
+herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_optional_args_t& args,
+               hid_t dxpl);
 
 // The class's callbacks.
 herr_t QueryOptional(Instance& instance, void* object, H5VL_subclass_t subclass, int operation,

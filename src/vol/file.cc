@@ -9,8 +9,10 @@
 #include "h5/error.h"
 #include "vol/capture.h"
 #include "vol/control.h"
+#include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/property_lists.h"
+#include "vol/settle.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -35,18 +37,30 @@ bool RefusesFiles(Instance& instance) {
   return true;
 }
 
+void NoteOpened(Instance& instance, void* file) {
+  if (instance.open_files == nullptr) instance.open_files = new std::vector<void*>;
+  instance.open_files->push_back(file);
+}
+
+void NoteClosed(Instance& instance, void* file) {
+  if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
+  if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();
+}
+
 // Create and open differ in one call.
 template <typename NativeCall>
 void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, void** request,
                NativeCall native) {
   if (RefusesFiles(instance)) return nullptr;
   instance.default_dxpl = dxpl;
+  InsertFinished(instance, dxpl);
   const AccessList access(instance, name, fapl);
   const FileSettings settings = SettingsFor(instance, fapl);
   TrackedCall call(instance, Effect::kOpen, request);
   call.scope().SetFileSettings(&settings);
   void* file = native(access.get());
   call.Finish(file != nullptr);
+  if (file != nullptr) NoteOpened(instance, file);
   return file;
 }
 
@@ -109,6 +123,7 @@ herr_t CloseOtherHalf(Instance& instance, HalfClosed& entry, hid_t dxpl) {
 herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
   const h5::KeepErrorStack keep(instance.hdf5());
   const CallScope scope(CallScope::kNone);
+  NoteClosed(instance, file);
   const bool half_closed = FindHalfClosed(instance, file) != nullptr;
   if (NativeFile(instance).close(file, dxpl, nullptr) < 0 && !half_closed) {
     static_cast<void>(NativeFile(instance).close(file, dxpl, nullptr));  // the other half
@@ -155,6 +170,9 @@ void* FileOpen(Instance& instance, const char* name, unsigned flags, hid_t fapl,
 
 herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
                void** request) {
+  const bool counts =
+      args->op_type == H5VL_FILE_GET_OBJ_COUNT || args->op_type == H5VL_FILE_GET_OBJ_IDS;
+  if (counts && !Settle(instance, file, H5I_FILE, dxpl)) return -1;
   const herr_t result = NativeFile(instance).get(file, args, dxpl, request);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
     ReportSec2(instance, args->args.get_fapl.fapl_id);
@@ -164,6 +182,9 @@ herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t
 
 herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* args, hid_t dxpl,
                     void** request) {
+  const bool has_file =
+      args->op_type != H5VL_FILE_IS_ACCESSIBLE && args->op_type != H5VL_FILE_DELETE;
+  if (!Settle(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).specific;
   const Changing changing(instance);
   H5VL_file_specific_args_t ours = *args;
@@ -189,7 +210,11 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
       access.emplace(instance, args->args.del.filename, args->args.del.fapl_id);
       ours.args.del.fapl_id = access->get();
       break;
-    case H5VL_FILE_REOPEN:
+    case H5VL_FILE_REOPEN: {
+      const herr_t result = native(file, args, dxpl, request);
+      if (result >= 0) NoteOpened(instance, *args->args.reopen.file);
+      return result;
+    }
     case H5VL_FILE_IS_EQUAL: break;
   }
   return native(file, &ours, dxpl, request);
@@ -197,7 +222,9 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
 
 herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, hid_t dxpl,
                     void** request) {
-  if (IsOurs(instance, H5I_FILE, args->op_type)) return Operate(instance, file, H5I_FILE, *args);
+  if (IsOurs(instance, H5I_FILE, args->op_type))
+    return Operate(instance, file, H5I_FILE, *args, dxpl);
+  if (!Settle(instance, file, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).optional;
   const Changing changing(instance);
   if (args->op_type == H5VL_NATIVE_FILE_GET_VFD_HANDLE) {
@@ -217,6 +244,8 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   if (HalfClosed* entry = FindHalfClosed(instance, file); entry != nullptr) {
     return CloseOtherHalf(instance, *entry, dxpl);
   }
+  if (!Settle(instance, file, H5I_FILE, dxpl)) return -1;
+  NoteClosed(instance, file);
   if (request == nullptr && !CloseIsDeferred(instance, file)) {
     if (FlushForClose(instance, file, dxpl) < 0) return -1;
     const CallScope scope(CallScope::kNone);

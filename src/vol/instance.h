@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -47,6 +48,7 @@ struct SieveHabit {
 using SieveHabits = std::array<SieveHabit, 16>;
 
 class FilteredDatasets;
+class FilteredWrites;
 
 struct Instance {
   explicit constexpr Instance(int slot_number) : slot(slot_number) {}
@@ -73,8 +75,16 @@ struct Instance {
   uint64_t changes = 0;
   /// What is known of filtered datasets (vol/filtered_reads.h). Never destroyed.
   FilteredDatasets* filtered = nullptr;
+  /// Chunks that were written and are not in the file yet (vol/filtered_writes.h); nullptr: there never were any. Never
+  /// destroyed.
+  FilteredWrites* filtered_writes = nullptr;
+  /// Whether there are such chunks now, or a failure of theirs that nobody has been told of. Calls ask no more than this
+  /// as long as there are none; a fork asks without HDF5's lock.
+  std::atomic<bool> chunks_pending{false};
   /// Never destroyed.
   std::vector<HalfClosed>* half_closed = nullptr;
+  /// The native objects of the files that the program has open. Never destroyed.
+  std::vector<void*>* open_files = nullptr;
   /// What access lists said about their files (vol/info.h). Never destroyed.
   std::deque<FileChoice>* file_choices = nullptr;
 };

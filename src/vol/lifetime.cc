@@ -4,7 +4,9 @@
 #include "h5/error.h"
 #include "vol/control.h"
 #include "vol/deflate_filter.h"
+#include "vol/enter.h"
 #include "vol/filtered_reads.h"
+#include "vol/filtered_writes.h"
 
 namespace tidelane::vol {
 
@@ -35,6 +37,9 @@ void Forget(Instance& instance) {
 void AtClose(void* context) {
   Instance& instance = *static_cast<Instance*>(context);
   instance.watches_close = false;
+  if (FilteredWrites* const writes = instance.filtered_writes; writes != nullptr) {
+    Enter(instance, [writes] { writes->End(); });
+  }
   instance.closing = true;
   instance.hdf5().Iiterate(H5I_EVENTSET, WaitForEventSet, &instance);
   instance.requests.WaitAll();

@@ -1,11 +1,16 @@
 #include "vol/objects.h"
 
+#include <vector>
+
 #include "base/counters.h"
+#include "engine/engine.h"
 #include "vol/control.h"
 #include "vol/filtered_reads.h"
+#include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/lending.h"
 #include "vol/property_lists.h"
+#include "vol/settle.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
 
@@ -22,6 +27,94 @@ void Steer(Instance& instance, size_t count, void* datasets[], const Transfer& t
     if (transfer.delay_us.has_value()) file->SetDelay(*transfer.delay_us);
     if (transfer.paused.has_value()) file->SetPaused(*transfer.paused);
   }
+}
+
+// What H5Dwrite or H5Dwrite_multi was asked for.
+struct Writes {
+  size_t count;
+  void** datasets;
+  hid_t* memory_types;
+  hid_t* memory_spaces;
+  hid_t* file_spaces;
+  const void** buffers;
+
+  Writing At(size_t i) const {
+    return {datasets[i], memory_types[i], memory_spaces[i], file_spaces[i], buffers[i]};
+  }
+};
+
+// Some of them: HDF5's arrays are not ours to change.
+class Rest {
+ public:
+  void Add(const Writing& writing) {
+    datasets_.push_back(writing.dataset);
+    memory_types_.push_back(writing.memory_type);
+    memory_spaces_.push_back(writing.memory_space);
+    file_spaces_.push_back(writing.file_space);
+    buffers_.push_back(writing.buffer);
+  }
+  Writes writes() {
+    return {datasets_.size(),      datasets_.data(),    memory_types_.data(),
+            memory_spaces_.data(), file_spaces_.data(), buffers_.data()};
+  }
+
+ private:
+  std::vector<void*> datasets_;
+  std::vector<hid_t> memory_types_, memory_spaces_, file_spaces_;
+  std::vector<const void*> buffers_;
+};
+
+FilteredWrites* FilteredWritesOf(Instance& instance) {
+  if (instance.filtered_writes == nullptr && Engine::Get().config().parallel_writes) {
+    instance.filtered_writes = new FilteredWrites(instance);
+  }
+  return instance.filtered_writes;
+}
+
+// Leaves in `writes`, with the help of `rest`, what HDF5 has to run. False: an earlier write of such a file could not be
+// stored, as the error stack says; nothing more may run.
+bool TakeChunks(Instance& instance, Writes& writes, Rest& rest, hid_t dxpl) {
+  FilteredWrites* const filtered = FilteredWritesOf(instance);
+  if (filtered == nullptr) return true;
+  bool may_run = true;
+  if (writes.count == 1) {
+    if (filtered->Take(writes.At(0), dxpl, may_run)) writes.count = 0;
+    return may_run;
+  }
+  for (size_t i = 0; i < writes.count; ++i) {
+    if (!filtered->Take(writes.At(i), dxpl, may_run)) rest.Add(writes.At(i));
+    if (!may_run) return false;
+  }
+  writes = rest.writes();
+  return true;
+}
+
+herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl) {
+  if (writes.count == 0) return 0;
+  dxpl = ChooseSieve(instance, writes.count, writes.datasets, writes.memory_types,
+                     writes.file_spaces, dxpl);
+  const Changing changing(instance);
+  return instance.hdf5().native().dataset_cls.write(
+      writes.count, writes.datasets, writes.memory_types, writes.memory_spaces, writes.file_spaces,
+      dxpl, writes.buffers, nullptr);
+}
+
+herr_t WriteExplicitly(Instance& instance, Writes writes, const Transfer& transfer, hid_t dxpl,
+                       void** request) {
+  TrackedCall call(instance, Effect::kData, request);
+  const size_t count = writes.count;
+  void** const datasets = writes.datasets;
+  Rest rest;
+  if (!TakeChunks(instance, writes, rest, dxpl)) return -1;
+  // The request is to complete when these chunks are stored: they go into the file while it is made.
+  if (writes.count != count && !SettleFor(instance, count, datasets, dxpl)) return -1;
+  if (count == 1 && writes.count == 1) {
+    const std::span<const std::byte> lent = BufferToLend(instance, writes.At(0), transfer);
+    if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
+  }
+  const herr_t result = WriteNatively(instance, writes, dxpl);
+  call.Finish(result >= 0);
+  return result;
 }
 
 }  // namespace
@@ -45,6 +138,7 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   h5::Library& hdf5 = instance.hdf5();
   const auto native = hdf5.native().dataset_cls.create;
   if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
+  InsertFinished(instance, dxpl);
   if (hdf5.Pget_external_count(dcpl) > 0) Count(Fallback::kExternalRaw);
   TrackedCall call(instance, Effect::kWrite, request);
   void* dataset = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
@@ -55,36 +149,29 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
 herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request) {
-  const auto native = instance.hdf5().native().dataset_cls.write;
   const Transfer transfer = TransferOf(instance, dxpl);
-  dxpl = ChooseSieve(instance, count, datasets, memory_types, file_spaces, dxpl);
   Steer(instance, count, datasets, transfer);
-  const Changing changing(instance);
-  if (request == nullptr) {
-    for (size_t i = 0; i < count; ++i) {
-      if (!MayChange(instance, datasets[i], H5I_DATASET)) return -1;
-    }
-    if (!transfer.synchronous) {
-      return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers,
-                    nullptr);
-    }
+  Writes writes{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+  if (request != nullptr) return WriteExplicitly(instance, writes, transfer, dxpl, request);
+  for (size_t i = 0; i < count; ++i) {
+    if (!MayChange(instance, datasets[i], H5I_DATASET)) return -1;
   }
-  TrackedCall call(instance, request == nullptr ? Effect::kDataNow : Effect::kData, request);
-  if (request != nullptr && count == 1) {
-    const Writing writing{datasets[0], memory_types[0], memory_spaces[0], file_spaces[0],
-                          buffers[0]};
-    const std::span<const std::byte> lent = BufferToLend(instance, writing, transfer);
-    if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
+  if (transfer.synchronous) {
+    if (!SettleFor(instance, count, datasets, dxpl)) return -1;
+    TrackedCall call(instance, Effect::kDataNow, nullptr);
+    const herr_t result = WriteNatively(instance, writes, dxpl);
+    call.Finish(result >= 0);
+    return result;
   }
-  const herr_t result =
-      native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, nullptr);
-  call.Finish(result >= 0);
-  return result;
+  Rest rest;
+  if (!TakeChunks(instance, writes, rest, dxpl)) return -1;
+  return WriteNatively(instance, writes, dxpl);
 }
 
 herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
                    void** request) {
+  if (!SettleFor(instance, count, datasets, dxpl)) return -1;
   if (count == 1 && request == nullptr) {
     const Reading reading{datasets[0], memory_types[0], memory_spaces[0], file_spaces[0],
                           dxpl,        buffers[0]};
@@ -94,9 +181,17 @@ herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t mem
                                                    file_spaces, dxpl, buffers, request);
 }
 
+void ForgetDatasets(Instance& instance) {
+  instance.sieve_habits = {};
+  ForgetAllFiltered(instance);
+  if (instance.filtered_writes != nullptr) instance.filtered_writes->ForgetDatasets();
+}
+
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request) {
   ForgetSieve(instance, dataset);
   ForgetFiltered(instance, dataset);
+  InsertFinished(instance, dxpl);
+  if (instance.filtered_writes != nullptr && instance.filtered_writes->KeepOpen(dataset)) return 0;
   const auto native = instance.hdf5().native().dataset_cls.close;
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
   TrackedCall call(instance, Effect::kRelease, request);
@@ -109,8 +204,9 @@ herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** reques
 herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
                        void** request) {
   if (IsOurs(instance, H5I_DATASET, args->op_type)) {
-    return Operate(instance, dataset, H5I_DATASET, *args);
+    return Operate(instance, dataset, H5I_DATASET, *args, dxpl);
   }
+  if (!Settle(instance, dataset, H5I_DATASET, dxpl)) return -1;
   const auto native = instance.hdf5().native().dataset_cls.optional;
   const Changing changing(instance);
   if (request == nullptr) {

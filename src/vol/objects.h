@@ -19,6 +19,7 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
                     const char* name, hid_t lcpl, hid_t type, hid_t space, hid_t dcpl, hid_t dapl,
                     hid_t dxpl, void** request);
 
+/// Whole chunks that lanes can filter are on their way when it returns (vol/filtered_writes.h).
 herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request);
@@ -27,6 +28,9 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
 herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
                    void** request);
+
+/// Something may now be where another dataset was, and nobody closed that one.
+void ForgetDatasets(Instance& instance);
 
 /// Also what programs ask with the library (vol/control.h).
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request);

@@ -3,10 +3,11 @@
 ///
 /// A row names a slot of H5VL_class_t by two member pointers and says how it runs:
 ///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing
-///   is in between. Tracked - the native callback inside a TrackedCall: permissions, and a request
+///   is in between. Settled - the same, after chunks that are on their way (vol/settle.h).
+///   Tracked - the native callback inside a TrackedCall: permissions, and a request
 ///   when one is asked for; one that changes a file fails before it does anything if an earlier
-///   background write to that file failed (vol/find_file.h). Own     - a function of ours; it gets the Instance (which libhdf5)
-///   before the callback's own arguments.
+///   background write to that file failed (vol/find_file.h). Settles, unless the row says that it need not.
+///   Own     - a function of ours; it gets the Instance (which libhdf5) before the callback's own arguments.
 /// Signatures are deduced from the slot; a row with a wrong one does not compile.
 ///
 /// Thread safety: tables are filled under PluginInfo's lock and constant afterwards.
@@ -19,6 +20,8 @@
 #include "h5/hdf5.h"
 #include "vol/find_file.h"
 #include "vol/instance.h"
+#include "vol/objects.h"
+#include "vol/settle.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -55,6 +58,53 @@ inline Effect EffectOf(H5VL_object_specific_args_t* args) {
 }
 inline Effect EffectOf(H5VL_link_specific_args_t* args) {
   return args->op_type == H5VL_LINK_DELETE ? Effect::kWrite : Effect::kNothing;
+}
+
+/// What a call has to do with chunks on their way.
+enum class Chunks {
+  kNone,  ///< it can neither see them nor depend on them
+  kSeen,  ///< it could: they are inserted first
+};
+
+// Callbacks that do many things, some of which nobody need wait for.
+template <typename T>
+Chunks ChunksOf(const T&, Chunks usual) {
+  return usual;
+}
+inline Chunks ChunksOf(H5VL_dataset_get_args_t* args, Chunks usual) {
+  switch (args->op_type) {
+    case H5VL_DATASET_GET_DAPL:
+    case H5VL_DATASET_GET_DCPL:
+    case H5VL_DATASET_GET_SPACE:
+    case H5VL_DATASET_GET_TYPE: return Chunks::kNone;
+    case H5VL_DATASET_GET_SPACE_STATUS:
+    case H5VL_DATASET_GET_STORAGE_SIZE: break;
+  }
+  return usual;
+}
+inline Chunks ChunksOf(H5VL_object_get_args_t* args, Chunks usual) {
+  constexpr unsigned kHarmless = H5O_INFO_BASIC | H5O_INFO_TIME | H5O_INFO_NUM_ATTRS;
+  if (args->op_type != H5VL_OBJECT_GET_INFO) return Chunks::kNone;
+  return (args->args.get_info.fields & ~kHarmless) == 0 ? Chunks::kNone : usual;
+}
+inline Chunks ChunksOf(H5VL_object_specific_args_t* args, Chunks usual) {
+  const bool looks = args->op_type == H5VL_OBJECT_EXISTS || args->op_type == H5VL_OBJECT_LOOKUP;
+  return looks ? Chunks::kNone : usual;
+}
+inline Chunks ChunksOf(H5VL_link_specific_args_t* args, Chunks usual) {
+  return args->op_type == H5VL_LINK_EXISTS ? Chunks::kNone : usual;
+}
+
+// Calls after which a dataset lives at another address, though nobody closed it.
+template <typename T>
+bool IsRefresh(const T&) {
+  return false;
+}
+inline bool IsRefresh(H5VL_dataset_specific_args_t* args) {
+  return args->op_type == H5VL_DATASET_REFRESH;
+}
+inline bool IsRefresh(H5VL_object_specific_args_t* args) {
+  return args->op_type == H5VL_OBJECT_REFRESH;
 }
 
 inline bool Succeeded(herr_t result) { return result >= 0; }
@@ -103,20 +153,58 @@ struct Target {
 };
 
 template <typename... Args>
-bool MayChangeTarget(Instance& instance, H5I_type_t kind, Args... args) {
-  if (!File::AnyUntold()) return true;
+Target TargetOf(H5I_type_t kind, Args... args) {
   Target target;
   (target.See(args), ...);
-  if (target.located != nullptr) return TellFailure(instance, target.located, target.type);
-  return TellFailure(instance, target.last, kind);
+  if (target.located == nullptr) {
+    target.located = target.last;
+    target.type = kind;
+  }
+  return target;
 }
 
-template <int Slot, auto Group, auto Member, Effect Usual, typename Signature>
-struct TrackedCallback;
-template <int Slot, auto Group, auto Member, Effect Usual, typename Result, typename... Args>
-struct TrackedCallback<Slot, Group, Member, Usual, Result (*)(Args...)> {
+template <typename... Args>
+bool MayChangeTarget(Instance& instance, H5I_type_t kind, Args... args) {
+  if (!File::AnyUntold()) return true;
+  const Target target = TargetOf(kind, args...);
+  return TellFailure(instance, target.located, target.type);
+}
+
+// Whether the call may go on. Its transfer list comes before the request.
+template <typename... Args>
+bool SettleTarget(Instance& instance, H5I_type_t kind, Chunks usual, Args... args) {
+  if (!AnyChunksPending(instance)) return true;
+  const hid_t dxpl = std::get<sizeof...(Args) - 2>(std::tie(args...));
+  Chunks chunks = usual;
+  ((chunks = ChunksOf(args, chunks)), ...);
+  if (chunks == Chunks::kNone) {
+    InsertFinished(instance, dxpl);
+    return true;
+  }
+  const Target target = TargetOf(kind, args...);
+  return Settle(instance, target.located, target.type, dxpl);
+}
+
+template <int Slot, auto Group, auto Member, typename Signature>
+struct SettledCallback;
+template <int Slot, auto Group, auto Member, typename Result, typename... Args>
+struct SettledCallback<Slot, Group, Member, Result (*)(Args...)> {
   static Result Call(Args... args) {
     Instance& instance = InstanceOf<Slot>();
+    if (!SettleTarget(instance, KindOf(Group), Chunks::kSeen, args...)) return Failure<Result>();
+    return (instance.hdf5().native().*Group.*Member)(args...);
+  }
+};
+
+template <int Slot, auto Group, auto Member, Effect Usual, Chunks Seen, typename Signature>
+struct TrackedCallback;
+template <int Slot, auto Group, auto Member, Effect Usual, Chunks Seen, typename Result,
+          typename... Args>
+struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
+  static Result Call(Args... args) {
+    Instance& instance = InstanceOf<Slot>();
+    if (!SettleTarget(instance, KindOf(Group), Seen, args...)) return Failure<Result>();
+    if ((IsRefresh(args) || ...)) ForgetDatasets(instance);
     void** request = std::get<sizeof...(Args) - 1>(std::tie(args...));
     // The argument that says most decides; without one, the row does.
     Effect effect = Usual;
@@ -154,10 +242,18 @@ void Native(Table<Slot> table) {
   SlotIn<Group, Member>(table) = InstanceOf<Slot>().hdf5().native().*Group.*Member;
 }
 
-template <auto Group, auto Member, Effect Usual = Effect::kWrite, int Slot>
+template <auto Group, auto Member, int Slot>
+void Settled(Table<Slot> table) {
+  auto& callback = SlotIn<Group, Member>(table);
+  callback =
+      SettledCallback<Slot, Group, Member, std::remove_reference_t<decltype(callback)>>::Call;
+}
+
+template <auto Group, auto Member, Effect Usual = Effect::kWrite, Chunks Seen = Chunks::kSeen,
+          int Slot>
 void Tracked(Table<Slot> table) {
   auto& callback = SlotIn<Group, Member>(table);
-  callback = TrackedCallback<Slot, Group, Member, Usual,
+  callback = TrackedCallback<Slot, Group, Member, Usual, Seen,
                              std::remove_reference_t<decltype(callback)>>::Call;
 }
 

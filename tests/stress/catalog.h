@@ -27,6 +27,7 @@ struct Dataset {
   Dims chunk{1, 1, 1};
   bool extendable = false;
   bool deflate = false, shuffle = false, fletcher = false;
+  int filter_order = 0;        // which of the six orders
   int fill = 0;                // 0 default, 1 user value, 2 undefined
   bool written_whole = false;  // at creation
   int alloc_time = 0;          // index into early, late, incremental (0: HDF5's default)

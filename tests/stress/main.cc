@@ -33,6 +33,7 @@ struct Arguments {
   unsigned threads = 1;
   int64_t min_deferred = 1 << 20;
   int64_t min_chunks = 0;
+  int64_t min_filtered = 0;
   std::string tools = STRESS_TOOLS_DIR;
   bool keep = false;
   bool tally = false;
@@ -57,6 +58,7 @@ int usage(const char* program) {
                "  --min-deferred B   fail unless the plugin reports that many bytes deferred; -1: "
                "nothing need be\n"
                "  --min-chunks N     fail unless it decoded that many filtered chunks for reads\n"
+               "  --min-filtered N   fail unless it filtered that many chunks that were written\n"
                "  --native           native on both sides, no summary expected (checks the test)\n"
                "  --fault N          damage the first read from operation N on (checks the test)\n"
                "  --drop A-B,C-D     leave operations out (to make a failing sequence shorter)\n"
@@ -70,11 +72,11 @@ bool parse(int argc, char** argv, Arguments& args) {
       {"seed", 1, nullptr, 's'},       {"ops", 1, nullptr, 'o'},
       {"threads", 1, nullptr, 't'},    {"dir", 1, nullptr, 'd'},
       {"tools", 1, nullptr, 'T'},      {"min-deferred", 1, nullptr, 'm'},
-      {"min-chunks", 1, nullptr, 'c'}, {"native", 0, nullptr, 'n'},
-      {"fault", 1, nullptr, 'f'},      {"drop", 1, nullptr, 'D'},
-      {"keep", 0, nullptr, 'k'},       {"tally", 0, nullptr, 'y'},
-      {"verbose", 0, nullptr, 'v'},    {"errors", 0, nullptr, 'e'},
-      {nullptr, 0, nullptr, 0}};
+      {"min-chunks", 1, nullptr, 'c'}, {"min-filtered", 1, nullptr, 'F'},
+      {"native", 0, nullptr, 'n'},     {"fault", 1, nullptr, 'f'},
+      {"drop", 1, nullptr, 'D'},       {"keep", 0, nullptr, 'k'},
+      {"tally", 0, nullptr, 'y'},      {"verbose", 0, nullptr, 'v'},
+      {"errors", 0, nullptr, 'e'},     {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (c) {
       case 's': args.run.seed = std::strtoull(optarg, nullptr, 10); break;
@@ -84,6 +86,7 @@ bool parse(int argc, char** argv, Arguments& args) {
       case 'T': args.tools = optarg; break;
       case 'm': args.min_deferred = std::atoll(optarg); break;
       case 'c': args.min_chunks = std::atoll(optarg); break;
+      case 'F': args.min_filtered = std::atoll(optarg); break;
       case 'n': args.run.native_both = true; break;
       case 'f': args.run.fault_at = std::atoll(optarg); break;
       case 'D': args.run.drop = parse_ranges(optarg); break;
@@ -108,7 +111,7 @@ std::string configure_summary(const std::string& dir) {
   return path;
 }
 
-bool check_summary(const std::string& path, int64_t min_deferred, int64_t min_chunks) {
+bool check_summary(const std::string& path, const Arguments& args) {
   const auto summary = testing::Summary::load(path);
   if (!summary) {
     std::fprintf(stderr, "FAILED: no summary at %s: the plugin was not loaded\n", path.c_str());
@@ -132,9 +135,18 @@ bool check_summary(const std::string& path, int64_t min_deferred, int64_t min_ch
   std::printf("filtered chunks decoded %lld, %lld of them by lanes\n",
               static_cast<long long>(chunks),
               static_cast<long long>(summary->counter("chunks_by_lanes")));
-  if (chunks < min_chunks) {
+  if (chunks < args.min_chunks) {
     std::fprintf(stderr, "FAILED: at least %lld chunks expected\n",
-                 static_cast<long long>(min_chunks));
+                 static_cast<long long>(args.min_chunks));
+    return false;
+  }
+  const int64_t by_lanes = summary->counter("chunks_filtered_by_lanes");
+  const int64_t filtered = by_lanes + summary->counter("chunks_filtered_by_caller");
+  std::printf("written chunks filtered %lld, %lld of them by lanes\n",
+              static_cast<long long>(filtered), static_cast<long long>(by_lanes));
+  if (filtered < args.min_filtered) {
+    std::fprintf(stderr, "FAILED: at least %lld written chunks expected\n",
+                 static_cast<long long>(args.min_filtered));
     return false;
   }
   const int64_t lent = summary->counter("bytes_lent");
@@ -144,9 +156,9 @@ bool check_summary(const std::string& path, int64_t min_deferred, int64_t min_ch
     std::fprintf(stderr, "FAILED: no buffer was lent\n");
     return false;
   }
-  if (deferred >= min_deferred && (busy > 0 || min_deferred < 0)) return true;
+  if (deferred >= args.min_deferred && (busy > 0 || args.min_deferred < 0)) return true;
   std::fprintf(stderr, "FAILED: %lld bytes deferred, at least %lld expected\n",
-               static_cast<long long>(deferred), static_cast<long long>(min_deferred));
+               static_cast<long long>(deferred), static_cast<long long>(args.min_deferred));
   return false;
 }
 
@@ -218,8 +230,7 @@ int run(Arguments args) {
   std::printf("seed %llu: %llu operations, %u threads, %.1f s, no difference\n",
               static_cast<unsigned long long>(args.run.seed),
               static_cast<unsigned long long>(args.run.ops), args.threads, seconds);
-  if (!args.run.native_both && !check_summary(summary, args.min_deferred, args.min_chunks))
-    return kExitNotDeferred;
+  if (!args.run.native_both && !check_summary(summary, args)) return kExitNotDeferred;
   if (args.keep) return 0;
   for (unsigned t = 0; t < args.threads; ++t) {
     std::filesystem::remove_all(args.run.dir + "/" + std::to_string(t));

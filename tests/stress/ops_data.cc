@@ -95,6 +95,32 @@ void run_read(Side& side, const Op& op, Outcome& out) {
   }
 }
 
+// What lanes filter: whole chunks whose elements are in memory as they are in the file.
+bool plan_write_chunks(Rng& rng, const Catalog& catalog, Op& op) {
+  const auto worthwhile = [](const Dataset& d) {
+    const bool plain = d.kind == Kind::I32LE || d.kind == Kind::I16LE || d.kind == Kind::F64LE;
+    return plain && d.layout == Layout::Chunked && d.filtered() && d.elements() >= 4096;
+  };
+  bool found = false;
+  for (int draw = 0; draw < 8 && !found; ++draw) {
+    found = pick_dataset(rng, catalog, op, true) && worthwhile(op.dataset);
+  }
+  if (!found) return false;
+  const Dataset& d = op.dataset;
+  op.mem = d.kind == Kind::I32LE ? Mem::I32 : d.kind == Kind::I16LE ? Mem::I16 : Mem::F64;
+  op.selection = Selection::draw_chunks(rng, d);
+  op.async = rng.chance(15);
+  op.keep_handles = rng.chance(60);
+  op.note = op.selection.text() + " of " + name(d.kind) +
+            (op.keep_handles ? "" : ", then the dataset is closed");
+  return true;
+}
+
+void run_write_chunks(Side& side, const Op& op, Outcome& out) {
+  run_write(side, op, out);
+  if (!op.keep_handles && !op.async) side.close_dataset(op.file, op.path);
+}
+
 bool plan_multi(Rng& rng, const Catalog& catalog, Op& op) {
   if (!plan_transfer(rng, catalog, op, true)) return false;
   const FileState& file = catalog.files[op.file];
@@ -162,6 +188,8 @@ void run_chunk(Side& side, const Op& op, Outcome& out) {
   size_t bytes = H5Tget_size(type);
   for (int i = 0; i < op.dataset.rank; ++i) bytes *= op.dataset.chunk[i];
   if (op.variant == 1) {
+    // A single chunk that is still in the cache has no size natively.
+    if (op.dataset.filtered()) out.call("H5Dflush", H5Dflush(dset));
     hsize_t stored = 0;
     if (!out.call("H5Dget_chunk_storage_size",
                   H5Dget_chunk_storage_size(dset, op.dims.data(), &stored))) {
@@ -203,8 +231,11 @@ void run_wait(Side& side, const Op& op, Outcome& out) {
 }
 
 constexpr OpRow kRows[] = {
-    {"write", 260, plan_write, run_write, nullptr}, {"read", 200, plan_read, run_read, nullptr},
-    {"multi", 15, plan_multi, run_multi, nullptr},  {"chunk", 25, plan_chunk, run_chunk, nullptr},
+    {"write", 260, plan_write, run_write, nullptr},
+    {"read", 200, plan_read, run_read, nullptr},
+    {"multi", 15, plan_multi, run_multi, nullptr},
+    {"chunk", 25, plan_chunk, run_chunk, nullptr},
+    {"write-chunks", 120, plan_write_chunks, run_write_chunks, nullptr},
     {"wait", 30, plan_wait, run_wait, nullptr},
 };
 

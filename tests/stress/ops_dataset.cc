@@ -42,6 +42,27 @@ void enlarge(Rng& rng, Dataset& d) {
   for (int i = 0; i < d.rank; ++i) d.chunk[i] = d.dims[i] / rng.between(2, d.rank == 1 ? 20 : 6);
 }
 
+// Chunks that are worth a lane's while, through any filters in any order.
+void draw_filtered(Rng& rng, Dataset& d) {
+  static constexpr Kind kinds[] = {Kind::I32LE, Kind::F64LE, Kind::I16LE};
+  d.kind = kinds[rng.below(3)];
+  d.layout = Layout::Chunked;
+  d.rank = static_cast<int>(rng.between(1, 3));
+  static constexpr hsize_t side[] = {8192, 92, 21};  // at least 16 KiB of two bytes each
+  for (int i = 0; i < d.rank; ++i) {
+    d.chunk[i] = side[d.rank - 1] + rng.below(side[d.rank - 1] / 8 + 1);
+    const hsize_t chunks = rng.between(1, d.rank == 1 ? 6 : d.rank == 2 ? 3 : 2);
+    d.dims[i] = chunks * d.chunk[i] - (rng.chance(50) ? 0 : rng.below(d.chunk[i]));
+  }
+  const auto filters = rng.between(1, 7);
+  d.deflate = (filters & 1) != 0;
+  d.shuffle = (filters & 2) != 0;
+  d.fletcher = (filters & 4) != 0;
+  d.filter_order = static_cast<int>(rng.below(6));
+  d.extendable = rng.chance(60);
+  d.alloc_time = rng.chance(30) ? static_cast<int>(rng.between(1, 3)) : 0;
+}
+
 // HDF5 fills storage for certain only with a fill value of the user's. Without one, parts never
 // written hold what the file held there before, which depends on where things lie: such datasets
 // are written whole at once, and never grow.
@@ -57,6 +78,11 @@ void draw_fill(Rng& rng, Dataset& d) {
 
 Dataset draw_dataset(Rng& rng) {
   Dataset d;
+  if (rng.chance(12)) {
+    draw_filtered(rng, d);
+    draw_fill(rng, d);
+    return d;
+  }
   d.kind = static_cast<Kind>(rng.below(kKinds));
   draw_shape(rng, d);
   draw_layout(rng, d);
@@ -84,9 +110,12 @@ Hid creation_list(const Dataset& d, const std::string& source_disk) {
       break;
     }
   }
-  if (d.shuffle) H5Pset_shuffle(dcpl);
-  if (d.deflate) H5Pset_deflate(dcpl, 1);
-  if (d.fletcher) H5Pset_fletcher32(dcpl);
+  static constexpr const char* orders[] = {"sdf", "sfd", "dsf", "dfs", "fsd", "fds"};
+  for (const char* filter = orders[d.filter_order]; *filter != '\0'; ++filter) {
+    if (*filter == 's' && d.shuffle) H5Pset_shuffle(dcpl);
+    if (*filter == 'd' && d.deflate) H5Pset_deflate(dcpl, 1);
+    if (*filter == 'f' && d.fletcher) H5Pset_fletcher32(dcpl);
+  }
   if (d.fill == 1) {
     const int value = 42;
     H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &value);

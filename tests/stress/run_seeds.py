@@ -42,7 +42,7 @@ def run(args, seed, native=False):
     with tempfile.TemporaryDirectory(prefix="stress.", dir=args.dir) as folder:
         command = [args.program, "--seed", str(seed), "--ops", str(args.ops), "--threads",
                    str(args.threads), "--min-deferred", str(args.min_deferred),
-                   "--min-chunks", str(args.min_chunks), "--dir", folder,
+                   "--min-chunks", str(args.min_chunks), "--min-filtered", str(args.min_filtered), "--dir", folder,
                    *(["--native"] if native else [])]
         try:
             done = subprocess.run(command, env=environment(args, plugin=not native and not args.no_plugin), capture_output=True, text=True,
@@ -85,6 +85,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--min-deferred", type=int, default=1000000)
     parser.add_argument("--min-chunks", type=int, default=0)
+    parser.add_argument("--min-filtered", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--dir", default=None)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")

@@ -80,6 +80,23 @@ Selection Selection::draw(Rng& rng, const Dataset& dataset) {
   return s;
 }
 
+Selection Selection::draw_chunks(Rng& rng, const Dataset& dataset) {
+  Selection s;
+  s.rank = dataset.rank;
+  if (rng.chance(25)) return s;
+  s.shape = Shape::Hyperslab;
+  for (int i = 0; i < dataset.rank; ++i) {
+    const hsize_t chunks = (dataset.dims[i] + dataset.chunk[i] - 1) / dataset.chunk[i];
+    const hsize_t first = rng.below(chunks);
+    const hsize_t last = rng.chance(40) ? first : rng.between(first, chunks - 1);
+    s.start[i] = first * dataset.chunk[i];
+    s.block[i] = std::min((last + 1) * dataset.chunk[i], dataset.dims[i]) - s.start[i];
+    s.stride[i] = s.block[i];
+    s.count[i] = 1;
+  }
+  return s;
+}
+
 bool Selection::apply(hid_t space) const {
   if (H5Sget_simple_extent_ndims(space) != rank) return false;
   switch (shape) {

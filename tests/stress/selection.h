@@ -21,6 +21,8 @@ struct Selection {
   std::vector<hsize_t> points;  // rank coordinates for each
   bool strided_memory = false;  // every second element of a buffer of twice the size
 
+  // A block of whole chunks; memory without gaps.
+  static Selection draw_chunks(Rng& rng, const Dataset& dataset);
   static Selection draw(Rng& rng, const Dataset& dataset);
 
   // Applies itself to the dataset's real dataspace; false when it does not fit (stale catalog).

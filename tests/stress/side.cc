@@ -86,6 +86,13 @@ void Side::close_datasets(int file) {
   }
 }
 
+void Side::close_dataset(int file, const std::string& path) {
+  const auto found = datasets_.find({file, path});
+  if (found == datasets_.end()) return;
+  if (found->second.reset() < 0) ++refused_closes_;
+  datasets_.erase(found);
+}
+
 void Side::forget_path(int file, const std::string& path) {
   for (auto it = datasets_.begin(); it != datasets_.end();) {
     const auto& name = it->first.second;

@@ -45,6 +45,7 @@ class Side {
   // hold data. Returns a borrowed identifier, negative when the open failed.
   hid_t dataset(int file, const std::string& path, bool async = false);
   void close_datasets(int file);
+  void close_dataset(int file, const std::string& path);
   // How many closes of datasets the library has refused so far; compared after every operation.
   int refused_closes() const { return refused_closes_; }
   void forget_path(int file, const std::string& path);  // its name changed; the handle is kept open

@@ -1,0 +1,105 @@
+#include "vol/chunk_insert.h"
+
+#include <algorithm>
+
+#include "engine/call_scope.h"
+#include "vol/chunked_dataset.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// The arguments of HDF5 1.14 and of HDF5 2.
+struct ChunkWriteArgs1 {
+  const hsize_t* offset;
+  uint32_t filters;
+  uint32_t size;
+  const void* buffer;
+};
+struct ChunkWriteArgs2 {
+  const hsize_t* offset;
+  uint32_t filters;
+  size_t size;
+  const void* buffer;
+};
+// HDF5 1.14's has no `room`, and does not look at it.
+struct ChunkReadArgs {
+  const hsize_t* offset;
+  uint32_t filters;
+  void* buffer;
+  size_t* room;
+};
+
+herr_t AskChunk(Instance& instance, const ChunkJob& job, int operation, void* args, hid_t dxpl) {
+  H5VL_optional_args_t optional{operation, args};
+  return instance.hdf5().native().dataset_cls.optional(job.dataset, &optional, dxpl, nullptr);
+}
+
+// HDF5 keeps a chunk's old mask when the new bytes are as many as the old ones.
+bool MaskMayBeWrong(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+  hsize_t size = 0;
+  H5VL_native_dataset_get_chunk_storage_size_t ask{job.origin.data(), &size};
+  // A failure says that there is no such chunk yet; or else the insertion will fail, too.
+  if (AskChunk(instance, job, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, &ask, dxpl) < 0 ||
+      size != job.stored.size()) {
+    return false;
+  }
+  std::vector<std::byte> old(size);
+  size_t room = old.size();
+  ChunkReadArgs read{job.origin.data(), 0, old.data(), &room};
+  return AskChunk(instance, job, H5VL_NATIVE_DATASET_CHUNK_READ, &read, dxpl) < 0 ||
+         read.filters != 0;
+}
+
+bool InsertStored(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+  const size_t size = job.stored.size();
+  if (instance.hdf5().major_version() >= 2) {
+    ChunkWriteArgs2 args{job.origin.data(), 0, size, job.stored.data()};
+    return AskChunk(instance, job, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
+  }
+  ChunkWriteArgs1 args{job.origin.data(), 0, static_cast<uint32_t>(size), job.stored.data()};
+  return AskChunk(instance, job, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
+}
+
+// HDF5 filters it: what there is of the chunk inside the extent.
+bool InsertElements(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  ChunkGrid grid = job.grid();
+  const h5::OwnedId type = AskDataset(instance, job.dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId file_space = AskDataset(instance, job.dataset, H5VL_DATASET_GET_SPACE, dxpl);
+  const h5::OwnedId memory_space(hdf5, hdf5.Screate_simple(grid.rank, grid.chunk.data(), nullptr));
+  if (!type.valid() || !memory_space.valid() || !FindExtent(instance, job.dataset, dxpl, grid)) {
+    return false;
+  }
+  Coordinates inside{};
+  const Coordinates zero{};
+  for (int d = 0; d < grid.rank; ++d) {
+    if (job.origin[d] >= grid.extent[d]) return true;  // cut off
+    inside[d] = std::min(grid.chunk[d], grid.extent[d] - job.origin[d]);
+  }
+  if (hdf5.Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, job.origin.data(), nullptr,
+                             inside.data(), nullptr) < 0 ||
+      hdf5.Sselect_hyperslab(memory_space.get(), H5S_SELECT_SET, zero.data(), nullptr,
+                             inside.data(), nullptr) < 0) {
+    return false;
+  }
+  void* dataset = job.dataset;
+  hid_t type_id = type.get();
+  hid_t memory = memory_space.get();
+  hid_t file = file_space.get();
+  const void* bytes = job.bytes.data();
+  return hdf5.native().dataset_cls.write(1, &dataset, &type_id, &memory, &file, dxpl, &bytes,
+                                         nullptr) >= 0;
+}
+
+}  // namespace
+
+bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+  const Changing changing(instance);
+  const KeepRefused keep;
+  const bool natively = !job.status.ok() || job.mask != 0 || job.stored.size() > UINT32_MAX ||
+                        MaskMayBeWrong(instance, job, dxpl);
+  return natively ? InsertElements(instance, job, dxpl) : InsertStored(instance, job, dxpl);
+}
+
+}  // namespace tidelane::vol

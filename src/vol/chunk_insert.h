@@ -1,0 +1,18 @@
+/// \file
+/// Puts a chunk that has been filtered into the file, with HDF5's direct chunk write.
+///
+/// What storage refuses meanwhile the engine keeps (KeepRefused): after a write that failed HDF5 believes that the chunk
+/// is in its place already, so that a second attempt would leave it out of the index.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include "vol/chunk_job.h"
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+/// False: HDF5 says on the error stack why not. Maps of chunks are void afterwards (class Changing).
+bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl);
+
+}  // namespace tidelane::vol

@@ -1,0 +1,63 @@
+/// \file
+/// One chunk on its way through its dataset's filters: a copy of what the program wrote, and then
+/// what is to be stored.
+///
+/// Whoever comes first does it: a lane, or the thread that waits for it. A job is done once.
+///
+/// Thread safety: the state says who may touch the rest: nobody but its maker before Schedule, then
+/// whoever runs it, and after `done()` the program's thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/chunk_grid.h"
+#include "lane/lanes.h"
+#include "vol/chunked_dataset.h"
+
+namespace tidelane::vol {
+
+class ChunkJob final : public LaneTask {
+ public:
+  /// Of the chunk with this number in the dataset's grid.
+  ChunkJob(void* dataset_object, const ChunkedDataset& facts, uint64_t chunk_number)
+      : dataset(dataset_object),
+        number(chunk_number),
+        origin(facts.grid.OffsetOf(chunk_number)),
+        grid_(facts.grid),
+        pipeline_(facts.pipeline) {}
+
+  void* const dataset;
+  const uint64_t number;
+  const Coordinates origin;
+  uint64_t charge = 0;            ///< bytes of memory that it counts for
+  std::vector<std::byte> bytes;   ///< the chunk
+  std::vector<std::byte> stored;  ///< the same, filtered
+  uint32_t mask = 0;              ///< filters that were left out
+  Status status;                  ///< of filtering
+
+  /// On a lane.
+  void RunOne() override;
+  /// On the thread that waits for it: filters it, unless a lane does already, and then waits.
+  void Finish();
+  /// Takes it back; false when it has begun.
+  bool Cancel();
+
+  const ChunkGrid& grid() const { return grid_; }
+  bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
+  bool cancelled() const { return state_.load(std::memory_order_relaxed) == kCancelled; }
+
+ private:
+  enum State : int { kQueued, kRunning, kDone, kCancelled };
+
+  bool Begin(State as);
+  void Run();
+
+  const ChunkGrid grid_;
+  const std::shared_ptr<const Pipeline> pipeline_;
+  std::atomic<int> state_{kQueued};
+};
+
+}  // namespace tidelane::vol

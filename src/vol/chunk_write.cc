@@ -1,0 +1,116 @@
+#include "vol/chunk_write.h"
+
+#include <algorithm>
+
+#include "engine/engine.h"
+#include "h5/driver.h"
+#include "vol/find_file.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// Some chunks may have to be padded, which takes a fill value that HDF5 would write.
+bool ReachesBeyond(const ChunkGrid& grid, const Box& box) {
+  for (int d = 0; d < grid.rank; ++d) {
+    if ((box.start[d] + box.size[d]) % grid.chunk[d] != 0) return true;
+  }
+  return false;
+}
+
+bool IsWritable(Instance& instance, void* file) {
+  unsigned flags = 0;
+  H5VL_file_get_args_t get{};
+  get.op_type = H5VL_FILE_GET_INTENT;
+  get.args.get_intent.flags = &flags;
+  const auto ask = instance.hdf5().native().file_cls.get;
+  return ask(file, &get, instance.default_dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) != 0;
+}
+
+// Why the chunks are HDF5's, if they are.
+std::optional<Fallback> WhyNative(Instance& instance, void* object, hid_t dcpl, hid_t dxpl,
+                                  WrittenDataset& dataset) {
+  dataset.pipeline = PipelineOf(instance.hdf5(), dcpl, Engine::Get().config().deflate);
+  if (dataset.pipeline == nullptr || !FindChunks(instance, object, dcpl, dxpl, dataset)) {
+    return Fallback::kFilterUnknown;
+  }
+  if (dataset.grid.ChunkBytes() < kSmallestChunk) return Fallback::kFilterSmall;
+  if (dataset.file->settings().reserve) return Fallback::kFilterReserved;
+  if (h5::Above(instance.slot, *dataset.file).page_buffer) return Fallback::kFilterPageBuffer;
+  return std::nullopt;
+}
+
+}  // namespace
+
+WrittenDataset LookAtWritten(Instance& instance, void* object, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  WrittenDataset dataset;
+  const h5::OwnedId dcpl = AskDataset(instance, object, H5VL_DATASET_GET_DCPL, dxpl);
+  if (!dcpl.valid()) return dataset;
+  const H5D_layout_t layout = hdf5.Pget_layout(dcpl.get());
+  if (layout == H5D_VIRTUAL) return dataset;
+  if (layout != H5D_CHUNKED || hdf5.Pget_nfilters(dcpl.get()) == 0) {
+    dataset.kind = WrittenDataset::Kind::kPlain;
+    return dataset;
+  }
+  dataset.file = FileOf(instance, object, H5I_DATASET);
+  if (dataset.file == nullptr) return dataset;
+  dataset.reason = WhyNative(instance, object, dcpl.get(), dxpl, dataset);
+  if (!dataset.reason.has_value()) dataset.kind = WrittenDataset::Kind::kOurs;
+  return dataset;
+}
+
+bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
+  haddr_t address = HADDR_UNDEF;
+  H5VL_native_dataset_optional_args_t ask{};
+  ask.get_offset.offset = &address;
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
+  return instance.hdf5().native().dataset_cls.optional(dataset, &args, dxpl, nullptr) >= 0 &&
+         address != HADDR_UNDEF;
+}
+
+bool IsSmallWrite(Instance& instance, const Writing& writing, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  if (hdf5.Iget_type(writing.memory_type) != H5I_DATATYPE) return true;
+  const uint64_t points =
+      PointsOf(instance, writing.dataset, writing.file_space, writing.memory_space, dxpl);
+  return points * hdf5.Tget_size(writing.memory_type) < kSmallestChunk;
+}
+
+bool IsOpenForWriting(Instance& instance, const File& file) {
+  if (instance.open_files == nullptr) return false;
+  return std::ranges::any_of(*instance.open_files, [&](void* object) {
+    return FileOf(instance, object, H5I_FILE).get() == &file && IsWritable(instance, object);
+  });
+}
+
+std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& dataset,
+                                       const Writing& writing, hid_t dxpl,
+                                       std::optional<Fallback>& reason) {
+  h5::Library& hdf5 = instance.hdf5();
+  ChunkGrid& grid = dataset.grid;
+  const FileSettings settings = dataset.file->settings();
+  // Those are counted where they are decided.
+  if (writing.buffer == nullptr || settings.implicit_sync || settings.mode == Mode::kSync ||
+      dataset.file->writes_through() || !FindExtent(instance, writing.dataset, dxpl, grid)) {
+    return std::nullopt;
+  }
+  reason = Fallback::kFilterTransfer;
+  if (!IsPlainTransfer(instance, dxpl)) return std::nullopt;
+  reason = Fallback::kFilterType;
+  if (!IsUnconverted(instance, writing.dataset, writing.memory_type, dxpl)) return std::nullopt;
+  reason = Fallback::kFilterPartial;
+  const std::optional<SelectedBox> wanted = BoxOf(hdf5, grid, writing.file_space);
+  if (!wanted.has_value() || !grid.IsWholeChunks(wanted->box) ||
+      (dataset.fill->empty() && ReachesBeyond(grid, wanted->box))) {
+    return std::nullopt;
+  }
+  reason = Fallback::kFilterMemory;
+  const std::optional<MemoryLayout> memory =
+      MemoryFor(hdf5, *wanted, writing.file_space, writing.memory_space, grid.element);
+  if (!memory.has_value()) return std::nullopt;
+  reason.reset();
+  return ChunkWrite{wanted->box, *memory};
+}
+
+}  // namespace tidelane::vol

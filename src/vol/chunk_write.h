@@ -1,0 +1,62 @@
+/// \file
+/// Whether a write consists of whole chunks that lanes can filter, and of which.
+///
+/// Invariant: what is said to be ours leaves the file with the same elements as if HDF5 had filtered it.
+///
+/// Cost: some ten microseconds once per dataset object, one or two per write.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "base/counters.h"
+#include "engine/file.h"
+#include "vol/chunked_dataset.h"
+#include "vol/lending.h"
+
+namespace tidelane::vol {
+
+/// Chunks below this size are not worth a trip to a lane and back: HDF5's own cache gathers them.
+inline constexpr uint64_t kSmallestChunk = 16 << 10;
+
+/// A dataset that is written.
+struct WrittenDataset : ChunkedDataset {
+  enum class Kind {
+    kPlain,   ///< no filters, and no other dataset behind it: no chunk of ours is ever in it
+    kNative,  ///< HDF5 has to filter; `reason` says why, where that is worth telling
+    kOurs,
+  };
+
+  Kind kind = Kind::kNative;
+  std::optional<Fallback> reason;
+  std::shared_ptr<File> file;
+};
+
+WrittenDataset LookAtWritten(Instance& instance, void* dataset, hid_t dxpl);
+
+/// Whether the dataset is stored in one piece: the quickest question, which tells most datasets that have no chunks. (Not
+/// those without storage yet.)
+bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl);
+
+/// Whether `writing` is less than a chunk that is worth it.
+bool IsSmallWrite(Instance& instance, const Writing& writing, hid_t dxpl);
+
+/// Whether the program itself has `file` open, not only something in it. (To ask HDF5 for a dataset's file would mark that
+/// as one that the program can close.)
+bool IsOpenForWriting(Instance& instance, const File& file);
+
+/// What a write that we can filter consists of.
+struct ChunkWrite {
+  Box box;
+  MemoryLayout memory;
+};
+
+/// nullopt: HDF5 has to run it, because of `reason`; nothing where it will fail. Brings the extent up to date.
+std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& dataset,
+                                       const Writing& writing, hid_t dxpl,
+                                       std::optional<Fallback>& reason);
+
+}  // namespace tidelane::vol

@@ -1,0 +1,383 @@
+#include "vol/filtered_writes.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "base/activity.h"
+#include "base/counters.h"
+#include "base/incidents.h"
+#include "engine/engine.h"
+#include "h5/error.h"
+#include "vol/chunk_insert.h"
+#include "vol/enter.h"
+#include "vol/find_file.h"
+#include "vol/fork.h"
+#include "vol/settle.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// So many small writes a dataset sees before it is looked at all the same: each asks how large it is.
+constexpr unsigned kSmallWrites = 16;
+
+// One chunk out of the program's memory; what the box has not of it gets the fill value.
+void CopyChunk(const ChunkedDataset& facts, const TouchedChunks& touched, const ChunkPiece& piece,
+               const void* memory, std::byte* chunk) {
+  const ChunkGrid& grid = facts.grid;
+  if (piece.size != grid.chunk) {
+    const std::vector<std::byte>& fill = *facts.fill;
+    const uint64_t bytes = grid.ChunkBytes();
+    for (uint64_t at = 0; at < bytes; at += fill.size()) {
+      std::memcpy(chunk + at, fill.data(), fill.size());
+    }
+  }
+  const auto* from = static_cast<const std::byte*>(memory);
+  touched.ForEachRun(piece, [&](uint64_t in_chunk, uint64_t in_memory, uint64_t bytes) {
+    std::memcpy(chunk + in_chunk, from + in_memory, bytes);
+  });
+}
+
+}  // namespace
+
+void FilteredWrites::NotePending() {
+  instance_.chunks_pending.store(!queue_.empty() || !failed_.empty() || !late_errors_.empty(),
+                                 std::memory_order_relaxed);
+}
+
+FilteredWrites::Habit& FilteredWrites::HabitOf(void* dataset) {
+  const auto address = reinterpret_cast<uintptr_t>(dataset);
+  Habit& habit = habits_[(address >> 4 ^ address >> 11) % habits_.size()];
+  if (habit.dataset != dataset) habit = {.dataset = dataset};
+  return habit;
+}
+
+FilteredWrites::Dataset& FilteredWrites::Known(void* dataset, hid_t dxpl) {
+  const auto [at, added] = datasets_.try_emplace(dataset);
+  if (added) at->second.facts = LookAtWritten(instance_, dataset, dxpl);
+  HabitOf(dataset).plain = at->second.facts.kind == WrittenDataset::Kind::kPlain;
+  return at->second;
+}
+
+bool FilteredWrites::IsPlain(void* dataset, hid_t dxpl) {
+  return HabitOf(dataset).plain || Known(dataset, dxpl).facts.kind == WrittenDataset::Kind::kPlain;
+}
+
+// nullptr: whatever the dataset is, this write is HDF5's, and meets no chunk of ours.
+FilteredWrites::Dataset* FilteredWrites::LookAt(const Writing& writing, hid_t dxpl) {
+  Habit& habit = HabitOf(writing.dataset);
+  if (habit.plain) return nullptr;
+  const auto known = datasets_.find(writing.dataset);
+  if (known == datasets_.end()) {
+    habit.plain = IsStoredInOnePiece(instance_, writing.dataset, dxpl);
+    if (habit.plain) return nullptr;
+    if (!AnyChunksPending(instance_) && habit.small < kSmallWrites &&
+        IsSmallWrite(instance_, writing, dxpl)) {
+      ++habit.small;
+      return nullptr;
+    }
+  }
+  Dataset& found = Known(writing.dataset, dxpl);
+  return found.facts.kind == WrittenDataset::Kind::kPlain ? nullptr : &found;
+}
+
+bool FilteredWrites::IsOpen(Dataset& known) {
+  if (known.open_as_of == file_closes_) return true;
+  if (!IsOpenForWriting(instance_, *known.facts.file)) return false;
+  known.open_as_of = file_closes_;
+  return true;
+}
+
+bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run) {
+  may_run = true;
+  Dataset* const known = LookAt(writing, dxpl);
+  if (known == nullptr) {
+    vol::InsertFinished(instance_, dxpl);
+    return false;
+  }
+  std::optional<Fallback> reason = known->facts.reason;
+  if (known->facts.kind == WrittenDataset::Kind::kOurs && !known->failing && IsOpen(*known)) {
+    const std::optional<ChunkWrite> write =
+        AsChunkWrite(instance_, known->facts, writing, dxpl, reason);
+    if (write.has_value()) {
+      if (TakeChunks(*known, writing, *write)) return true;
+      if (!known->failing) reason = Fallback::kFilterNoRoom;
+    }
+  }
+  if (reason.has_value()) Count(*reason);
+  may_run = vol::Settle(instance_, writing.dataset, H5I_DATASET, dxpl);
+  return false;
+}
+
+// All of its chunks, or those that there was room for: HDF5 then writes all of them once more, after them.
+bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing, const ChunkWrite& write) {
+  WatchForks();
+  InsertFinishedNow();
+  writer_ = pthread_self();
+  const TouchedChunks touched(known.facts.grid, write.box, write.memory);
+  uint64_t i = 0;
+  for (; i < touched.count(); ++i) {
+    const ChunkPiece piece = touched.At(i);
+    const std::shared_ptr<ChunkJob> job = MakeJob(known, writing.dataset, piece.chunk);
+    if (job == nullptr) break;
+    CopyChunk(known.facts, touched, piece, writing.buffer, job->bytes.data());
+    Queue(known, job);
+  }
+  NotePending();
+  return i == touched.count();
+}
+
+std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const Dataset& known, void* dataset,
+                                                  uint64_t number) {
+  const size_t size = known.facts.grid.ChunkBytes();
+  const uint64_t charge = size + known.facts.pipeline->Bound(size);
+  if (!MakeRoom(charge) || known.failing) return nullptr;
+  try {
+    auto job = std::make_shared<ChunkJob>(dataset, known.facts, number);
+    job->bytes = Spare(size);
+    job->charge = charge;
+    charged_ += charge;
+    return job;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+std::vector<std::byte> FilteredWrites::Spare(size_t size) {
+  const auto spare =
+      std::ranges::find(spare_, size, [](const auto& bytes) { return bytes.size(); });
+  if (spare == spare_.end()) return std::vector<std::byte>(size);
+  std::vector<std::byte> bytes = std::move(*spare);
+  spare_.erase(spare);
+  spare_bytes_ -= size;
+  return bytes;
+}
+
+bool FilteredWrites::MakeRoom(uint64_t charge) {
+  const uint64_t most = Engine::Get().arena().cap() / 4;
+  if (charge > most) return false;
+  while (charged_ + charge > most) {
+    if (queue_.empty()) return false;  // what is left are failures
+    const h5::KeepErrorStack keep(instance_.hdf5());
+    InsertOldest();
+  }
+  if (charged_ + charge + spare_bytes_ > most) {
+    spare_.clear();
+    spare_bytes_ = 0;
+  }
+  return true;
+}
+
+// Older bytes of the same chunk need not be filtered any more, unless somebody has begun.
+void FilteredWrites::Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job) {
+  ChunkJob*& newest = known.newest[job->number];
+  if (newest != nullptr) newest->Cancel();
+  newest = job.get();
+  queue_.push_back(job);
+  ++known.pending;
+  Engine::Get().lanes().Schedule(job);
+}
+
+// With the default transfer list, and out of sight of a call that has another one.
+template <typename Work>
+void FilteredWrites::Insert(hid_t dxpl, Work work) {
+  if (dxpl == instance_.default_dxpl) {
+    work();
+  } else {
+    Enter(instance_, work);
+  }
+  NotePending();
+}
+
+void FilteredWrites::InsertFinishedNow() {
+  const auto ready = [this] {
+    return !queue_.empty() && (queue_.front()->done() || queue_.front()->cancelled());
+  };
+  if (!ready()) return;
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  while (ready()) InsertOldest();
+}
+
+void FilteredWrites::InsertFinished(hid_t dxpl) {
+  if (queue_.empty() || !(queue_.front()->done() || queue_.front()->cancelled())) return;
+  Insert(dxpl, [this] { InsertFinishedNow(); });
+}
+
+void FilteredWrites::InsertAll() {
+  if (queue_.empty()) return;
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  while (!queue_.empty()) InsertOldest();
+}
+
+void FilteredWrites::InsertOldest() {
+  const std::shared_ptr<ChunkJob> job = queue_.front();
+  if (!job->cancelled()) job->Finish();
+  queue_.pop_front();
+  Dataset& known = datasets_.at(job->dataset);
+  if (const auto at = known.newest.find(job->number); at->second == job.get()) {
+    known.newest.erase(at);
+  }
+  if (!job->cancelled() &&
+      (known.failing || !InsertChunk(instance_, *job, instance_.default_dxpl))) {
+    known.failing = true;
+    failed_.push_back(job);
+    return;
+  }
+  Drop(*job);
+}
+
+// It is in, or never will be.
+void FilteredWrites::Drop(ChunkJob& job) {
+  charged_ -= job.charge;
+  spare_bytes_ += job.bytes.size();
+  spare_.push_back(std::move(job.bytes));
+  const auto it = datasets_.find(job.dataset);
+  if (--it->second.pending != 0) return;
+  it->second.failing = false;
+  if (!it->second.closed) return;
+  // HDF5 may write what it holds of the dataset now, and fail: nobody is there to be told.
+  const std::shared_ptr<File> file = it->second.facts.file;
+  datasets_.erase(it);
+  const auto close = instance_.hdf5().native().dataset_cls.close;
+  if (close(job.dataset, instance_.default_dxpl, nullptr) < 0) {
+    late_errors_.push_back({file, Status::Failed(EIO, "close a dataset").At(file->path(), 0, 0)});
+  }
+}
+
+bool FilteredWrites::SettleFor(size_t count, void* datasets[], hid_t dxpl) {
+  if (count == 1 && IsPlain(datasets[0], dxpl)) {
+    InsertFinished(dxpl);
+    return true;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!Settle(datasets[i], H5I_DATASET, dxpl)) return false;
+  }
+  return true;
+}
+
+bool FilteredWrites::Settle(void* object, H5I_type_t type, hid_t dxpl) {
+  Insert(dxpl, [this] { InsertAll(); });
+  if (!AnyChunksPending(instance_) || object == nullptr) return true;
+  const std::shared_ptr<File> file = FileOf(instance_, object, type);
+  if (file == nullptr) return true;
+  bool all = true;
+  Insert(dxpl, [&] { all = RetryFailed(*file); });
+  if (!all) h5::PushError(instance_.hdf5(), "chunks written before could not be stored");
+  const bool untold = all && !TellLate(*file);
+  NotePending();
+  return all && !untold;
+}
+
+// What HDF5 says of it stays on the error stack.
+bool FilteredWrites::RetryFailed(const File& file) {
+  const std::vector<std::shared_ptr<ChunkJob>> failed = std::move(failed_);
+  failed_.clear();
+  bool all = true;
+  for (const std::shared_ptr<ChunkJob>& job : failed) {
+    const bool ours = datasets_.at(job->dataset).facts.file.get() == &file;
+    if (ours && all && InsertChunk(instance_, *job, instance_.default_dxpl)) {
+      Drop(*job);
+    } else {
+      all = all && !ours;
+      failed_.push_back(job);
+    }
+  }
+  return all;
+}
+
+bool FilteredWrites::TellLate(const File& file) {
+  const auto late = std::ranges::find(late_errors_, &file,
+                                      [](const LateError& error) { return error.file.get(); });
+  if (late == late_errors_.end()) return true;
+  h5::PushError(instance_.hdf5(), late->status);
+  late_errors_.erase(late);
+  return false;
+}
+
+bool FilteredWrites::KeepOpen(void* dataset) {
+  HabitOf(dataset) = {};
+  const auto it = datasets_.find(dataset);
+  if (it == datasets_.end()) return false;
+  if (it->second.pending == 0) {
+    datasets_.erase(it);
+    return false;
+  }
+  it->second.closed = true;
+  return true;
+}
+
+void FilteredWrites::ForgetDatasets() {
+  habits_ = {};
+  std::erase_if(datasets_, [](const auto& entry) { return entry.second.pending == 0; });
+}
+
+bool FilteredWrites::HasChunksOf(const File& file) const {
+  const auto of_file = [&](const std::shared_ptr<ChunkJob>& job) {
+    return datasets_.at(job->dataset).facts.file.get() == &file;
+  };
+  return std::ranges::any_of(queue_, of_file) || std::ranges::any_of(failed_, of_file);
+}
+
+void FilteredWrites::End() {
+  InsertAll();
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  const std::vector<std::shared_ptr<ChunkJob>> failed = std::move(failed_);
+  failed_.clear();
+  for (const std::shared_ptr<ChunkJob>& job : failed) {
+    const std::shared_ptr<File> file = datasets_.at(job->dataset).facts.file;
+    if (!InsertChunk(instance_, *job, instance_.default_dxpl)) {
+      late_errors_.push_back(
+          {file, Status::Failed(EIO, "store a chunk").At(file->path(), 0, job->bytes.size())});
+    }
+    Drop(*job);
+  }
+  for (const LateError& error : late_errors_) {
+    std::fprintf(stderr, "tidelane: at exit: %s\n", error.status.Message().c_str());
+    NoteError(error.status);
+    NoteNotStored(error.file->path());
+  }
+  late_errors_.clear();
+  datasets_.clear();
+  habits_ = {};
+  spare_.clear();
+  spare_bytes_ = 0;
+  NotePending();
+}
+
+void FilteredWrites::Forget() {
+  for (const std::shared_ptr<ChunkJob>& job : queue_) job->Cancel();
+  queue_.clear();
+  failed_.clear();
+  late_errors_.clear();
+  charged_ = 0;
+  std::erase_if(datasets_, [](const auto& entry) { return entry.second.closed; });
+  for (auto& [object, known] : datasets_) {
+    known.pending = 0;
+    known.newest.clear();
+    known.failing = false;
+  }
+  NotePending();
+}
+
+namespace internal {
+
+bool Settle(Instance& instance, void* object, H5I_type_t type, hid_t dxpl) {
+  return instance.filtered_writes->Settle(object, type, dxpl);
+}
+
+bool SettleFor(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
+  return instance.filtered_writes->SettleFor(count, datasets, dxpl);
+}
+
+void InsertFinished(Instance& instance, hid_t dxpl) {
+  instance.filtered_writes->InsertFinished(dxpl);
+}
+
+}  // namespace internal
+
+}  // namespace tidelane::vol

@@ -1,0 +1,121 @@
+/// \file
+/// Filtered chunks on their way: written by the program, not yet in the file (decision 11).
+///
+///   1. A write of whole chunks is copied, a chunk a job; lanes run the filters (vol/chunk_job.h).
+///   2. A thread of the program inserts what has been filtered (vol/chunk_insert.h) inside one of its
+///      next calls: lanes never call HDF5. Our driver then captures the bytes like any others.
+///   3. A call that could see those chunks, or depend on them, comes after all of them: it *settles*
+///      first (vol/settle.h). Others insert what happens to be done. Which is which, the table of
+///      callbacks says.
+///   4. A dataset that is closed with chunks on their way is kept open until they are in.
+///
+/// Invariants:
+///  1. Chunks are inserted in the order in which they were written, whatever file they are for.
+///  2. A chunk that cannot be inserted stays, with those behind it of the same dataset, and is tried
+///     again by each call that settles that file, which fails if it fails again. When the library
+///     closes, what is left is told on stderr.
+///  3. Memory for chunks stays within a quarter of the arena's cap. Who finds none inserts first.
+///  4. Chunks are on their way only for files that the program itself has open: what closes such a
+///     file is a call that settles.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock; lanes know only jobs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "vol/chunk_job.h"
+#include "vol/chunk_write.h"
+#include "vol/instance.h"
+#include "vol/lending.h"
+
+namespace tidelane::vol {
+
+class FilteredWrites {
+ public:
+  explicit FilteredWrites(Instance& instance) : instance_(instance) {}
+
+  /// Takes over a write; false: HDF5 has to run it, everything that it could meet has been settled, and if `may_run` is
+  /// false that failed.
+  bool Take(const Writing& writing, hid_t dxpl, bool& may_run);
+  /// See vol/settle.h. `dxpl` is the transfer list of the call.
+  bool Settle(void* object, H5I_type_t type, hid_t dxpl);
+  bool SettleFor(size_t count, void* datasets[], hid_t dxpl);
+  void InsertFinished(hid_t dxpl);
+
+  /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
+  bool KeepOpen(void* dataset);
+  /// Datasets may have come to live at other addresses without a close. Call when all is settled.
+  void ForgetDatasets();
+  /// The program closes a file, perhaps one that it has open a second time.
+  void NoteFileClose() { ++file_closes_; }
+  /// Whether chunks of `file` are on their way.
+  bool HasChunksOf(const File& file) const;
+
+  /// The library closes. Call from within a call of HDF5.
+  void End();
+  /// This process was forked with chunks on their way: they are the parent's.
+  void Forget();
+  /// The thread that took the last write.
+  pthread_t writer() const { return writer_; }
+
+ private:
+  struct Dataset {
+    WrittenDataset facts;
+    uint64_t open_as_of = UINT64_MAX;  // file_closes_ when the file was known to be open
+    size_t pending = 0;                // jobs, in whatever list
+    std::unordered_map<uint64_t, ChunkJob*> newest;  // of those in the queue, by the chunk's number
+    bool failing = false;                            // some of them are in failed_
+    bool closed = false;                             // by the program
+  };
+  // A dataset without chunks of ours is known by its address alone, or has only seen writes too small to look at it.
+  struct Habit {
+    void* dataset = nullptr;
+    bool plain = false;
+    unsigned small = 0;
+  };
+  struct LateError {
+    std::shared_ptr<File> file;
+    Status status;
+  };
+
+  Habit& HabitOf(void* dataset);
+  Dataset* LookAt(const Writing& writing, hid_t dxpl);
+  Dataset& Known(void* dataset, hid_t dxpl);
+  bool IsPlain(void* dataset, hid_t dxpl);
+  bool IsOpen(Dataset& known);
+  bool TakeChunks(Dataset& known, const Writing& writing, const ChunkWrite& write);
+  std::shared_ptr<ChunkJob> MakeJob(const Dataset& known, void* dataset, uint64_t number);
+  std::vector<std::byte> Spare(size_t size);
+  bool MakeRoom(uint64_t charge);
+  void Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job);
+
+  void InsertFinishedNow();
+  void InsertAll();
+  void InsertOldest();
+  bool RetryFailed(const File& file);
+  bool TellLate(const File& file);
+  void Drop(ChunkJob& job);
+  template <typename Work>
+  void Insert(hid_t dxpl, Work work);
+  void NotePending();
+
+  Instance& instance_;
+  std::deque<std::shared_ptr<ChunkJob>> queue_;
+  std::vector<std::shared_ptr<ChunkJob>> failed_;
+  std::vector<LateError> late_errors_;
+  std::unordered_map<void*, Dataset> datasets_;
+  std::array<Habit, 64> habits_;
+  uint64_t file_closes_ = 0;
+  uint64_t charged_ = 0;  // bytes of memory that jobs have
+  uint64_t spare_bytes_ = 0;
+  std::vector<std::vector<std::byte>> spare_;  // recycled: fresh pages cost more than the copy
+  pthread_t writer_{};
+};
+
+}  // namespace tidelane::vol

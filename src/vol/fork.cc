@@ -1,0 +1,62 @@
+#include "vol/fork.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "vol/enter.h"
+#include "vol/filtered_writes.h"
+#include "vol/settle.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+constexpr auto kPatience = std::chrono::milliseconds(50);
+
+void InsertAll(Instance& instance) {
+  Enter(instance, [&instance] {
+    static_cast<void>(Settle(instance, nullptr, H5I_BADID, instance.default_dxpl));
+  });
+}
+
+bool LockSoon(h5::Library& hdf5) {
+  const auto late = std::chrono::steady_clock::now() + kPatience;
+  while (!hdf5.TryLock()) {
+    if (std::chrono::steady_clock::now() > late) return false;
+    sched_yield();
+  }
+  return true;
+}
+
+void BeforeFork() {
+  for (Instance& instance : internal::instances) {
+    if (!AnyChunksPending(instance)) continue;
+    h5::Library& hdf5 = instance.hdf5();
+    if (!hdf5.CanTryLock()) {
+      if (pthread_equal(instance.filtered_writes->writer(), pthread_self()) != 0) {
+        InsertAll(instance);
+      }
+    } else if (LockSoon(hdf5)) {
+      InsertAll(instance);
+      hdf5.Unlock();
+    }
+  }
+}
+
+void InChild() {
+  for (Instance& instance : internal::instances) {
+    if (instance.filtered_writes != nullptr) instance.filtered_writes->Forget();
+  }
+}
+
+}  // namespace
+
+void WatchForks() {
+  static constinit std::atomic_flag watching;
+  if (!watching.test_and_set()) pthread_atfork(BeforeFork, nullptr, InChild);
+}
+
+}  // namespace tidelane::vol

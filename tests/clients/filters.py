@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Filters that are not HDF5's own (LZF, LZ4, zstd, bitshuffle, Blosc, Blosc2), from the wheels of h5py and hdf5plugin.
 
-What lanes decode must be what HDF5 reads natively, wherever the filter comes from: registered by Python, or found by HDF5 in
-HDF5_PLUGIN_PATH. Each chunk must have been decoded by us, some of them by lanes. A damaged chunk and a filter that is not
+What lanes decode and encode must be what HDF5 reads natively, wherever the filter comes from: registered by Python, or found by
+HDF5 in HDF5_PLUGIN_PATH. Each chunk must have been decoded by us, some of them by lanes, and encoded, but for Blosc2's. A damaged chunk and a filter that is not
 there give native's error, and are counted.
 
 Needs TIDELANE_TEST_PLUGIN_DIR, and h5py and hdf5plugin in this Python.
@@ -17,7 +17,7 @@ import client
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "filters_program.py"
 FILTERS, LINES, CHUNKS = 16, 36, 7 * 8  # datasets of either shape have so many chunks
-LZF = 2  # of these
+LZF, BLOSC2 = 2, 2  # of these
 
 
 def command(what, path):
@@ -72,9 +72,15 @@ def whole_files(folder, wheel):
 
 
 def written(folder, expected):
-    path = folder / "ours.h5"
-    compare("write", path, "", {"TIDELANE_MODE": "async"})
-    client.require(natively("read", path) == expected, "what was written under the plugin reads otherwise natively")
+    for way, chunks in {"off": 0, "on": (FILTERS - BLOSC2) * (LINES + CHUNKS)}.items():
+        path = folder / f"ours_{way}.h5"
+        summary = compare("write", path, "", {"TIDELANE_MODE": "async", "TIDELANE_PARALLEL_WRITES": way})
+        client.require(natively("read", path) == expected, f"{way}: what was written reads otherwise natively")
+        counters = summary["counters"]
+        filtered = counters["chunks_filtered_by_lanes"] + counters["chunks_filtered_by_caller"]
+        client.require(filtered == chunks, f"{way}: {filtered} of {chunks} chunks filtered; {summary['fallbacks']}")
+        client.require(counters["bytes_deferred"] > 0, f"{way}: nothing was deferred")
+        print(f"{'writing, ' + way:20} {filtered:5} chunks, {counters['chunks_filtered_by_lanes']} by lanes")
 
 
 def damaged(folder):

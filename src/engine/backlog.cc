@@ -6,16 +6,14 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kMib = 1u << 20;
-constexpr uint64_t kShortestPause = 1'000'000;
 constexpr uint64_t kTelling = 16 * 1024;       // shorter requests say little about storage,
 constexpr uint64_t kTellingRate = 256 * 1024;  // and these little about how much passes
-// Storage that answers as memory does: so long for a request, and so long for each MiB.
-constexpr uint64_t kQuickRequestNs = 50'000;
+// Storage that answers as memory does: so long for each MiB, besides what a request takes.
 constexpr uint64_t kQuickMibNs = 1'000'000;
 
 }  // namespace
 
-Backlog::Backlog() : ns_per_mib_(kQuickMibNs) {}
+Backlog::Backlog(const Times& times) : times_(times), ns_per_mib_(kQuickMibNs) {}
 
 bool Backlog::Opened(uint64_t device, bool promises) {
   std::atomic<uint64_t>& slot = Slot(device);
@@ -27,7 +25,7 @@ bool Backlog::Opened(uint64_t device, bool promises) {
 uint64_t Backlog::Begin(uint64_t now_ns, uint64_t bytes, uint64_t most) {
   const uint64_t last_end = last_end_ns_.load(std::memory_order_relaxed);
   const uint64_t pause = last_end == 0 || now_ns < last_end ? 0 : now_ns - last_end;
-  if (pause >= kShortestPause) {
+  if (pause >= times_.shortest_pause_ns) {
     const bool nothing_to_hide = Little();
     burst_bytes_.store(0, std::memory_order_relaxed);
     const bool asked = asked_.exchange(false, std::memory_order_relaxed);
@@ -40,7 +38,7 @@ uint64_t Backlog::Begin(uint64_t now_ns, uint64_t bytes, uint64_t most) {
 }
 
 bool Backlog::Pausing(uint64_t now_ns) const {
-  return now_ns >= last_end_ns_.load(std::memory_order_relaxed) + kShortestPause;
+  return now_ns >= last_end_ns_.load(std::memory_order_relaxed) + times_.shortest_pause_ns;
 }
 
 uint64_t Backlog::Expected(uint64_t now_ns) const {
@@ -58,7 +56,7 @@ void Backlog::Asked(uint64_t now_ns) {
 }
 
 bool Backlog::Stored(uint64_t device, uint64_t bytes, uint64_t ns) {
-  const bool quick = ns < kQuickRequestNs + bytes * kQuickMibNs / kMib;
+  const bool quick = ns < times_.quick_request_ns + bytes * kQuickMibNs / kMib;
   if (bytes >= kTelling)
     Slot(device).store(Name(device) | (quick ? 1 : 0), std::memory_order_relaxed);
   if (bytes >= kTellingRate) {

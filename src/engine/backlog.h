@@ -21,7 +21,12 @@ namespace tidelane {
 
 class Backlog {
  public:
-  Backlog();
+  struct Times {
+    uint64_t shortest_pause_ns = 1'000'000;  ///< between two large writes that makes two bursts
+    uint64_t quick_request_ns = 50'000;  ///< storage that answers as memory does, whatever the size
+  };
+  Backlog() : Backlog(Times()) {}
+  explicit Backlog(const Times& times);
 
   /// A file was opened on `device`, whose file system promises memory's speed or does not. Returns QuickOn.
   bool Opened(uint64_t device, bool promises);
@@ -55,6 +60,7 @@ class Backlog {
   std::atomic<uint64_t>& Slot(uint64_t device) { return devices_[device % kSlots]; }
   const std::atomic<uint64_t>& Slot(uint64_t device) const { return devices_[device % kSlots]; }
 
+  const Times times_;
   std::atomic<uint64_t> allowance_{0};  // for the burst, when it could be told; else 0
   std::atomic<uint64_t> last_end_ns_{0};
   std::atomic<uint64_t> burst_bytes_{0};

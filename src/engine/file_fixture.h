@@ -55,9 +55,11 @@ class FileBench {
       }
       return plan_ ? plan_(point, address, size) : Fault{};
     };
-    File::Environment environment{config_, arena_, lanes_, [this] {
+    File::Environment environment{config_, arena_, lanes_,
+                                  [this] {
                                     if (file_ != nullptr) file_->RelieveArena();
-                                  }};
+                                  },
+                                  std::make_shared<Backlog>(backlog_times_)};
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
     if (wrap_) device = wrap_(std::move(device));
     file_ = std::make_shared<File>(std::move(environment), std::move(device), FileIdentity{1, 1},
@@ -91,6 +93,7 @@ class FileBench {
   }
 
   Config config_;
+  Backlog::Times backlog_times_;  ///< before Open
   Arena arena_;
   Lanes lanes_;
   std::shared_ptr<MemoryFile> storage_;

@@ -120,13 +120,12 @@ void AheadPieces::TakeBack(Map::iterator it, uint64_t begin, uint64_t end) {
   const Piece piece = it->second;
   std::erase(wanted_, piece_begin);
   Erase(it);
-  const auto again = [&](uint64_t from, uint64_t to) {
-    if (from >= to) return;
+  // What is left of it on both sides is wanted still, the first part next.
+  for (const auto& [from, to] : {std::pair(end, piece.end), std::pair(piece_begin, begin)}) {
+    if (from >= to) continue;
     AddWanted(pieces_.end(), from, to, piece.wish);
     wanted_.push_front(from);
-  };
-  again(end, piece.end);
-  again(piece_begin, begin);
+  }
   Resize();
 }
 

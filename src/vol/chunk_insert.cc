@@ -1,6 +1,8 @@
 #include "vol/chunk_insert.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include "engine/call_scope.h"
 #include "vol/chunked_dataset.h"
@@ -44,11 +46,27 @@ bool MaskMayBeWrong(Instance& instance, const ChunkJob& job, hid_t dxpl) {
       size != job.stored.size()) {
     return false;
   }
-  std::vector<std::byte> old(size);
-  size_t room = old.size();
-  ChunkReadArgs read{job.origin.data(), 0, old.data(), &room};
+  const std::unique_ptr<std::byte[]> old(new (std::nothrow) std::byte[size]);
+  if (old == nullptr) return true;
+  size_t room = size;
+  ChunkReadArgs read{job.origin.data(), 0, old.get(), &room};
   return AskChunk(instance, job, H5VL_NATIVE_DATASET_CHUNK_READ, &read, dxpl) < 0 ||
          read.filters != 0;
+}
+
+// HDF5 remembers the last chunk that it allocated even if it then failed to put it into the index; it is asked for another.
+void ForgetLastChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+  const ChunkGrid& grid = job.grid();
+  Coordinates other = job.origin;
+  for (int d = 0; d < grid.rank; ++d) {
+    if (grid.extent[d] <= grid.chunk[d]) continue;
+    other[d] = other[d] == 0 ? grid.chunk[d] : 0;
+    hsize_t size = 0;
+    H5VL_native_dataset_get_chunk_storage_size_t ask{other.data(), &size};
+    static_cast<void>(
+        AskChunk(instance, job, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, &ask, dxpl));
+    return;
+  }
 }
 
 bool InsertStored(Instance& instance, const ChunkJob& job, hid_t dxpl) {
@@ -94,9 +112,10 @@ bool InsertElements(Instance& instance, const ChunkJob& job, hid_t dxpl) {
 
 }  // namespace
 
-bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again) {
   const Changing changing(instance);
   const KeepRefused keep;
+  if (again) ForgetLastChunk(instance, job, dxpl);
   const bool natively = !job.status.ok() || job.mask != 0 || job.stored.size() > UINT32_MAX ||
                         MaskMayBeWrong(instance, job, dxpl);
   return natively ? InsertElements(instance, job, dxpl) : InsertStored(instance, job, dxpl);

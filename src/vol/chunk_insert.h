@@ -12,7 +12,7 @@
 
 namespace tidelane::vol {
 
-/// False: HDF5 says on the error stack why not. Maps of chunks are void afterwards (class Changing).
-bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl);
+/// `again`: it has failed before. False: HDF5 says on the error stack why not. Maps of chunks are void afterwards (class Changing).
+bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again = false);
 
 }  // namespace tidelane::vol

@@ -43,6 +43,10 @@ void CopyChunk(const ChunkedDataset& facts, const TouchedChunks& touched, const 
   });
 }
 
+Status CannotStore(const File& file) {
+  return Status::Failed(EIO, "store chunks that were written").At(file.path(), 0, 0);
+}
+
 }  // namespace
 
 void FilteredWrites::NotePending() {
@@ -101,12 +105,12 @@ bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run) {
     return false;
   }
   std::optional<Fallback> reason = known->facts.reason;
-  if (known->facts.kind == WrittenDataset::Kind::kOurs && !known->failing && IsOpen(*known)) {
+  if (known->facts.kind == WrittenDataset::Kind::kOurs && !Fails(*known) && IsOpen(*known)) {
     const std::optional<ChunkWrite> write =
         AsChunkWrite(instance_, known->facts, writing, dxpl, reason);
     if (write.has_value()) {
       if (TakeChunks(*known, writing, *write)) return true;
-      if (!known->failing) reason = Fallback::kFilterNoRoom;
+      if (!Fails(*known)) reason = Fallback::kFilterNoRoom;
     }
   }
   if (reason.has_value()) Count(*reason);
@@ -136,7 +140,7 @@ std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const Dataset& known, void* da
                                                   uint64_t number) {
   const size_t size = known.facts.grid.ChunkBytes();
   const uint64_t charge = size + known.facts.pipeline->Bound(size);
-  if (!MakeRoom(charge) || known.failing) return nullptr;
+  if (!MakeRoom(charge) || Fails(known)) return nullptr;
   try {
     auto job = std::make_shared<ChunkJob>(dataset, known.facts, number);
     job->bytes = Spare(size);
@@ -166,10 +170,7 @@ bool FilteredWrites::MakeRoom(uint64_t charge) {
     const h5::KeepErrorStack keep(instance_.hdf5());
     InsertOldest();
   }
-  if (charged_ + charge + spare_bytes_ > most) {
-    spare_.clear();
-    spare_bytes_ = 0;
-  }
+  if (charged_ + charge + spare_bytes_ > most) DropSpare();
   return true;
 }
 
@@ -223,8 +224,7 @@ void FilteredWrites::InsertOldest() {
     known.newest.erase(at);
   }
   if (!job->cancelled() &&
-      (known.failing || !InsertChunk(instance_, *job, instance_.default_dxpl))) {
-    known.failing = true;
+      (Fails(known) || !InsertChunk(instance_, *job, instance_.default_dxpl))) {
     failed_.push_back(job);
     return;
   }
@@ -238,7 +238,6 @@ void FilteredWrites::Drop(ChunkJob& job) {
   spare_.push_back(std::move(job.bytes));
   const auto it = datasets_.find(job.dataset);
   if (--it->second.pending != 0) return;
-  it->second.failing = false;
   if (!it->second.closed) return;
   // HDF5 may write what it holds of the dataset now, and fail: nobody is there to be told.
   const std::shared_ptr<File> file = it->second.facts.file;
@@ -267,10 +266,17 @@ bool FilteredWrites::Settle(void* object, H5I_type_t type, hid_t dxpl) {
   if (file == nullptr) return true;
   bool all = true;
   Insert(dxpl, [&] { all = RetryFailed(*file); });
-  if (!all) h5::PushError(instance_.hdf5(), "chunks written before could not be stored");
+  if (!all) h5::PushError(instance_.hdf5(), CannotStore(*file));
   const bool untold = all && !TellLate(*file);
   NotePending();
   return all && !untold;
+}
+
+// One dataset may have several handles: what was written through one of them is not to overtake what stays of another.
+bool FilteredWrites::Fails(const Dataset& known) const {
+  return std::ranges::any_of(failed_, [&](const std::shared_ptr<ChunkJob>& job) {
+    return datasets_.at(job->dataset).facts.file == known.facts.file;
+  });
 }
 
 // What HDF5 says of it stays on the error stack.
@@ -280,7 +286,7 @@ bool FilteredWrites::RetryFailed(const File& file) {
   bool all = true;
   for (const std::shared_ptr<ChunkJob>& job : failed) {
     const bool ours = datasets_.at(job->dataset).facts.file.get() == &file;
-    if (ours && all && InsertChunk(instance_, *job, instance_.default_dxpl)) {
+    if (ours && all && InsertChunk(instance_, *job, instance_.default_dxpl, true)) {
       Drop(*job);
     } else {
       all = all && !ours;
@@ -311,6 +317,16 @@ bool FilteredWrites::KeepOpen(void* dataset) {
   return true;
 }
 
+void FilteredWrites::NoteFileClose() {
+  ++file_closes_;
+  DropSpare();
+}
+
+void FilteredWrites::DropSpare() {
+  spare_.clear();
+  spare_bytes_ = 0;
+}
+
 void FilteredWrites::ForgetDatasets() {
   habits_ = {};
   std::erase_if(datasets_, [](const auto& entry) { return entry.second.pending == 0; });
@@ -330,9 +346,8 @@ void FilteredWrites::End() {
   failed_.clear();
   for (const std::shared_ptr<ChunkJob>& job : failed) {
     const std::shared_ptr<File> file = datasets_.at(job->dataset).facts.file;
-    if (!InsertChunk(instance_, *job, instance_.default_dxpl)) {
-      late_errors_.push_back(
-          {file, Status::Failed(EIO, "store a chunk").At(file->path(), 0, job->bytes.size())});
+    if (!InsertChunk(instance_, *job, instance_.default_dxpl, true)) {
+      late_errors_.push_back({file, CannotStore(*file)});
     }
     Drop(*job);
   }
@@ -344,23 +359,7 @@ void FilteredWrites::End() {
   late_errors_.clear();
   datasets_.clear();
   habits_ = {};
-  spare_.clear();
-  spare_bytes_ = 0;
-  NotePending();
-}
-
-void FilteredWrites::Forget() {
-  for (const std::shared_ptr<ChunkJob>& job : queue_) job->Cancel();
-  queue_.clear();
-  failed_.clear();
-  late_errors_.clear();
-  charged_ = 0;
-  std::erase_if(datasets_, [](const auto& entry) { return entry.second.closed; });
-  for (auto& [object, known] : datasets_) {
-    known.pending = 0;
-    known.newest.clear();
-    known.failing = false;
-  }
+  DropSpare();
   NotePending();
 }
 

@@ -11,7 +11,7 @@
 ///
 /// Invariants:
 ///  1. Chunks are inserted in the order in which they were written, whatever file they are for.
-///  2. A chunk that cannot be inserted stays, with those behind it of the same dataset, and is tried
+///  2. A chunk that cannot be inserted stays, with those behind it of the same file, and is tried
 ///     again by each call that settles that file, which fails if it fails again. When the library
 ///     closes, what is left is told on stderr.
 ///  3. Memory for chunks stays within a quarter of the arena's cap. Who finds none inserts first.
@@ -53,14 +53,12 @@ class FilteredWrites {
   /// Datasets may have come to live at other addresses without a close. Call when all is settled.
   void ForgetDatasets();
   /// The program closes a file, perhaps one that it has open a second time.
-  void NoteFileClose() { ++file_closes_; }
+  void NoteFileClose();
   /// Whether chunks of `file` are on their way.
   bool HasChunksOf(const File& file) const;
 
   /// The library closes. Call from within a call of HDF5.
   void End();
-  /// This process was forked with chunks on their way: they are the parent's.
-  void Forget();
   /// The thread that took the last write.
   pthread_t writer() const { return writer_; }
 
@@ -70,7 +68,6 @@ class FilteredWrites {
     uint64_t open_as_of = UINT64_MAX;  // file_closes_ when the file was known to be open
     size_t pending = 0;                // jobs, in whatever list
     std::unordered_map<uint64_t, ChunkJob*> newest;  // of those in the queue, by the chunk's number
-    bool failing = false;                            // some of them are in failed_
     bool closed = false;                             // by the program
   };
   // A dataset without chunks of ours is known by its address alone, or has only seen writes too small to look at it.
@@ -98,9 +95,11 @@ class FilteredWrites {
   void InsertFinishedNow();
   void InsertAll();
   void InsertOldest();
+  bool Fails(const Dataset& known) const;
   bool RetryFailed(const File& file);
   bool TellLate(const File& file);
   void Drop(ChunkJob& job);
+  void DropSpare();
   template <typename Work>
   void Insert(hid_t dxpl, Work work);
   void NotePending();

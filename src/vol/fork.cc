@@ -46,9 +46,11 @@ void BeforeFork() {
   }
 }
 
+// What there is stays as it is, unused: another thread may have been changing it when its process was forked.
 void InChild() {
   for (Instance& instance : internal::instances) {
-    if (instance.filtered_writes != nullptr) instance.filtered_writes->Forget();
+    instance.filtered_writes = nullptr;
+    instance.chunks_pending.store(false, std::memory_order_relaxed);
   }
 }
 

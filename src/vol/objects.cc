@@ -65,6 +65,7 @@ class Rest {
 };
 
 FilteredWrites* FilteredWritesOf(Instance& instance) {
+  if (instance.closing) return nullptr;  // nobody would insert them
   if (instance.filtered_writes == nullptr && Engine::Get().config().parallel_writes) {
     instance.filtered_writes = new FilteredWrites(instance);
   }

@@ -12,6 +12,7 @@ void add_first(FileContents& contents) {
   contents.datasets["a"] = elements(2, 3000);
   contents.attributes[{"a", "units"}] = elements(3, 4);
   contents.datasets["c"] = elements(4, 1500);
+  contents.datasets["l"] = elements(50, 3 * 8192);
   contents.datasets["g/tiles"] = elements(5, kTiles * kTiles * kTile * kTile);
 }
 
@@ -33,6 +34,7 @@ void add_third(FileContents& contents) {
 void add_fourth(FileContents& contents) {
   contents.datasets["late"] = elements(40, 5000);
   contents.datasets["c"] = elements(4, 4000);
+  contents.datasets["l"] = elements(50, 5 * 8192);
   contents.datasets["a"] = elements(41, 3000);
 }
 

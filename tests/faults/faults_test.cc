@@ -33,7 +33,8 @@ struct Setting {
   Way way;
   Manner manner;
   Environment more;
-  bool lanes_write = true;  // false: the calling thread does
+  bool lanes_write = true;   // false: the calling thread does
+  bool lanes_filter = true;  // so does HDF5, of all chunks
 };
 
 enum class Ends { kAtOnce, kWhenSpaceReturns, kNever };
@@ -124,6 +125,7 @@ class Faults : public Scenarios, public ::testing::WithParamInterface<Case> {
 
   Environment environment() const {
     Environment all = Scenarios::environment(setting().way);
+    all["TIDELANE_PARALLEL_WRITES"] = "on";
     for (const auto& [name, value] : setting().more) all[name] = value;
     return all;
   }
@@ -190,6 +192,8 @@ Faults::Outcome Faults::run_at(int position, const Failing& failing,
   outcome.honest = ended_well(child);
   const Summary summary = child.summary(summaries());
   EXPECT_GT(summary.counter(setting().lanes_write ? "bytes_deferred" : "bytes_sync"), 0);
+  const int64_t filtered = summary.counter("filter_bytes_in");
+  EXPECT_TRUE(setting().lanes_filter ? filtered > 0 : filtered == 0) << filtered;
   if (ledger_->failed != 0 && summary.counter("errors") == 0) {
     outcome.honest = false;
     std::printf("a failure was not counted\n");
@@ -296,8 +300,8 @@ const std::vector<Setting>& settings() {
       {"left_open_deferred", kDeferredAll, kLeftOpenDeferring, {}},
       {"auto", kAuto, kWaiting, {}},
       {"auto_deferred", kAutoDeferred, kDeferringAll, {}},
-      {"small_arena", kImplicit, kWaiting, {{"TIDELANE_ARENA", "64k"}}},
-      {"sync", kImplicit, kOnce, {{"TIDELANE_MODE", "sync"}}, false},
+      {"small_arena", kImplicit, kWaiting, {{"TIDELANE_ARENA", "64k"}}, true, false},
+      {"sync", kImplicit, kOnce, {{"TIDELANE_MODE", "sync"}}, false, false},
   };
   return all;
 }

@@ -7,11 +7,12 @@
 namespace tidelane::testing {
 namespace {
 
-constexpr hsize_t kChunk = 256;
+constexpr hsize_t kSmallChunk = 256;   // HDF5 compresses those itself,
+constexpr hsize_t kLargeChunk = 8192;  // and lanes these
 
-Hid compressed() {
+Hid compressed(hsize_t chunk) {
   Hid list(H5Pcreate(H5P_DATASET_CREATE));
-  H5Pset_chunk(list, 1, &kChunk);
+  H5Pset_chunk(list, 1, &chunk);
   H5Pset_deflate(list, 3);
   return list;
 }
@@ -105,7 +106,8 @@ void Program::first(File& file) {
   make_group(file, "g");
   put(file, "a");
   annotate(file, "a", "units");
-  put(file, "c", compressed());
+  put(file, "c", compressed(kSmallChunk));
+  put(file, "l", compressed(kLargeChunk));
   put_tiles(file);
 }
 
@@ -126,6 +128,7 @@ void Program::third(File& file) {
 void Program::fourth(File& file) {
   put(file, "late");
   grow(file, "c");
+  grow(file, "l");
   overwrite_part(file, "a", 0, 3000);
 }
 

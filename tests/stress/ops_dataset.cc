@@ -231,11 +231,9 @@ bool plan_copy(Rng& rng, const Catalog& catalog, Op& op) {
   const FileState& target = catalog.files[op.other];
   if (!target.open || !target.writable || target.datasets.size() >= 20) return false;
   op.path2 = fresh_path(rng, target, "c");
-  // HDF5 1.14's H5Ocopy overruns its buffer when a chunk of a filtered dataset is still in the cache: it copies all of
-  // the chunk to where the last one's filtered bytes were (H5D__chunk_copy_cb). A checksum makes it likely, and large
-  // chunks make it fatal; who writes the bytes has nothing to do with it.
-  const bool large = op.dataset.filtered() && op.dataset.elements() > 20000;
-  return op.dataset.layout != Layout::Virtual && !op.dataset.fletcher && !large;
+  // HDF5 1.14's H5Ocopy overruns its buffer when chunks of a filtered dataset are still in the cache: it copies all of a
+  // chunk to where the last one's filtered bytes were (H5D__chunk_copy_cb). Who writes the bytes has nothing to do with it.
+  return op.dataset.layout != Layout::Virtual && !op.dataset.filtered();
 }
 
 void run_copy(Side& side, const Op& op, Outcome& out) {

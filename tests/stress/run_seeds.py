@@ -6,8 +6,8 @@
     run_seeds.py PROGRAM --no-plugin ...          the plugin is absent: every run must say so (status 11)
 
 A crash or hang is held against the plugin only if native HDF5 alone survives the same seed: some
-sequences crash 1.14 without us (what we could name is excluded where operations are drawn). Such
-seeds are reported and may be one in five at most.
+sequences crash 1.14 without us (what we could name is excluded where operations are drawn). Such a
+seed is reported, and another one judged in its place: as many count as were asked for.
 
 Exit status: 0 as expected, 1 not.
 """
@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 DIFFERENCE, NOT_DEFERRED, SKIPPED = 10, 11, 77
+SUBSTITUTES, APART = 4, 1000  # so many other seeds for one that native HDF5 fails on, so far apart
 
 
 def seeds_of(text):
@@ -93,26 +94,27 @@ def main():
                         help="a negative control: one seed that finds the fault is enough")
     args = parser.parse_args()
     native, bad, seen = [], [], 0
-    for seed in seeds_of(args.seeds):
-        verdict = judge(args, seed)
-        print(f"seed {seed}: {verdict}", flush=True)
+    for asked in seeds_of(args.seeds):
+        for seed in range(asked, asked + APART * (SUBSTITUTES + 1), APART):
+            verdict = judge(args, seed)
+            print(f"seed {seed}: {verdict}", flush=True)
+            if verdict != "native fails too":
+                break
+            native.append(seed)
         if verdict == "skipped":
             return SKIPPED
-        if verdict == "native fails too":
-            native.append(seed)
-        elif verdict == "as expected":
+        if verdict == "as expected":
             seen += 1
             if args.expect_difference:
                 print("the fault was found")
                 return 0
         else:
-            bad.append(seed)
+            bad.append(seed)  # native HDF5 fails on all substitutes: nothing was judged
     if args.expect_difference:
         print("FAILED: no seed found the fault")
         return 1
-    too_many = len(native) * 5 > len(seeds_of(args.seeds))
     print(f"{seen} seeds as expected, wrong: {bad}, native HDF5 itself fails on: {native}")
-    return 1 if bad or too_many or seen == 0 else 0
+    return 1 if bad or seen == 0 else 0
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ help:  ## show this
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
 packages += $(if $(filter demo bench test test-long check format setup-python,$(MAKECMDGOALS)),python)
-packages += $(if $(TIDELANE_LINT),lint)
+packages += $(if $(WITH_LINT),lint)
 packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(MAKECMDGOALS)))
 
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell

@@ -69,7 +69,8 @@ void Scenarios::expect_natively(const std::string& path, const Contents& content
 
 std::vector<int> elements(int seed, size_t count) {
   std::vector<int> values(count);
-  for (size_t i = 0; i < count; ++i) values[i] = seed * 1'000'003 + static_cast<int>(i);
+  const unsigned first = static_cast<unsigned>(seed) * 1'000'003;
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<int>(first + static_cast<unsigned>(i));
   return values;
 }
 

@@ -112,6 +112,8 @@ enum class Counter : unsigned {
   X(FilterPageBuffer, "filter_page_buffer", "write", "filtered chunks above HDF5's page buffer")   \
   X(FilterReserved, "filter_reserved", "write",                                                    \
     "filtered chunks, whose size nobody knows yet, where space is reserved")                       \
+  X(FilterCached, "filter_cached", "write",                                                        \
+    "the program comes back to filtered chunks that HDF5's cache has")                             \
   X(FilterNoRoom, "filter_no_room", "write", "no memory for chunks that wait for their filters")   \
   X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait")    \
   X(NoThreads, "no_threads", "", "the system refused threads: waiters do the lanes' work")

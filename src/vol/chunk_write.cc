@@ -56,7 +56,10 @@ WrittenDataset LookAtWritten(Instance& instance, void* object, hid_t dxpl) {
   dataset.file = FileOf(instance, object, H5I_DATASET);
   if (dataset.file == nullptr) return dataset;
   dataset.reason = WhyNative(instance, object, dcpl.get(), dxpl, dataset);
-  if (!dataset.reason.has_value()) dataset.kind = WrittenDataset::Kind::kOurs;
+  if (dataset.reason.has_value()) return dataset;
+  dataset.kind = WrittenDataset::Kind::kOurs;
+  const uint64_t cache = ChunkCacheOf(instance, object, dxpl).value_or(0);
+  dataset.habit = CacheHabit(cache / dataset.grid.ChunkBytes());
   return dataset;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/counters.h"
 #include "engine/file.h"
+#include "vol/cache_habit.h"
 #include "vol/chunked_dataset.h"
 #include "vol/lending.h"
 
@@ -33,6 +34,7 @@ struct WrittenDataset : ChunkedDataset {
   Kind kind = Kind::kNative;
   std::optional<Fallback> reason;
   std::shared_ptr<File> file;
+  CacheHabit habit;
 };
 
 WrittenDataset LookAtWritten(Instance& instance, void* dataset, hid_t dxpl);

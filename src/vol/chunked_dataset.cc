@@ -137,6 +137,16 @@ std::optional<SelectedBox> BoxOf(h5::Library& hdf5, const ChunkGrid& grid, hid_t
   return same ? wanted : std::nullopt;
 }
 
+std::optional<uint64_t> ChunkCacheOf(Instance& instance, void* dataset, hid_t dxpl) {
+  const h5::OwnedId dapl = AskDataset(instance, dataset, H5VL_DATASET_GET_DAPL, dxpl);
+  size_t slots = 0, bytes = 0;
+  double preempt = 0;
+  if (!dapl.valid() || instance.hdf5().Pget_chunk_cache(dapl.get(), &slots, &bytes, &preempt) < 0) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
 bool IsUnconverted(Instance& instance, void* dataset, hid_t memory_type, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   if (hdf5.Iget_type(memory_type) != H5I_DATATYPE) return false;

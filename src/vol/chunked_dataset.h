@@ -45,6 +45,9 @@ uint64_t PointsOf(Instance& instance, void* dataset, hid_t file_space, hid_t mem
 /// extent.
 std::optional<SelectedBox> BoxOf(h5::Library& hdf5, const ChunkGrid& grid, hid_t file_space);
 
+/// How many bytes HDF5's chunk cache holds of a dataset.
+std::optional<uint64_t> ChunkCacheOf(Instance& instance, void* dataset, hid_t dxpl);
+
 /// Whether elements are in memory what they are in the file.
 bool IsUnconverted(Instance& instance, void* dataset, hid_t memory_type, hid_t dxpl);
 

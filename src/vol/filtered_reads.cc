@@ -99,15 +99,9 @@ bool FindFile(Instance& instance, void* dataset, FilteredDataset& known) {
 }
 
 bool FindCache(Instance& instance, const Reading& reading, FilteredDataset& known) {
-  const h5::OwnedId dapl =
-      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_DAPL, reading.dxpl);
-  size_t slots = 0, bytes = 0;
-  double preempt = 0;
-  if (!dapl.valid() || instance.hdf5().Pget_chunk_cache(dapl.get(), &slots, &bytes, &preempt) < 0) {
-    return false;
-  }
-  known.cache_bytes = bytes;
-  return true;
+  const std::optional<uint64_t> bytes = ChunkCacheOf(instance, reading.dataset, reading.dxpl);
+  known.cache_bytes = bytes.value_or(0);
+  return bytes.has_value();
 }
 
 void Look(Instance& instance, const Reading& reading, FilteredDataset& known) {

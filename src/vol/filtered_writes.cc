@@ -104,26 +104,39 @@ bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run) {
     vol::InsertFinished(instance_, dxpl);
     return false;
   }
-  std::optional<Fallback> reason = known->facts.reason;
-  if (known->facts.kind == WrittenDataset::Kind::kOurs && !Fails(*known) && IsOpen(*known)) {
-    const std::optional<ChunkWrite> write =
-        AsChunkWrite(instance_, known->facts, writing, dxpl, reason);
-    if (write.has_value()) {
-      if (TakeChunks(*known, writing, *write)) return true;
-      if (!Fails(*known)) reason = Fallback::kFilterNoRoom;
-    }
-  }
-  if (reason.has_value()) Count(*reason);
+  if (TakeIfOurs(*known, writing, dxpl)) return true;
   may_run = vol::Settle(instance_, writing.dataset, H5I_DATASET, dxpl);
   return false;
 }
 
+bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl) {
+  WrittenDataset& facts = known.facts;
+  std::optional<Fallback> reason = facts.reason;
+  if (facts.kind == WrittenDataset::Kind::kOurs && !Fails(known) && IsOpen(known)) {
+    const std::optional<ChunkWrite> write = AsChunkWrite(instance_, facts, writing, dxpl, reason);
+    if (!write.has_value()) {
+      facts.habit.NoteUse(instance_.flushes);
+    } else {
+      const TouchedChunks touched(facts.grid, write->box, write->memory);
+      facts.habit.NoteWrite(touched, instance_.flushes);
+      if (facts.habit.suits_cache()) {
+        reason = Fallback::kFilterCached;
+      } else {
+        if (TakeChunks(known, writing, touched)) return true;
+        if (!Fails(known)) reason = Fallback::kFilterNoRoom;
+      }
+    }
+  }
+  if (reason.has_value()) Count(*reason);
+  return false;
+}
+
 // All of its chunks, or those that there was room for: HDF5 then writes all of them once more, after them.
-bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing, const ChunkWrite& write) {
+bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing,
+                                const TouchedChunks& touched) {
   WatchForks();
   InsertFinishedNow();
   writer_ = pthread_self();
-  const TouchedChunks touched(known.facts.grid, write.box, write.memory);
   uint64_t i = 0;
   for (; i < touched.count(); ++i) {
     const ChunkPiece piece = touched.At(i);
@@ -257,6 +270,13 @@ bool FilteredWrites::SettleFor(size_t count, void* datasets[], hid_t dxpl) {
     if (!Settle(datasets[i], H5I_DATASET, dxpl)) return false;
   }
   return true;
+}
+
+void FilteredWrites::NoteReads(size_t count, void* datasets[]) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto known = datasets_.find(datasets[i]);
+    if (known != datasets_.end()) known->second.facts.habit.NoteUse(instance_.flushes);
+  }
 }
 
 bool FilteredWrites::Settle(void* object, H5I_type_t type, hid_t dxpl) {

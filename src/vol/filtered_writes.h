@@ -46,6 +46,8 @@ class FilteredWrites {
   /// See vol/settle.h. `dxpl` is the transfer list of the call.
   bool Settle(void* object, H5I_type_t type, hid_t dxpl);
   bool SettleFor(size_t count, void* datasets[], hid_t dxpl);
+  /// The program reads datasets.
+  void NoteReads(size_t count, void* datasets[]);
   void InsertFinished(hid_t dxpl);
 
   /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
@@ -86,7 +88,8 @@ class FilteredWrites {
   Dataset& Known(void* dataset, hid_t dxpl);
   bool IsPlain(void* dataset, hid_t dxpl);
   bool IsOpen(Dataset& known);
-  bool TakeChunks(Dataset& known, const Writing& writing, const ChunkWrite& write);
+  bool TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl);
+  bool TakeChunks(Dataset& known, const Writing& writing, const TouchedChunks& touched);
   std::shared_ptr<ChunkJob> MakeJob(const Dataset& known, void* dataset, uint64_t number);
   std::vector<std::byte> Spare(size_t size);
   bool MakeRoom(uint64_t charge);

@@ -73,6 +73,7 @@ struct Instance {
   size_t next_habit = 0;  ///< which of them makes room for the next dataset
   /// Counts calls that may change where datasets' chunks are (class Changing).
   uint64_t changes = 0;
+  uint64_t flushes = 0;  ///< calls that flush something
   /// What is known of filtered datasets (vol/filtered_reads.h). Never destroyed.
   FilteredDatasets* filtered = nullptr;
   /// Chunks that were written and are not in the file yet (vol/filtered_writes.h); nullptr: there never were any. Never

@@ -172,6 +172,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
 herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
                    void** request) {
+  if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteReads(count, datasets);
   if (!SettleFor(instance, count, datasets, dxpl)) return -1;
   if (count == 1 && request == nullptr) {
     const Reading reading{datasets[0], memory_types[0], memory_spaces[0], file_spaces[0],

@@ -30,7 +30,9 @@ TrackedCall::TrackedCall(Instance& instance, Effect effect, void** request)
     : instance_(instance),
       effect_(effect),
       request_(effect == Effect::kOpen ? nullptr : request),
-      scope_(PermissionsOf(effect, request != nullptr), request_ != nullptr) {}
+      scope_(PermissionsOf(effect, request != nullptr), request_ != nullptr) {
+  if (effect == Effect::kFlush) ++instance.flushes;
+}
 
 void TrackedCall::Finish(bool succeeded) {
   if (request_ == nullptr || !succeeded) return;

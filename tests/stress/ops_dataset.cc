@@ -74,6 +74,11 @@ void draw_fill(Rng& rng, Dataset& d) {
   if (!number) d.alloc_time = 0;
   if (d.layout == Layout::Chunked && d.alloc_time == 0 && rng.chance(50)) d.fill = 0;
   d.written_whole = d.fill == 2 || (d.fill == 0 && d.layout == Layout::Contiguous);
+  // Storage that is allocated late is not filled at all when the write that allocates it covers the dataset (H5D__write:
+  // full_overwrite), so of unfiltered chunks at the edge the part that a later growth brings to light holds what the file
+  // held there before.
+  const bool late = d.alloc_time == H5D_ALLOC_TIME_LATE;
+  if (d.layout == Layout::Chunked && !d.filtered() && late) d.extendable = false;
 }
 
 Dataset draw_dataset(Rng& rng) {

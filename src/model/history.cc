@@ -1,0 +1,188 @@
+// The folder: loading, saving, listing. What a file says is history_text.cc's.
+#include "model/history.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "base/output_file.h"
+
+namespace tidelane::model {
+namespace {
+
+constexpr size_t kMostBytes = 64 << 10;  // ours have three or four thousand
+constexpr double kOldRuns = 0.7;         // what earlier runs count for when one more has ended
+// Another process holds the lock for as long as writing a small file takes.
+constexpr int kLockTries = 50;
+constexpr int kLockTryMs = 1;
+
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder)
+      : fd_(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) {
+      error_ = errno;
+      return;
+    }
+    for (int i = 0; i < kLockTries; ++i) {
+      if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+      error_ = errno;
+      if (errno != EWOULDBLOCK && errno != EINTR) break;
+      (void)::poll(nullptr, 0, kLockTryMs);
+      error_ = EWOULDBLOCK;
+    }
+    ::close(fd_);
+    fd_ = -1;
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+  bool held() const { return fd_ >= 0; }
+  int error() const { return error_; }
+
+ private:
+  int fd_;
+  int error_ = 0;
+};
+
+int ReadAll(const std::string& path, std::string& text) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return errno;
+  text.resize(kMostBytes + 1);
+  size_t size = 0;
+  ssize_t got = 1;
+  int error = 0;
+  while (got != 0 && size < text.size()) {
+    got = ::read(fd, text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      error = errno;
+      break;
+    }
+    size += static_cast<size_t>(got);
+  }
+  ::close(fd);
+  text.resize(size);
+  return error == 0 && size > kMostBytes ? EFBIG : error;
+}
+
+int MakeFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return error.value();
+}
+
+// Makes room for one more: the file that was written longest ago goes.
+void DropOldest(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path oldest;
+  std::filesystem::file_time_type when;
+  unsigned files = 0;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() != ".json") continue;
+    ++files;
+    const auto written = at->last_write_time(error);
+    if (error || (!oldest.empty() && written >= when)) continue;
+    oldest = at->path(), when = written;
+  }
+  if (files >= kMostHistories) std::filesystem::remove(oldest, error);
+}
+
+Status Load(const std::string& path, HistoryEntry& entry) {
+  std::string text;
+  if (const int error = ReadAll(path, text); error != 0) {
+    if (error == ENOENT || error == ENOTDIR) return {};
+    return Status::Failed(error, "read the history").At(path, 0, 0);
+  }
+  Status status = ParseHistory(text, entry);
+  return status.ok() ? Status() : std::move(status).At(path, 0, 0);
+}
+
+Status Replace(const std::string& path, const HistoryEntry& entry) {
+  OutputFile file;
+  if (Status status = file.Open(path); !status.ok()) return status;
+  const std::string text = HistoryText(entry);
+  (void)std::fwrite(text.data(), 1, text.size(), file.stream());
+  return file.Commit();
+}
+
+uint64_t Hash(std::string_view text, uint64_t hash) {
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;  // FNV-1a
+  return hash;
+}
+
+}  // namespace
+
+std::string HistoryFileName(const HistoryKey& key) {
+  constexpr size_t kLongestName = 40;
+  std::string name;
+  for (const char c : key.program.substr(0, kLongestName)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    name += plain || c == '.' || c == '_' || c == '-' ? c : '_';
+  }
+  if (name.starts_with(".")) name[0] = '_';
+  const uint64_t hash = Hash(key.program, Hash(key.file_system + '\n', 0xcbf29ce484222325));
+  char text[24];
+  std::snprintf(text, sizeof text, "-%016" PRIx64 ".json", hash);
+  return name + text;
+}
+
+Status LoadHistory(const std::string& folder, const HistoryKey& key, HistoryEntry& entry) {
+  HistoryEntry read;
+  if (Status status = Load(folder + "/" + HistoryFileName(key), read); !status.ok()) return status;
+  entry = read.key == key ? std::move(read) : HistoryEntry{};
+  entry.key = key;
+  return {};
+}
+
+Status SaveHistory(const std::string& folder, const HistoryKey& key, const Learned& learned) {
+  if (const int error = MakeFolder(folder); error != 0)
+    return Status::Failed(error, "make the history's folder").At(folder, 0, 0);
+  const FolderLock lock(folder);
+  if (!lock.held()) return Status::Failed(lock.error(), "lock the history").At(folder, 0, 0);
+  HistoryEntry entry;
+  Status status = LoadHistory(folder, key, entry);
+  if (status.code() == EPROTONOSUPPORT) return status;
+  if (!status.ok()) entry = {};
+  const std::string path = folder + "/" + HistoryFileName(key);
+  if (status.ok() && entry.runs == 0) DropOldest(folder);
+  entry.key = key;
+  entry.learned.sync.Fade(kOldRuns);
+  entry.learned.lanes.Fade(kOldRuns);
+  entry.learned.Merge(learned);
+  ++entry.runs;
+  entry.updated = static_cast<int64_t>(std::time(nullptr));
+  return Replace(path, entry);
+}
+
+std::vector<HistoryEntry> ListHistory(const std::string& folder) {
+  std::vector<HistoryEntry> entries;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() != ".json") continue;
+    HistoryEntry entry;
+    if (Load(at->path().string(), entry).ok() && entry.runs != 0)
+      entries.push_back(std::move(entry));
+  }
+  std::ranges::sort(entries, std::ranges::greater(), &HistoryEntry::updated);
+  return entries;
+}
+
+}  // namespace tidelane::model

@@ -1,0 +1,38 @@
+/// \file
+/// What is known of one program on one file system: how quick storage and copies are, how the program computes and
+/// writes, and what both ways of writing would have cost it.
+///
+/// Thread safety: a value.
+#pragma once
+
+#include <cstdint>
+
+#include "model/copy_cost.h"
+#include "model/io_rate.h"
+#include "model/recent_mean.h"
+
+namespace tidelane::model {
+
+struct Learned {
+  IoRate sync;             ///< phases as the program saw them, written by itself
+  IoRate lanes;            ///< phases as storage saw them, written by lanes
+  CopyCost copy;           ///< bytes handed over
+  RecentMean bytes;        ///< of an I/O phase
+  RecentMean write_bytes;  ///< of one write in it
+  RecentMean compute;  ///< seconds between two phases in which the program neither wrote nor waited
+  RecentMean
+      slack;  ///< of these, before it asked for its bytes to be stored: what can be hidden behind
+  RecentMean sync_waits;  ///< seconds that a phase cost, or would have cost, written by the program
+  RecentMean async_waits;  ///< the same, handed over
+  uint64_t epochs = 0;
+
+  void Merge(const Learned& newer) {
+    sync.Merge(newer.sync), lanes.Merge(newer.lanes), copy.Merge(newer.copy);
+    bytes.Merge(newer.bytes), write_bytes.Merge(newer.write_bytes);
+    compute.Merge(newer.compute), slack.Merge(newer.slack);
+    sync_waits.Merge(newer.sync_waits), async_waits.Merge(newer.async_waits);
+    epochs += newer.epochs;
+  }
+};
+
+}  // namespace tidelane::model

@@ -15,16 +15,17 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build install demo test test-long bench bench-micro check tidy format clean distclean setup-build setup-test setup-python
+.PHONY: help build install demo test test-long bench bench-micro check tidy format clean distclean setup-build setup-test setup-mpi setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
 
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
-packages += $(if $(filter demo bench test test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(if $(filter demo demo-mpi bench test test-long check format setup-python,$(MAKECMDGOALS)),python)
 packages += $(if $(WITH_LINT),lint)
 packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(MAKECMDGOALS)))
+packages += $(if $(filter demo-mpi test test-long,$(MAKECMDGOALS)),mpi)
 
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell
 	@$(setup)/configure.sh release
@@ -45,6 +46,13 @@ setup-test:
 	@$(setup)/hdf5.sh $(TIDELANE_TEST_HDF5)
 	@$(setup)/env.sh
 
+# MPI programs are tested with both MPIs of the distribution, each with a parallel HDF5 of its own.
+setup-mpi:
+	@$(setup)/hdf5-parallel.sh mpich
+	@$(setup)/hdf5-parallel.sh openmpi
+	@$(setup)/env.sh mpich
+	@$(setup)/env.sh openmpi
+
 setup-python:
 	@$(setup)/python.sh
 
@@ -52,10 +60,10 @@ demo: build setup-python  ## native HDF5 and Tidelane side by side on slow stora
 	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo.py
 
-test: setup-test setup-python  ## every check and test of a change: under 30 minutes on two cores
+test: setup-test setup-mpi setup-python  ## every check and test of a change: under 30 minutes on two cores
 	@scripts/test.sh
 
-test-long: setup-test setup-python  ## repeats, long stress runs, sanitizers over the clients: hours
+test-long: setup-test setup-mpi setup-python  ## repeats, long stress runs, sanitizers over the clients: hours
 	@scripts/test-long.sh
 
 bench: build setup-python  ## native HDF5 and Tidelane measured: tables and build/bench/results.json; BENCH="walk --rounds 9" chooses

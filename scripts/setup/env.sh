@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # Writes build/env.sh: `. build/env.sh` in bash or sh turns Tidelane on for every HDF5 program of that shell.
+#
+#   env.sh                  with the serial HDF5 that hdf5.sh chose
+#   env.sh mpich|openmpi    build/env-<mpi>.sh, with the parallel HDF5 that hdf5-parallel.sh built for that MPI
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
-root=$(cat "$build/hdf5/root")
+mpi=${1:-}
+root=$(cat "$build/hdf5/${mpi:-root}")
+out="$build/env${mpi:+-$mpi}.sh"
 quote() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
 
 new=$(
   cat <<END
-# Written by scripts/setup/env.sh. Source it (bash, sh): programs started from that shell run with Tidelane.
+# Written by scripts/setup/env.sh${mpi:+ $mpi}. Source it (bash, sh): programs started from that shell run with Tidelane.
 # To turn it off again: unset HDF5_VOL_CONNECTOR
 tidelane_plugins=$(quote "$build/release/lib/tidelane")
 export TIDELANE_HDF5_ROOT=$(quote "$root")
@@ -35,5 +40,12 @@ export PATH LD_LIBRARY_PATH
 END
     ;;
   esac
+  if [ "$mpi" = openmpi ]; then
+    cat <<'END'
+# Open MPI refuses to start as root, or more ranks than there are cores, unless told.
+export OMPI_MCA_rmaps_base_oversubscribe=1
+if [ "$(id -u)" -eq 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+END
+  fi
 )
-[ "$new" = "$(cat "$build/env.sh" 2>/dev/null || true)" ] || printf '%s\n' "$new" >"$build/env.sh"
+[ "$new" = "$(cat "$out" 2>/dev/null || true)" ] || printf '%s\n' "$new" >"$out"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the tarball that hdf5-source.sh fetched: shared, thread-safe, with tools and with its API test program
+# Builds the source that hdf5-source.sh fetched: shared, thread-safe, with tools and with its API test program
 # (asynchronous group on) as bin/h5_api_test. Result: build/hdf5/<version>, its name in build/hdf5/own.
 #
 #   hdf5-build.sh            optimised
@@ -7,17 +7,15 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 sanitizer=${1:-}
-tarball=$(cat "$build/hdf5/source/tarball")
-version=$(basename "$tarball" | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -n 1)
-[ -n "$version" ] || die "$tarball: no version in its name"
+"$repo/scripts/setup/hdf5-unpack.sh"
+source=$(cat "$build/hdf5/source/tree")
+version=$(basename "$source")
 name="$version${sanitizer:+-$sanitizer}"
 prefix="$build/hdf5/$name"
-source="$build/hdf5/source/$version"
 tree="$build/hdf5/source/build-$name"
 flags=${sanitizer:+-fsanitize=$sanitizer -fno-omit-frame-pointer -O1 -g}
 
 if [ ! -e "$prefix/tidelane-complete" ]; then
-  unpack() { rm -rf "$source" && mkdir -p "$source" && tar -xf "$tarball" -C "$source" --strip-components=1; }
   configure() {
     rm -rf "$tree"
     cmake -S "$source" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX="$prefix" \
@@ -38,7 +36,6 @@ if [ ! -e "$prefix/tidelane-complete" ]; then
     touch "$prefix/tidelane-complete"
     rm -rf "$tree"
   }
-  step "hdf5-$name-unpack" "unpacking HDF5 $version" unpack
   step "hdf5-$name-configure" "configuring HDF5 $name" configure
   step "hdf5-$name-build" "building HDF5 $name (about 2 minutes on two cores)" compile
   step "hdf5-$name-install" "installing it under build/hdf5/$name" put

@@ -33,6 +33,12 @@ for group in "$@"; do
       need zlib1g-dev header zlib.h
       need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
       ;;
+    mpi)  # both, side by side: their I/O layers differ
+      need mpich program mpirun.mpich
+      need libmpich-dev program mpicc.mpich
+      need openmpi-bin program mpirun.openmpi
+      need libopenmpi-dev program mpicc.openmpi
+      ;;
     test)
       need libgtest-dev header gtest/gtest.h
       need gfortran program gfortran

@@ -62,6 +62,9 @@ inline void RecordWaits(bool record) {
   internal::recording_waits.store(record, std::memory_order_relaxed);
 }
 
+/// Whether anybody will look at what is recorded.
+inline bool WaitsAreRecorded() { return internal::recording_waits.load(std::memory_order_relaxed); }
+
 /// A thread of the program waits for Tidelane or for storage, from construction to destruction.
 class Waiting {
  public:

@@ -21,7 +21,7 @@ bool Split(std::string_view entry, std::string_view& name, std::string_view& val
   return true;
 }
 
-Status Refuse(std::string operation) { return Status::Failed(EINVAL, std::move(operation)); }
+Status Refuse(std::string_view operation) { return Status::Failed(EINVAL, operation); }
 
 // `where` is how a person finds the place: "TIDELANE_LANES='many'", "lanes='many' (run.conf:3)".
 Status RefuseValue(const std::string& where, std::string_view value, std::string_view accepted,

@@ -34,5 +34,20 @@ TEST(StatusTest, LeavesOutWhatItDoesNotKnow) {
             "cannot read 16 bytes at address 8: Input/output error (errno 5)");
 }
 
+TEST(StatusTest, CopiesSayTheSameAndAreTheirOwn) {
+  Status status = Status::Failed(EIO, "read").At("a.h5", 8, 16);
+  const Status copy = status;
+  EXPECT_EQ(copy.Message(), status.Message());
+  Status assigned;
+  assigned = copy;
+  status = Status();
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(assigned.path(), "a.h5");
+  EXPECT_EQ(assigned.Message(), copy.Message());
+  assigned = status;
+  EXPECT_TRUE(assigned.ok());
+  EXPECT_EQ(assigned.path(), "");
+}
+
 }  // namespace
 }  // namespace tidelane

@@ -26,7 +26,7 @@ uint64_t Backlog::Begin(uint64_t now_ns, uint64_t bytes, uint64_t most) {
   const uint64_t last_end = last_end_ns_.load(std::memory_order_relaxed);
   const uint64_t pause = last_end == 0 || now_ns < last_end ? 0 : now_ns - last_end;
   if (pause >= times_.shortest_pause_ns) {
-    const bool nothing_to_hide = Little();
+    const bool nothing_to_hide = burst_bytes() < kLittle;
     burst_bytes_.store(0, std::memory_order_relaxed);
     const bool asked = asked_.exchange(false, std::memory_order_relaxed);
     const uint64_t storable = pause / (ns_per_mib_.load(std::memory_order_relaxed) + 1) * kMib;

@@ -41,8 +41,8 @@ class Backlog {
   uint64_t Expected(uint64_t now_ns) const;
   /// Whether large writes of the burst may be queued.
   bool Defers() const { return allowance_.load(std::memory_order_relaxed) != 0; }
-  /// Whether so little was written in the burst that there is nothing to hide.
-  bool Little() const { return burst_bytes_.load(std::memory_order_relaxed) < kLittle; }
+  /// What was written in the burst so far.
+  uint64_t burst_bytes() const { return burst_bytes_.load(std::memory_order_relaxed); }
   /// Whether the program has paused since the last large write.
   bool Pausing(uint64_t now_ns) const;
   /// So much was stored on `device`; returns whether that was as quick as memory.
@@ -55,7 +55,7 @@ class Backlog {
  private:
   // Few devices are written to at a time; where two share a slot, the older one is forgotten.
   static constexpr size_t kSlots = 8;
-  static constexpr uint64_t kLittle = uint64_t{256} * 1024;
+  static constexpr uint64_t kLittle = uint64_t{256} * 1024;  // of a burst: nothing to hide
   static uint64_t Name(uint64_t device) { return (device + 1) << 1; }
   std::atomic<uint64_t>& Slot(uint64_t device) { return devices_[device % kSlots]; }
   const std::atomic<uint64_t>& Slot(uint64_t device) const { return devices_[device % kSlots]; }

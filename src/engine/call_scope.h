@@ -48,8 +48,9 @@ class CallScope {
   static CallScope* current();
   static bool Allows(Permission permission) {
     const CallScope* scope = current();
-    return scope != nullptr && (scope->permissions_ & permission) != 0;
+    return scope != nullptr && scope->allows(permission);
   }
+  bool allows(Permission permission) const { return (permissions_ & permission) != 0; }
 
   // Driver side -------------------------------------------------------------------------------------------------
   bool tracks() const { return track_; }

@@ -83,12 +83,12 @@ bool File::CloseMayBeDeferred() const {
   return CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred;
 }
 
-bool File::CallIsSynchronous() const {
-  const CallScope* scope = CallScope::current();
+bool File::CallIsSynchronous(const CallScope* scope) const {
   if (scope != nullptr && scope->tracks()) return false;
   return implicit_sync_.load(std::memory_order_relaxed) ||
-         CallScope::Allows(CallScope::kWriteThrough);
+         (scope != nullptr && scope->allows(CallScope::kWriteThrough));
 }
+
 Status File::Truncate(uint64_t size) {
   const uint64_t old = eof_.load(std::memory_order_relaxed);
   if (Broken("truncate")) {  // negative control: cut storage now, whatever is on its way

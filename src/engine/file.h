@@ -35,6 +35,8 @@
 
 namespace tidelane {
 
+class CallScope;
+
 class File final : public LaneTask, public std::enable_shared_from_this<File> {
  public:
   /// What a file needs of its surroundings; both outlive it.
@@ -167,17 +169,23 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
       TL_EXCLUDES(mutex_);
   Status WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason)
       TL_EXCLUDES(mutex_);
-  Status Capture(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
-  bool CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes)
+  // `scope` is the calling thread's: it is looked up once a write.
+  Status WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, bool through,
+                           CallScope* scope) TL_EXCLUDES(mutex_);
+  Status Capture(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)
       TL_EXCLUDES(mutex_);
-  bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) TL_EXCLUDES(mutex_);
+  bool CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)
+      TL_EXCLUDES(mutex_);
+  bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)
+      TL_EXCLUDES(mutex_);
   Status Reserve(uint64_t address, uint64_t size);
   bool MakeRoom() TL_EXCLUDES(mutex_);
   void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblock() TL_EXCLUDES(mutex_);
   void AwaitInFlightLocked(uint64_t begin, uint64_t end) TL_REQUIRES(mutex_);
-  void InsertLocked(const SlabWriter::Space& space, uint64_t address) TL_REQUIRES(mutex_);
-  uint64_t CurrentEpochLocked() TL_REQUIRES(mutex_);
+  void InsertLocked(const SlabWriter::Space& space, uint64_t address, CallScope* scope)
+      TL_REQUIRES(mutex_);
+  uint64_t CurrentEpochLocked(CallScope* scope) TL_REQUIRES(mutex_);
   /// A request is about to be told of a failure: from then on the program may free what it lent us.
   void EndLoansLocked() TL_REQUIRES(mutex_);
   uint64_t OpenBarrierLocked() TL_REQUIRES(mutex_);
@@ -195,7 +203,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   }
   bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
   void StoreGathered() TL_EXCLUDES(mutex_);
-  bool CallIsSynchronous() const;
+  bool CallIsSynchronous(const CallScope* scope) const;
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
   bool LingeredEnoughLocked() TL_REQUIRES(mutex_);
   bool DrainedLocked() const TL_REQUIRES(mutex_);
@@ -303,6 +311,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool noting_places_ = false;  // the program's side only, as is what follows
   std::vector<ByteRange> places_;
 
+  std::atomic<bool> caching_{false};  // something may be in cache_; the program's side only sets it
   Mutex read_mutex_;
   bool counted_unlocked_ TL_GUARDED_BY(read_mutex_) = false;
   BlockCache cache_ TL_GUARDED_BY(read_mutex_);

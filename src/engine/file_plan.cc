@@ -13,7 +13,7 @@ constexpr uint64_t kScatteredMean =
 constexpr unsigned kPatience = 250;  // and linger so many times longer
 // What the program gathers where it stores itself: the same memory is filled again and again, and stays in its caches.
 constexpr uint64_t kGathered = uint64_t{256} * 1024;
-constexpr uint64_t kScatteredGathered = 4u << 20;
+constexpr uint64_t kScatteredGathered = uint64_t{512} * 1024;
 constexpr size_t kManyExtents = 1u << 16;  // what one sweep has to merge
 
 }  // namespace

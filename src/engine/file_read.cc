@@ -70,6 +70,7 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
   const uint64_t valid = std::min(BlockCache::kBlock, end - start);
   if (noting_places_) NotePlace(start, valid);
   uint64_t ignored = 0;
+  caching_.store(true, std::memory_order_relaxed);
   status = LogicalRead(Reader::kProgram, start, valid, cache_.Claim(start), ignored);
   cache_.Commit(start, status.ok() ? valid : 0);
   if (!status.ok()) return false;  // the plain read decides what the program is told

@@ -33,10 +33,10 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   if (size == 0) return {};
   const bool write_through = write_through_.load(std::memory_order_relaxed);
   // Before anyone is told of the bytes: if there is no space, the file does not have them.
-  if (!write_through) {
+  if (!write_through && reserving_) {
     if (Status status = Reserve(address, size); !status.ok()) return status;
   }
-  {
+  if (caching_.load(std::memory_order_relaxed)) {
     MutexLock lock(read_mutex_);
     cache_.Update(address, size, bytes);
   }
@@ -47,7 +47,15 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   if (address <= base_address_ && base_address_ < address + size)
     FindSuperblock(address, size, bytes);
   const auto* at = static_cast<const std::byte*>(bytes);
-  const bool through = CallIsSynchronous();
+  CallScope* const scope = CallScope::current();
+  const bool through = CallIsSynchronous(scope);
+  const bool apart = address + size <= superblock_begin_ || superblock_end_ <= address;
+  if (apart && !through) return Capture(address, size, at, scope);
+  return WriteAtSuperblock(address, size, at, through, scope);
+}
+
+Status File::WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* at, bool through,
+                               CallScope* scope) {
   // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
   const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
   for (const uint64_t cut : cuts) {
@@ -61,7 +69,7 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
       Count(Fallback::kImplicitOff);
       status = WriteOrKeep(address, piece, at, Fallback::kImplicitOff);
     } else {
-      status = Capture(address, piece, at);
+      status = Capture(address, piece, at, scope);
     }
     if (!status.ok()) return status;
     address += piece, at += piece, size -= piece;
@@ -101,8 +109,7 @@ void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
   while (resizing_ || pending_.InFlight(begin, end)) WaitLocked();
 }
 
-uint64_t File::CurrentEpochLocked() {
-  CallScope* scope = CallScope::current();
+uint64_t File::CurrentEpochLocked(CallScope* scope) {
   if (scope != nullptr && scope->tracks()) {
     uint64_t epoch = scope->EpochOf(this);
     if (epoch == 0) {
@@ -124,10 +131,10 @@ uint64_t File::OpenBarrierLocked() {
   return epoch_;
 }
 
-void File::InsertLocked(const SlabWriter::Space& space, uint64_t address) {
+void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, CallScope* scope) {
   // No request waits for the superblock, which may have to wait for a drain: only barriers do.
   const bool superblock = address < superblock_end_ && address >= superblock_begin_;
-  const uint64_t epoch = superblock ? Epochs::kUntracked : CurrentEpochLocked();
+  const uint64_t epoch = superblock ? Epochs::kUntracked : CurrentEpochLocked(scope);
   pending_.Insert({address, space.size, space.data, space.slab, epoch, false});
   captured_any_ = true;
   tally_.bytes += space.size;
@@ -145,9 +152,8 @@ void File::TallyLocked() {
 }
 
 // From the program's own buffer, which it keeps as it is until the request has completed.
-bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) {
-  CallScope* scope = CallScope::current();
-  if (scope == nullptr || size < kSmallestLoan) return false;
+bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope) {
+  if (size < kSmallestLoan) return false;
   Slab* loan = scope->LoanOf(bytes, size);
   if (loan == nullptr) return false;
   MutexLock lock(mutex_);
@@ -156,19 +162,20 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes) 
     return false;
   }
   has_loans_ = true;
-  InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address);
+  InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address, scope);
   ++tally_.writes;
   Count(Counter::kBytesLent, size);
   return true;
 }
 
 // It stays until the drain: apart, so that it pins no slab.
-bool File::CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes) {
+bool File::CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes,
+                             CallScope* scope) {
   if (address != superblock_begin_ || address + size != superblock_end_) return false;
   Slab* const kept = KeepCopy(bytes, size);
   if (kept == nullptr) return false;
   MutexLock lock(mutex_);
-  InsertLocked({kept->data, size, kept}, address);
+  InsertLocked({kept->data, size, kept}, address, scope);
   ++tally_.writes;
   return true;
 }
@@ -176,7 +183,7 @@ bool File::CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* b
 // Space is reserved in larger steps than it is written in, for a program that appends a little at a time.
 Status File::Reserve(uint64_t address, uint64_t size) {
   const uint64_t end = address + size;
-  if (!reserving_ || reserved_.Covers(address, end)) return {};
+  if (reserved_.Covers(address, end)) return {};
   uint64_t stepped = (end / kReserveStep + 1) * kReserveStep;
   int error = device_->Reserve(address, stepped - address);
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
@@ -194,11 +201,9 @@ Status File::Reserve(uint64_t address, uint64_t size) {
   return {};
 }
 
-Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
-  if (CaptureLent(address, size, static_cast<const std::byte*>(bytes)) ||
-      CaptureSuperblock(address, size, static_cast<const std::byte*>(bytes))) {
-    return {};
-  }
+Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, CallScope* scope) {
+  if (scope != nullptr && CaptureLent(address, size, from, scope)) return {};
+  if (CaptureSuperblock(address, size, from, scope)) return {};
   const uint64_t total = size;
   uint64_t begin_ns = total >= kLargeWrite ? NowNs() : 0;
   const uint64_t may_wait = begin_ns != 0 ? backlog_->Begin(begin_ns, total, arena_.cap() / 2) : 0;
@@ -209,7 +214,6 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     if (begin_ns != 0) begin_ns += NowNs() - call_ns;
     return result;
   };
-  const auto* from = static_cast<const std::byte*>(bytes);
   bool went_through = false;
   uint64_t uncounted = 1;  // this write, until a part of it is captured
   bool enough = false;
@@ -224,7 +228,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
         space = writer_.Take(size, address);
       if (space.data != nullptr && space.size <= kSmallCopy) {
         std::memcpy(space.data, from, space.size);
-        InsertLocked(space, address);
+        InsertLocked(space, address, scope);
         tally_.writes += std::exchange(uncounted, 0);
         enough = GatheredEnoughLocked();
       }
@@ -244,7 +248,7 @@ Status File::Capture(uint64_t address, uint64_t size, const void* bytes) {
     if (space.size > kSmallCopy) {
       CopyBytes(space.data, from, space.size, total);
       MutexLock lock(mutex_);
-      InsertLocked(space, address);
+      InsertLocked(space, address, scope);
       tally_.writes += std::exchange(uncounted, 0);
       enough = GatheredEnoughLocked();
     }
@@ -313,7 +317,7 @@ Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes
     cache_.Update(address, size, bytes);
   }
   MutexLock lock(mutex_);
-  InsertLocked({kept->data, size, kept}, address);
+  InsertLocked({kept->data, size, kept}, address, CallScope::current());
   return {};
 }
 

@@ -7,7 +7,7 @@
 namespace tidelane {
 
 void Preparation::WroteThrough() {
-  if (backlog_.Little()) return;
+  if (backlog_.burst_bytes() < kWorthAThread) return;
   if (scheduled_.load(std::memory_order_relaxed) ||
       scheduled_.exchange(true, std::memory_order_acquire)) {
     return;

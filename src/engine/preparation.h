@@ -3,7 +3,7 @@
 ///
 /// On storage as quick as memory the first burst is written through (engine/backlog.h). If the program then pauses, the
 /// next one will be deferred, and fresh pages for it would cost the program more than the copy itself: a lane faults
-/// them in meanwhile. A program that only writes never pauses, and gets none.
+/// them in meanwhile. A program that only writes never pauses, and gets none; nor does one that writes little.
 ///
 /// Invariant: at most one look is scheduled at a time.
 /// Thread safety: all functions may be called from any thread.
@@ -29,6 +29,8 @@ class Preparation final : public LaneTask, public std::enable_shared_from_this<P
   void RunOne() override;
 
  private:
+  /// Faulting in less takes no longer than starting a thread, which also slows down every malloc from then on.
+  static constexpr uint64_t kWorthAThread = 4u << 20;
   static constexpr auto kFirstLook = std::chrono::milliseconds(2);
   static constexpr auto kLastLook = std::chrono::milliseconds(100);
 

@@ -11,8 +11,8 @@ constexpr uint64_t kMib = 1u << 20;
 
 class PreparationTest : public ::testing::Test {
  protected:
-  void Burst(uint64_t end_ns) {
-    backlog_.Begin(end_ns - 1, 8 * kMib, 64 * kMib);
+  void Burst(uint64_t end_ns, uint64_t bytes = 8 * kMib) {
+    backlog_.Begin(end_ns - 1, bytes, 64 * kMib);
     backlog_.End(end_ns);
     preparation_->WroteThrough();
   }
@@ -35,6 +35,11 @@ TEST_F(PreparationTest, APauseAfterABurstGetsMemoryReady) {
   EXPECT_TRUE(lanes_.RunQueued());
   EXPECT_GT(Grown(), 0u);
   EXPECT_FALSE(lanes_.RunQueued()) << "until the next burst";
+}
+
+TEST_F(PreparationTest, ALittleBurstIsNotWorthAThread) {
+  Burst(NowNs() - 5'000'000, kMib);
+  EXPECT_FALSE(lanes_.RunQueued());
 }
 
 TEST_F(PreparationTest, AProgramThatGoesOnWritingGetsNone) {

@@ -69,7 +69,27 @@ void PendingMap::Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch) {
   }
 }
 
+// A stream of neighbouring writes fills its slab without gaps: one extent grows, and no node is made per write.
+bool PendingMap::Extend(Map::iterator it, const Extent& extent) {
+  Extent& before = it->second;
+  if (before.end() != extent.address || before.data + before.size != extent.data ||
+      before.slab != extent.slab || before.epoch != extent.epoch || before.failed ||
+      Held(before) != Held(extent)) {
+    return false;
+  }
+  before.size += extent.size;
+  queued_bytes_ += extent.size;
+  Arena::Unref(extent.slab);
+  newest_ = it;
+  return true;
+}
+
 void PendingMap::Insert(const Extent& extent) {
+  if (newest_ != queued_.end()) {
+    const auto behind = std::next(newest_);
+    if ((behind == queued_.end() || extent.end() <= behind->first) && Extend(newest_, extent))
+      return;
+  }
   epochs_.Add(extent.epoch);
   auto next = FirstFrom(extent.address);
   const bool covers_next = next != queued_.end() && next->first < extent.end();
@@ -77,21 +97,11 @@ void PendingMap::Insert(const Extent& extent) {
     Cut(extent.address, extent.end(), extent.epoch);
     next = queued_.lower_bound(extent.address);
   }
-  queued_bytes_ += extent.size;
-  if (next != queued_.begin()) {
-    const auto neighbour = std::prev(next);
-    Extent& before = neighbour->second;
-    // A stream of neighbouring writes fills its slab without gaps: one extent grows, and no node is made per write.
-    if (before.end() == extent.address && before.data + before.size == extent.data &&
-        before.slab == extent.slab && before.epoch == extent.epoch && !before.failed &&
-        Held(before) == Held(extent)) {
-      before.size += extent.size;
-      Arena::Unref(extent.slab);
-      epochs_.Remove(extent.epoch);
-      newest_ = neighbour;
-      return;
-    }
+  if (next != queued_.begin() && Extend(std::prev(next), extent)) {
+    epochs_.Remove(extent.epoch);
+    return;
   }
+  queued_bytes_ += extent.size;
   newest_ = queued_.emplace_hint(next, extent.address, extent);
 }
 

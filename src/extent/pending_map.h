@@ -95,6 +95,7 @@ class PendingMap {
  private:
   using Map = std::map<uint64_t, Extent>;
 
+  bool Extend(Map::iterator it, const Extent& extent);
   Map::iterator FirstFrom(uint64_t address);
   void Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch);
   Map::iterator Erase(Map::iterator it);

@@ -191,6 +191,7 @@ bool IsLarge(h5::Library& hdf5, const Reading& reading, const FilteredDataset& k
 // Everybody holds a chunk, what is stored of it, and what is between two filters: no more together than may wait in the
 // arena, which is what the program's memory has been asked for.
 unsigned Helpers(Engine& engine, const ChunkGrid& grid) {
+  if (!engine.lanes().threaded()) return 0;  // the system refused threads: nobody would come
   const uint64_t workers = engine.arena().cap() / (3 * grid.ChunkBytes());
   return workers == 0
              ? 0

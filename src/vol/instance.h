@@ -37,13 +37,15 @@ struct HalfClosed {
 /// What is known of the datasets that were written last (vol/sieve_choice.h), in any order.
 struct SieveHabit {
   void* dataset = nullptr;
+  bool sieved = false;  ///< it was left to the sieve, and goes on with the buffer that it then has
   bool looked = false;  ///< at its storage:
   bool contiguous = false;
-  bool known_file = false;  ///< one of ours
-  uint64_t device = 0;      ///< that it is on
-  bool gathers = false;     ///< the last answer,
-  unsigned same = 0;        ///< how often in a row it was given
-  unsigned repeat = 0;      ///< and how often it may be given again without looking
+  bool known_file = false;   ///< one of ours
+  bool stores_soon = false;  ///< whose settings do not ask for bytes to be kept, or stored at once
+  uint64_t device = 0;       ///< that it is on
+  uint64_t next = UINT64_MAX;  ///< the element behind the last write of one run
+  unsigned same = 0;           ///< how many writes in a row were not for the sieve
+  unsigned repeat = 0;         ///< and how many more are taken for such without a look
 };
 using SieveHabits = std::array<SieveHabit, 16>;
 
@@ -70,7 +72,7 @@ struct Instance {
   size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
   SieveHabits sieve_habits;
-  size_t next_habit = 0;  ///< which of them makes room for the next dataset
+  size_t next_habit = 0;  ///< which of them makes room for the next dataset; 0: there are none
   /// Counts calls that may change where datasets' chunks are (class Changing).
   uint64_t changes = 0;
   uint64_t flushes = 0;  ///< calls that flush something

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/activity.h"
 #include "base/counters.h"
 #include "engine/engine.h"
 #include "vol/control.h"
@@ -90,10 +91,11 @@ bool TakeChunks(Instance& instance, Writes& writes, Rest& rest, hid_t dxpl) {
   return true;
 }
 
-herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl) {
+herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
+                     Leaves leaves = Leaves::kNothing) {
   if (writes.count == 0) return 0;
   dxpl = ChooseSieve(instance, writes.count, writes.datasets, writes.memory_types,
-                     writes.file_spaces, dxpl);
+                     writes.file_spaces, dxpl, leaves);
   const Changing changing(instance);
   return instance.hdf5().native().dataset_cls.write(
       writes.count, writes.datasets, writes.memory_types, writes.memory_spaces, writes.file_spaces,
@@ -113,9 +115,20 @@ herr_t WriteExplicitly(Instance& instance, Writes writes, const Transfer& transf
     const std::span<const std::byte> lent = BufferToLend(instance, writes.At(0), transfer);
     if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
   }
-  const herr_t result = WriteNatively(instance, writes, dxpl);
+  const herr_t result = WriteNatively(instance, writes, dxpl, Leaves::kRequest);
   call.Finish(result >= 0);
   return result;
+}
+
+bool MayWrite(Instance& instance, size_t count, void* datasets[]) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!MayChange(instance, datasets[i], H5I_DATASET)) return false;
+  }
+  return true;
+}
+
+void CountExternal(h5::Library& hdf5, hid_t dcpl) {
+  if (WaitsAreRecorded() && hdf5.Pget_external_count(dcpl) > 0) Count(Fallback::kExternalRaw);
 }
 
 }  // namespace
@@ -140,7 +153,10 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   const auto native = hdf5.native().dataset_cls.create;
   if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
   InsertFinished(instance, dxpl);
-  if (hdf5.Pget_external_count(dcpl) > 0) Count(Fallback::kExternalRaw);
+  CountExternal(hdf5, dcpl);
+  if (RunsPlain(Effect::kWrite, request)) {
+    return native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
+  }
   TrackedCall call(instance, Effect::kWrite, request);
   void* dataset = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
   call.Finish(dataset != nullptr);
@@ -150,13 +166,16 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
 herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request) {
+  Writes writes{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+  // Nearly every write: the list is the default one, nobody asked for anything, no lane filters.
+  if (request == nullptr && dxpl == instance.default_dxpl &&
+      FilteredWritesOf(instance) == nullptr) {
+    return MayWrite(instance, count, datasets) ? WriteNatively(instance, writes, dxpl) : -1;
+  }
   const Transfer transfer = TransferOf(instance, dxpl);
   Steer(instance, count, datasets, transfer);
-  Writes writes{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
   if (request != nullptr) return WriteExplicitly(instance, writes, transfer, dxpl, request);
-  for (size_t i = 0; i < count; ++i) {
-    if (!MayChange(instance, datasets[i], H5I_DATASET)) return -1;
-  }
+  if (!MayWrite(instance, count, datasets)) return -1;
   if (transfer.synchronous) {
     if (!SettleFor(instance, count, datasets, dxpl)) return -1;
     TrackedCall call(instance, Effect::kDataNow, nullptr);

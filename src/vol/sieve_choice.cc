@@ -40,7 +40,15 @@ void Look(Instance& instance, SieveHabit& habit, hid_t dxpl) {
   if (!habit.contiguous) return;
   const std::shared_ptr<File> file = FileOf(instance, habit.dataset, H5I_DATASET);
   habit.known_file = file != nullptr;
-  if (file != nullptr) habit.device = file->identity().device;
+  if (file == nullptr) return;
+  habit.device = file->identity().device;
+  const FileSettings settings = file->settings();
+  habit.stores_soon = settings.mode == Mode::kAuto && !settings.implicit_sync && !settings.paused &&
+                      settings.delay_us == 0;
+}
+
+bool OnQuickStorage(const SieveHabit& habit) {
+  return habit.contiguous && habit.known_file && Engine::Get().backlog().QuickOn(habit.device);
 }
 
 hid_t SieveList(Instance& instance, hid_t dxpl) {
@@ -63,21 +71,49 @@ uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* ex
   return span + 1;
 }
 
-bool Gathers(Instance& instance, SieveHabit& habit, hid_t memory_type, hid_t file_space,
+bool IsDense(Instance& instance, SieveHabit& habit, const Spread& spread, uint64_t element,
              hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  const Spread spread = SpreadOf(hdf5, file_space);
-  if (spread.runs < kSieveFromRuns) return false;
-  // The type in memory stands for the one in the file, which it would take microseconds to ask for.
-  const uint64_t size = hdf5.Tget_size(memory_type);
-  const uint64_t span_bytes = spread.span * size;
+  const uint64_t span_bytes = spread.span * element;
   if (span_bytes == 0) return false;
   const bool dense = span_bytes / spread.runs <= kSieveSpacing;
   const uint64_t pitch = spread.pitch != 0 ? spread.pitch : spread.span / spread.runs;
-  if (!dense && pitch * size > kSieveSpacingQuick) return false;
+  if (!dense && pitch * element > kSieveSpacingQuick) return false;
   Look(instance, habit, dxpl);
-  if (!habit.contiguous || dense) return habit.contiguous;
-  return habit.known_file && Engine::Get().backlog().QuickOn(habit.device);
+  return dense ? habit.contiguous : OnQuickStorage(habit);
+}
+
+// A small write that begins where the one before ended: natively the sieve makes one request of many such, at the price
+// of a copy each. Taking them in ourselves is no cheaper, and what we then store is no less.
+bool FollowsOn(Instance& instance, SieveHabit& habit, const Spread& spread, uint64_t element,
+               hid_t dxpl) {
+  const bool follows = spread.first == habit.next;
+  habit.next = spread.first + spread.span;
+  if (!follows || spread.span * element >= kSieveRun) return false;
+  Look(instance, habit, dxpl);
+  return habit.stores_soon && OnQuickStorage(habit);
+}
+
+bool Gathers(Instance& instance, SieveHabit& habit, hid_t memory_type, hid_t file_space, hid_t dxpl,
+             Leaves leaves) {
+  h5::Library& hdf5 = instance.hdf5();
+  const Spread spread = SpreadOf(hdf5, file_space);
+  const bool many = spread.runs >= kSieveFromRuns;
+  if (!many && (spread.runs != 1 || leaves == Leaves::kRequest)) return false;
+  // The type in memory stands for the one in the file, which it would take microseconds to ask for.
+  const uint64_t element = hdf5.Tget_size(memory_type);
+  return many ? IsDense(instance, habit, spread, element, dxpl)
+              : FollowsOn(instance, habit, spread, element, dxpl);
+}
+
+// Where the selection begins, in elements, and of a single run how long it is.
+void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize_t* count,
+              const hsize_t* block, Spread& spread) {
+  uint64_t length = 1;
+  for (int d = 0; d < rank; ++d) {
+    spread.first = spread.first * extent[d] + start[d];
+    length *= count[d] * block[d];
+  }
+  if (spread.runs == 1) spread.span = length;
 }
 
 }  // namespace
@@ -120,28 +156,34 @@ Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
       return {};
     }
     spread = RunsOfHyperslab(rank, extent, stride, count, block);
+    if (spread.runs < kSieveFromRuns) PlaceFew(rank, extent, start, count, block, spread);
   }
   if (spread.runs >= kSieveFromRuns) spread.span = SpanOf(hdf5, file_space, rank, extent);
   return spread;
 }
 
 void ForgetSieve(Instance& instance, void* dataset) {
+  if (instance.next_habit == 0) return;
   if (SieveHabit* const habit = FindHabit(instance, dataset); habit != nullptr) *habit = {};
 }
 
 hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
-                  const hid_t file_spaces[], hid_t dxpl) {
+                  const hid_t file_spaces[], hid_t dxpl, Leaves leaves) {
   if (dxpl != instance.default_dxpl || count != 1 || file_spaces[0] <= h5::kDefault) return dxpl;
   SieveHabit& habit = HabitOf(instance, datasets[0]);
+  // A dataset that has a sieve buffer goes on with it; our list would cost each write thirty look-ups.
+  if (habit.sieved || (habit.looked && !habit.contiguous)) return dxpl;
   if (habit.repeat != 0) {
     --habit.repeat;
-    return dxpl;  // a dataset that has a sieve buffer goes on with it; another list costs each write thirty look-ups
+    return dxpl;
   }
-  const bool before = habit.gathers;
-  habit.gathers = Gathers(instance, habit, memory_types[0], file_spaces[0], dxpl);
-  habit.same = habit.gathers == before ? habit.same + 1 : 0;
-  if (habit.same >= kHabit) habit.repeat = kHabit;
-  return habit.gathers ? SieveList(instance, dxpl) : dxpl;
+  if (Gathers(instance, habit, memory_types[0], file_spaces[0], dxpl, leaves)) {
+    const hid_t list = SieveList(instance, dxpl);
+    habit.sieved = list != dxpl;
+    return list;
+  }
+  if (++habit.same >= kHabit) habit.repeat = kHabit;
+  return dxpl;
 }
 
 }  // namespace tidelane::vol

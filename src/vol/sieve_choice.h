@@ -8,13 +8,15 @@
 /// together: measured on tmpfs, runs 32 bytes apart cost 0.02 µs with it, 256 bytes 0.03, 1 KiB
 /// 0.09, 4 KiB 0.7, whatever their length. On slow storage a window may also cost a read. So dense
 /// writes are left to the sieve; on storage as quick as memory, where reading and rewriting a window
-/// costs little more than a copy, also those that are less dense. It is done by switching selection I/O off in the transfer list; HDF5 keeps
-/// both ways coherent, and stays with the sieve for a dataset that has one.
+/// costs little more than a copy, also those that are less dense, and small ones that follow each
+/// other. It is done by switching selection I/O off in the transfer list; HDF5 keeps both ways
+/// coherent, and stays with the sieve for a dataset that has one.
 ///
 /// Invariant: only writes with the default transfer list are changed: a program that brings its own
 /// has decided.
 ///
-/// Cost: some tenths of a microsecond for every second write, but for the first dense write to each dataset.
+/// Cost: some tenths of a microsecond for each of a dataset's first writes, then for one in seventeen; nothing once the
+/// sieve has it.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
@@ -30,22 +32,31 @@ namespace tidelane::vol {
 inline constexpr uint64_t kSieveSpacing = 512;
 inline constexpr uint64_t kSieveSpacingQuick = 4096;
 inline constexpr uint64_t kSieveFromRuns = 16;
-/// After so many writes to a dataset that got the same answer, as many more get it without a look at their selection:
-/// looking takes four calls of HDF5, a third of what a small write costs otherwise.
+/// A single run of fewer bytes the sieve may gather with those that follow; a longer one is written
+/// by itself as quickly.
+inline constexpr uint64_t kSieveRun = 16 * 1024;
+/// After so many writes in a row that were not for the sieve, as many more to that dataset are taken for such without a
+/// look at their selection: looking takes four calls of HDF5, a third of what a small write costs otherwise.
 inline constexpr unsigned kHabit = 16;
+
+/// Whether a write leaves a request, which is to say when its bytes are stored: in a sieve they wait
+/// for calls to come, so that only what is dense goes there.
+enum class Leaves : bool { kNothing, kRequest };
 
 /// The transfer list to write with: `dxpl`, or our copy of it with selection I/O off.
 hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
-                  const hid_t file_spaces[], hid_t dxpl);
+                  const hid_t file_spaces[], hid_t dxpl, Leaves leaves);
 
 /// `dataset` is closed; another one may come to live at its address.
 void ForgetSieve(Instance& instance, void* dataset);
 
-/// How a selection lies in a file, in elements: contiguous runs, the distance from its first to its
-/// last element, and from the start of one run to the start of the next while they follow closely
-/// (the row of a tile to the next row; 0 where that is not known).
+/// How a selection lies in a file, in elements: contiguous runs, where the first begins (for few runs
+/// only), the distance from its first to its last element (of a single run its length), and from the
+/// start of one run to the start of the next while they follow closely (the row of a tile to the next
+/// row; 0 where that is not known).
 struct Spread {
   uint64_t runs = 0;
+  uint64_t first = 0;
   uint64_t span = 0;
   uint64_t pitch = 0;
 };

@@ -115,24 +115,35 @@ class SieveChoiceTest : public ConnectorTest {
                   block[2] = {1, 4};
     ASSERT_GE(H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, stride, counts, block), 0);
   }
+  void SelectRun(hsize_t row, hsize_t at, hsize_t length) {
+    const hsize_t start[2] = {row, at}, count[2] = {1, length};
+    ASSERT_GE(H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, count, nullptr), 0);
+  }
   // As in a callback of ours: from inside HDF5, which a callback of its own gets us into.
-  hid_t Choose(hid_t dataset, hid_t dxpl) {
+  hid_t Choose(hid_t dataset, hid_t dxpl, Leaves leaves = Leaves::kNothing) {
     struct Question {
       Instance& instance;
       void* object;
-      hid_t space, dxpl, answer;
-    } question{instance(), H5VLobject(dataset), space_, dxpl, h5::kNoId};
+      hid_t space, dxpl;
+      Leaves leaves;
+      hid_t answer;
+    } question{instance(), H5VLobject(dataset), space_, dxpl, leaves, h5::kNoId};
     H5Iiterate(
         H5I_FILE,
         [](hid_t, void* data) -> herr_t {
           auto* self = static_cast<Question*>(data);
           const hid_t type = H5T_NATIVE_CHAR;
-          self->answer =
-              ChooseSieve(self->instance, 1, &self->object, &type, &self->space, self->dxpl);
+          self->answer = ChooseSieve(self->instance, 1, &self->object, &type, &self->space,
+                                     self->dxpl, self->leaves);
           return 1;  // once
         },
         &question);
     return question.answer;
+  }
+  // Of a dataset that nothing is known of.
+  hid_t ChooseAnew(hid_t dataset) {
+    ForgetSieve(instance(), H5VLobject(dataset));
+    return Choose(dataset, H5P_DATASET_XFER_DEFAULT);
   }
   static bool LeavesItToTheSieve(hid_t dxpl) {
     H5D_selection_io_mode_t mode = H5D_SELECTION_IO_MODE_DEFAULT;
@@ -150,9 +161,7 @@ TEST_F(SieveChoiceTest, LessDenseRunsGoToTheSieveWhereStorageIsAsQuickAsMemory) 
   bench.Open();
   driver_file = bench.file_;
   const uint64_t device = driver_file->identity().device, other = device + 1;
-  const auto chosen = [&] {
-    return LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT));
-  };
+  const auto chosen = [&] { return LeavesItToTheSieve(ChooseAnew(contiguous_)); };
   backlog.Stored(device, kMib, 50'000'000);
   backlog.Stored(other, kMib, 200'000);
   SelectRuns(20, 2048);
@@ -164,19 +173,63 @@ TEST_F(SieveChoiceTest, LessDenseRunsGoToTheSieveWhereStorageIsAsQuickAsMemory) 
   EXPECT_FALSE(chosen());
 }
 
-// By then the dataset has a sieve buffer, and goes on with it whatever the list says.
-TEST_F(SieveChoiceTest, AnAnswerThatKeepsComingNeedsNoListForAWhile) {
-  const auto chosen = [&] {
-    return LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT));
+TEST_F(SieveChoiceTest, SmallWritesThatFollowEachOtherGoToTheSieveWhereStorageIsAsQuickAsMemory) {
+  Backlog& backlog = Engine::Get().backlog();
+  FileBench bench;
+  bench.config_.mode = Mode::kAuto;
+  bench.Open();
+  driver_file = bench.file_;
+  const uint64_t device = driver_file->identity().device;
+  const auto second_of = [&](hsize_t at, hsize_t length, Leaves leaves = Leaves::kNothing) {
+    SelectRun(7, 0, 100);
+    EXPECT_FALSE(LeavesItToTheSieve(ChooseAnew(contiguous_))) << "nothing came before it";
+    SelectRun(7, at, length);
+    return LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT, leaves));
   };
-  SelectRuns(200, 16);
-  for (int round = 0; round < 3; ++round) {
-    unsigned looked = 0, repeated = 0;
-    while (chosen()) ASSERT_LE(++looked, kHabit + 1);
-    while (!chosen()) ASSERT_LE(++repeated, kHabit);
-    EXPECT_EQ(repeated + 1, kHabit);  // the first one ended the loop before
-  }
+  backlog.Stored(device, 1u << 20, 50'000'000);
+  EXPECT_FALSE(second_of(100, 100)) << "storage is slow";
+  backlog.Stored(device, 1u << 20, 200'000);
+  EXPECT_TRUE(second_of(100, 100));
+  EXPECT_TRUE(second_of(100, 3996)) << "to the end of the row";
+  EXPECT_FALSE(second_of(101, 100)) << "somewhere else";
+  EXPECT_FALSE(second_of(0, 100)) << "the same again";
+  EXPECT_FALSE(second_of(100, 100, Leaves::kRequest)) << "somebody will ask for these bytes";
+  driver_file->SetPaused(true);
+  EXPECT_FALSE(second_of(100, 100)) << "the program wants to say when bytes are stored";
+  driver_file->SetPaused(false);
+  SelectRun(1, 0, 4096);
   EXPECT_FALSE(LeavesItToTheSieve(Choose(chunked_, H5P_DATASET_XFER_DEFAULT)));
+  SelectRun(2, 0, 4096);
+  EXPECT_FALSE(LeavesItToTheSieve(Choose(chunked_, H5P_DATASET_XFER_DEFAULT)));
+  const hsize_t start[2] = {3, 0}, counts[2] = {4, 4096};
+  SelectRun(2, 0, 4096);
+  ChooseAnew(contiguous_);
+  H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, counts, nullptr);
+  EXPECT_FALSE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)))
+      << "long enough to be written by itself";
+}
+
+// It has a sieve buffer from then on, and goes on with it whatever the list says.
+TEST_F(SieveChoiceTest, ADatasetThatTheSieveHasNeedsNoListAnyMore) {
+  SelectRuns(200, 16);
+  EXPECT_TRUE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+  for (unsigned i = 0; i < 4 * kHabit; ++i) {
+    EXPECT_EQ(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT), H5P_DATASET_XFER_DEFAULT);
+  }
+  EXPECT_TRUE(LeavesItToTheSieve(ChooseAnew(contiguous_))) << "opened again";
+}
+
+TEST_F(SieveChoiceTest, WritesThatAreNotForTheSieveAreSoonLookedAtOnlyNowAndThen) {
+  SelectRuns(2, 2048);
+  for (unsigned i = 0; i < kHabit; ++i) {
+    EXPECT_EQ(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT), H5P_DATASET_XFER_DEFAULT);
+  }
+  SelectRuns(200, 16);
+  unsigned unseen = 0;
+  while (!LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT))) {
+    ASSERT_LE(++unseen, kHabit);
+  }
+  EXPECT_EQ(unseen, kHabit);
 }
 
 TEST_F(SieveChoiceTest, DatasetsWrittenInTurnKeepTheirHabits) {
@@ -186,10 +239,8 @@ TEST_F(SieveChoiceTest, DatasetsWrittenInTurnKeepTheirHabits) {
                                   H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   }
   SelectRuns(200, 16);
-  for (unsigned i = 0; i < kHabit + 1; ++i) {
-    for (const hid_t dataset : datasets) {
-      EXPECT_TRUE(LeavesItToTheSieve(Choose(dataset, H5P_DATASET_XFER_DEFAULT)));
-    }
+  for (const hid_t dataset : datasets) {
+    EXPECT_TRUE(LeavesItToTheSieve(Choose(dataset, H5P_DATASET_XFER_DEFAULT)));
   }
   for (const hid_t dataset : datasets) {
     EXPECT_EQ(Choose(dataset, H5P_DATASET_XFER_DEFAULT), H5P_DATASET_XFER_DEFAULT);
@@ -201,7 +252,6 @@ TEST_F(SieveChoiceTest, DenseRunsOfContiguousStorageGoToTheSieve) {
   SelectRuns(200, 16);
   EXPECT_TRUE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
   EXPECT_FALSE(LeavesItToTheSieve(Choose(chunked_, H5P_DATASET_XFER_DEFAULT)));
-  EXPECT_TRUE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
 }
 
 TEST_F(SieveChoiceTest, SparseFewOrWholeSelectionsDoNot) {
@@ -223,7 +273,7 @@ TEST_F(SieveChoiceTest, PointsCountAsRuns) {
   H5Sselect_elements(space_, H5S_SELECT_SET, 40, near.data());
   EXPECT_TRUE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
   H5Sselect_elements(space_, H5S_SELECT_SET, 40, far.data());
-  EXPECT_FALSE(LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT)));
+  EXPECT_FALSE(LeavesItToTheSieve(ChooseAnew(contiguous_)));
 }
 
 TEST_F(SieveChoiceTest, AProgramsOwnTransferListIsLeftAlone) {

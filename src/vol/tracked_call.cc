@@ -2,30 +2,6 @@
 
 namespace tidelane::vol {
 
-namespace {
-
-unsigned PermissionsOf(Effect effect, bool has_request) {
-  switch (effect) {
-    case Effect::kFlush:
-      return has_request ? CallScope::kFlushMayReturnEarly : CallScope::kFlushAsSet;
-    case Effect::kOpen: return CallScope::kFlushMayBeSkipped;
-    case Effect::kClose: return CallScope::kCloseMayBeDeferred | CallScope::kFlushMayReturnEarly;
-    case Effect::kDataNow: return CallScope::kWriteThrough;
-    case Effect::kNothing:
-    case Effect::kRelease:
-    case Effect::kWrite:
-    case Effect::kData: break;
-  }
-  return CallScope::kNone;
-}
-
-}  // namespace
-
-bool RunsPlain(Effect effect, void** request) {
-  if (effect == Effect::kNothing) return true;
-  return request == nullptr && PermissionsOf(effect, false) == CallScope::kNone;
-}
-
 TrackedCall::TrackedCall(Instance& instance, Effect effect, void** request)
     : instance_(instance),
       effect_(effect),

@@ -30,8 +30,27 @@ inline bool MayMoveChunks(Effect effect) {
   return effect != Effect::kNothing && effect != Effect::kRelease;
 }
 
+/// What the driver may do early while such a call runs (CallScope::Permission).
+constexpr unsigned PermissionsOf(Effect effect, bool has_request) {
+  switch (effect) {
+    case Effect::kFlush:
+      return has_request ? CallScope::kFlushMayReturnEarly : CallScope::kFlushAsSet;
+    case Effect::kOpen: return CallScope::kFlushMayBeSkipped;
+    case Effect::kClose: return CallScope::kCloseMayBeDeferred | CallScope::kFlushMayReturnEarly;
+    case Effect::kDataNow: return CallScope::kWriteThrough;
+    case Effect::kNothing:
+    case Effect::kRelease:
+    case Effect::kWrite:
+    case Effect::kData: break;
+  }
+  return CallScope::kNone;
+}
+
 /// True when the call needs no surroundings at all.
-bool RunsPlain(Effect effect, void** request);
+constexpr bool RunsPlain(Effect effect, void* const* request) {
+  return effect == Effect::kNothing ||
+         (request == nullptr && PermissionsOf(effect, false) == CallScope::kNone);
+}
 
 class TrackedCall {
  public:

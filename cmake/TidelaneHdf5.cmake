@@ -5,6 +5,15 @@
 #
 #   tidelane_hdf5_headers   include path only (plugin, faces)
 #   tidelane_hdf5           include path and library (tests, benches)
+#
+# With TIDELANE_OWN_DECLARATIONS the plugin needs none: it is compiled with src/h5/declarations.h (docs/decisions/0015-wheel.md).
+
+option(TIDELANE_OWN_DECLARATIONS "Compile the plugin without HDF5's headers" OFF)
+if(TIDELANE_OWN_DECLARATIONS)
+  add_library(tidelane_hdf5_headers INTERFACE)
+  target_compile_definitions(tidelane_hdf5_headers INTERFACE TIDELANE_OWN_DECLARATIONS=1)
+  return()
+endif()
 
 if(NOT TIDELANE_HDF5_ROOT)
   set(_tidelane_root "$ENV{TIDELANE_HDF5_ROOT}")

@@ -9,6 +9,7 @@ step check-sizes "sizes of files and functions" python3 "$here/sizes.py" || bad=
 step check-self "the checks themselves" python3 "$here/self_test.py" || bad=1
 step check-headers "headers compile alone" "$here/headers.sh" || bad=1
 step check-settings "the page of settings" "$here/settings.sh" || bad=1
+step check-declarations "declarations of HDF5's interface" "$here/hdf5_declarations.sh" || bad=1
 step check-annotations "thread-safety annotations" "$here/annotations.sh" || bad=1
 step check-format "formatting (make format repairs it)" "$here/format.sh" || bad=1
 grep -h '^note:' "$logs"/check-*.log || true

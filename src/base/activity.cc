@@ -16,6 +16,8 @@ constinit std::atomic<bool> recording_waits{true};
 
 namespace {
 
+constinit std::atomic<bool> always{false};  // waits are recorded
+
 // Trivially destructible, so it outlives static destruction.
 constinit Overlap overlap;
 static_assert(std::is_trivially_destructible_v<Overlap>);
@@ -43,6 +45,16 @@ void Trace(SpanKind kind, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes) {
 }
 
 }  // namespace
+
+void RecordWaits(bool record) {
+  const bool wanted = record || always.load(std::memory_order_relaxed);
+  internal::recording_waits.store(wanted, std::memory_order_relaxed);
+}
+
+void RecordWaitsAlways() {
+  always.store(true, std::memory_order_relaxed);
+  RecordWaits(true);
+}
 
 const WaitKind& KindOf(Wait wait) { return kKinds[static_cast<unsigned>(wait)]; }
 

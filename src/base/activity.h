@@ -58,9 +58,9 @@ extern std::atomic<bool> recording_waits;
 }  // namespace internal
 
 /// Whether waits are recorded: not where nobody asked for a summary or a timeline. On by default.
-inline void RecordWaits(bool record) {
-  internal::recording_waits.store(record, std::memory_order_relaxed);
-}
+void RecordWaits(bool record);
+/// From now on, whatever RecordWaits says: somebody wants to look while the program runs.
+void RecordWaitsAlways();
 
 /// Whether anybody will look at what is recorded.
 inline bool WaitsAreRecorded() { return internal::recording_waits.load(std::memory_order_relaxed); }

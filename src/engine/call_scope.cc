@@ -10,6 +10,7 @@ namespace {
 // A plain pointer: thread_local objects with destructors do not survive a plugin's way out.
 thread_local CallScope* innermost = nullptr;
 thread_local unsigned keeping = 0;
+thread_local unsigned waiting_itself = 0;
 }  // namespace
 
 CallScope::CallScope(unsigned permissions, bool track)
@@ -67,5 +68,9 @@ std::shared_ptr<Completion> CallScope::TakeCompletion() {
 KeepRefused::KeepRefused() { ++keeping; }
 KeepRefused::~KeepRefused() { --keeping; }
 bool KeepRefused::active() { return keeping != 0; }
+
+void WaitsItself::Begin() { ++waiting_itself; }
+void WaitsItself::End() { --waiting_itself; }
+bool WaitsItself::active() { return waiting_itself != 0; }
 
 }  // namespace tidelane

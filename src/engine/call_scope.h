@@ -88,6 +88,14 @@ class CallScope {
   std::shared_ptr<File> kept_;
 };
 
+/// Between Begin and End, which nest, flushes that this thread calls need not wait: it will wait itself.
+class WaitsItself {
+ public:
+  static void Begin();
+  static void End();
+  static bool active();
+};
+
 /// While one lives, what this thread writes and storage refuses is kept like what was captured: the call succeeds, and the
 /// next flush, close or change of the file tries again and tells. For calls of HDF5's that leave a file's books wrong when
 /// a write fails half-way.

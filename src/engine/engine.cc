@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
 #include "base/counters.h"
 #include "base/incidents.h"
@@ -39,6 +40,8 @@ Config ConfigFromEnvironment(Status& status) {
   return config;
 }
 
+constinit std::atomic<Engine*> made{nullptr};
+
 // Set while files were opened that no Shutdown has seen the end of.
 constinit std::atomic<Engine*> to_shut_down{nullptr};
 
@@ -64,10 +67,16 @@ void TellAtExit(const Status& failure) {
 }  // namespace
 
 Engine& Engine::Get() {
-  static Engine* const engine =
-      new Engine();  // never destroyed: lanes may run until the process ends
+  // Never destroyed: lanes may run until the process ends.
+  static Engine* const engine = [] {
+    auto* const it = new Engine();
+    made.store(it, std::memory_order_release);
+    return it;
+  }();
   return *engine;
 }
+
+Engine* Engine::IfMade() { return made.load(std::memory_order_acquire); }
 
 Engine::Engine()
     : config_(),
@@ -294,6 +303,20 @@ Status Engine::DrainAll(Wait why) {
   if (why == Wait::kExit) exiting_ = true;
   const std::vector<Status> failures = DrainEach(why);
   return failures.empty() ? Status() : failures.front();
+}
+
+std::vector<std::shared_ptr<File>> Engine::FilesAt(const char* path) {
+  struct stat status;
+  FileIdentity identity;
+  if (path != nullptr && (stat(path, &status) != 0 || !Identify(status, identity))) return {};
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<File>> files;
+  for (const auto* known : {&open_, &draining_, &leaving_}) {
+    std::ranges::copy_if(*known, std::back_inserter(files), [&](const auto& file) {
+      return path == nullptr || file->identity() == identity;
+    });
+  }
+  return files;
 }
 
 Status Engine::DrainPath(const char* path) {

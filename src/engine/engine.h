@@ -39,6 +39,8 @@ class Engine {
  public:
   /// The engine, made on first use from the environment. Check `config_status()` before relying on settings.
   static Engine& Get();
+  /// nullptr before first use.
+  static Engine* IfMade();
 
   const Config& config() const { return config_; }
   /// What LoadConfig said; the faces refuse to initialize with it when it failed.
@@ -53,6 +55,9 @@ class Engine {
   Status DrainAll(Wait why);
   /// The same for the file that `path` names, if it is known here. For opens by other drivers and deletes.
   Status DrainPath(const char* path);
+
+  /// The files known here by that path; every one for nullptr.
+  std::vector<std::shared_ptr<File>> FilesAt(const char* path) TL_EXCLUDES(mutex_);
 
   /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again). Happens at the
   /// latest when the process exits.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/notices.h"
 #include "engine/call_scope.h"
 #include "extent/broken.h"
 
@@ -177,6 +178,7 @@ Status File::WriteThrough(Fallback reason) {
     write_through_.store(true, std::memory_order_relaxed);
     DropAhead(0, UINT64_MAX);
     Count(reason);
+    if (reason != Fallback::kModeSync) NoteNative(reason, path_);
   }
   return Drain(Wait::kOther);
 }

@@ -87,6 +87,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::vector<ByteRange> TakePlaces();
   /// These bytes were fetched before the file was opened, when it was at `version`. Only for files that are only read.
   void AdoptAhead(std::shared_ptr<AheadPieces> pieces, const FileVersion& version);
+  /// What was captured since lanes last stored some of it is counted now, for who reads the counters.
+  void CountCaptured() TL_EXCLUDES(mutex_);
   /// The size this file has, or will have when drained.
   uint64_t eof() const { return eof_.load(std::memory_order_relaxed); }
   Status Truncate(uint64_t size) TL_EXCLUDES(mutex_);
@@ -130,6 +132,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool CloseMayBeDeferred() const TL_EXCLUDES(mutex_);
   /// Waits until everything is stored; retries what failed first. `why` says on whose account.
   Status Drain(Wait why) TL_EXCLUDES(mutex_);
+  /// As Drain, and a closed file's device is closed as well; but no longer than until `deadline`. `stored`: it came to that.
+  Status WaitStored(std::chrono::steady_clock::time_point deadline, bool& stored)
+      TL_EXCLUDES(mutex_);
   /// The file was closed; it drains on its own and then calls `finished` once, unless Adopt comes first.
   void DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished)
       TL_EXCLUDES(mutex_);
@@ -206,6 +211,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool CallIsSynchronous(const CallScope* scope) const;
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
   bool LingeredEnoughLocked() TL_REQUIRES(mutex_);
+  Status DrainUntil(Wait why, std::chrono::steady_clock::time_point deadline, bool& drained)
+      TL_EXCLUDES(mutex_);
   bool DrainedLocked() const TL_REQUIRES(mutex_);
   bool StuckLocked() const TL_REQUIRES(mutex_);
   void StartDrainLocked() TL_REQUIRES(mutex_);

@@ -93,10 +93,16 @@ void File::StartDrainLocked() {
 }
 
 Status File::Drain(Wait why) {
+  bool drained = false;
+  return DrainUntil(why, Clock::time_point::max(), drained);
+}
+
+Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   backlog_->Asked(NowNs());
   MutexLock lock(mutex_);
   TallyLocked();
-  if (DrainedLocked()) {
+  drained = DrainedLocked();
+  if (drained) {
     ToldLocked();  // what had failed was cut, or replaced by what did not fail
     return lost_;
   }
@@ -107,14 +113,27 @@ Status File::Drain(Wait why) {
   const bool rest = why == Wait::kClose && std::exchange(close_waited_, true);
   const Waiting waiting(why, 0, rest ? Waiting::kRest : Waiting::kCounted);
   // Asked once per turn: the end of the file moves without the lock, and the answer with it.
-  bool drained = DrainedLocked();
-  for (; !drained && !StuckLocked(); drained = DrainedLocked()) {
+  for (bool in_time = true; in_time && !drained && !StuckLocked(); drained = DrainedLocked()) {
     drain_wanted_ = true;  // again: a drained moment that another thread's write ended has reset it
-    StoreOrWaitLocked(Clock::time_point::max());
+    in_time = StoreOrWaitLocked(deadline);
   }
   HandOverLocked();
+  if (!drained && !StuckLocked()) return {};  // too late, and nothing has failed
   ToldLocked();
   return drained ? lost_ : error_;
+}
+
+Status File::WaitStored(Clock::time_point deadline, bool& stored) {
+  if (Status status = DrainUntil(Wait::kRequest, deadline, stored); !status.ok() || !stored) {
+    return status;
+  }
+  MutexLock lock(mutex_);
+  for (bool in_time = true; closing_ && in_time;) {
+    if (finished_ != nullptr) KickLocked();
+    in_time = WaitUntilLocked(deadline);
+  }
+  stored = !closing_;
+  return close_failed_ ? error_ : Status();
 }
 
 Status File::Test(bool& stored) {
@@ -144,7 +163,7 @@ void File::ToldLocked() {
 
 Status File::Flush(bool closing) {
   if (CallScope::Allows(CallScope::kFlushMayBeSkipped)) return {};
-  const bool early = CallScope::Allows(CallScope::kFlushMayReturnEarly) ||
+  const bool early = CallScope::Allows(CallScope::kFlushMayReturnEarly) || WaitsItself::active() ||
                      (CallScope::Allows(CallScope::kFlushAsSet) && settings().flush_deferred) ||
                      (CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred);
   if (!early) {
@@ -156,7 +175,9 @@ Status File::Flush(bool closing) {
   pending_.RetryFailed();
   extend_failed_ = false;
   StartDrainLocked();
-  if (scope->tracks()) scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+  if (scope != nullptr && scope->tracks()) {
+    scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+  }
   return {};
 }
 

@@ -144,6 +144,11 @@ void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, CallSc
 }
 
 // Two atomic additions a write would be a tenth of a small one's cost; two a run are nothing.
+void File::CountCaptured() {
+  MutexLock lock(mutex_);
+  TallyLocked();
+}
+
 void File::TallyLocked() {
   if (tally_.bytes == 0) return;
   Count(Counter::kWritesDeferred, tally_.writes);

@@ -1,5 +1,5 @@
 /// \file
-/// The one place that includes HDF5's headers.
+/// The one place that includes HDF5's headers, or what stands in for them (h5/declarations.h).
 ///
 /// We are not linked to libhdf5: every function is resolved at run time (h5/library.h). HDF5's
 /// macros hide two things that such a plugin must not have: calls (H5F_ACC_* checks the version and
@@ -10,12 +10,16 @@
 /// does not link. Thread safety: declarations only.
 #pragma once
 
+#ifdef TIDELANE_OWN_DECLARATIONS
+#include "h5/declarations.h"
+#else
 #include <H5FDdevelop.h>
 #include <H5PLextern.h>
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
 #include <H5VLnative.h>
 #include <hdf5.h>
+#endif
 
 #undef H5CHECK
 #define H5CHECK

@@ -18,6 +18,7 @@ AccessList::AccessList(Instance& instance, const char* name, hid_t fapl)
     if (copy_.valid() && hdf5.Pset_driver(copy_.get(), ours, nullptr) >= 0) return;
     copy_.Reset();
   }
+  native_ = true;
   Count(Fallback::kDriver);
   // Another driver reads and writes the file behind our back: it must find all of it. If bytes were
   // lost, the program learns it from that file's own flush or close; this open sees what storage

@@ -22,11 +22,14 @@ class AccessList {
   ~AccessList();
 
   hid_t get() const { return copy_.valid() ? copy_.get() : caller_; }
+  /// Whether another driver opens the file.
+  bool native() const { return native_; }
 
  private:
   Instance& instance_;
   h5::OwnedId copy_;
   const hid_t caller_;
+  bool native_ = false;
 };
 
 /// An access list that HDF5 made from an open file: says sec2 again where it says ours.

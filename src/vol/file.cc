@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/notices.h"
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/capture.h"
@@ -60,7 +61,9 @@ void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, voi
   call.scope().SetFileSettings(&settings);
   void* file = native(access.get());
   call.Finish(file != nullptr);
-  if (file != nullptr) NoteOpened(instance, file);
+  if (file == nullptr) return nullptr;
+  NoteOpened(instance, file);
+  if (access.native()) NoteNative(Fallback::kDriver, name);
   return file;
 }
 

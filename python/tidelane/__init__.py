@@ -1,0 +1,42 @@
+"""Tidelane: HDF5 programs compute while their data is written.
+
+    import tidelane.auto            # before h5py, netCDF4, tables; or tidelane.enable(close="deferred")
+    import h5py
+
+Nothing else changes. For programs that want more say: `wait` and `flush` until bytes are stored, `phase` round the part that
+writes, `stats` and `report` for what happened. docs/python.md has examples.
+
+Thread safety: every function may be called from any thread in which the program could call HDF5.
+"""
+
+from __future__ import annotations
+
+from ._enable import SettingError, TooLateError, enable, enabled, settings
+from ._notices import TidelaneWarning
+from ._phase import Phase, phase
+from ._plugin import FOLDER as plugin_folder
+from ._plugin import version as __version__
+from ._report import Report, report, stats
+from ._wait import flush, wait, wait_async
+
+__all__ = [
+    "Phase",
+    "Report",
+    "SettingError",
+    "TidelaneWarning",
+    "TooLateError",
+    "enable",
+    "enabled",
+    "flush",
+    "phase",
+    "plugin_folder",
+    "report",
+    "settings",
+    "stats",
+    "wait",
+    "wait_async",
+]
+
+from . import _h5py_driver
+
+_h5py_driver.offer()

@@ -1,0 +1,49 @@
+"""From what a program holds (a file, a dataset, a store, a name) to the file's path, and to its library's own flush."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Optional
+
+
+def _root(target: Any) -> Any:
+    """The object of the library that stands for the whole file."""
+    library = type(target).__module__.split(".")[0]
+    if library == "h5py":
+        return target.file
+    if library == "netCDF4" or type(target).__name__ in ("Dataset", "Variable") and hasattr(target, "group"):
+        group = target.group() if callable(getattr(target, "group", None)) else target
+        while getattr(group, "parent", None) is not None:
+            group = group.parent
+        return group
+    if library == "tables":
+        return getattr(target, "_v_file", target)
+    if library == "h5netcdf":
+        return getattr(target, "_root", target)
+    return target
+
+
+def path_of(target: Any) -> Optional[bytes]:
+    """None for None, which means all files."""
+    if target is None:
+        return None
+    if isinstance(target, (str, bytes, os.PathLike)):
+        return os.fsencode(target)
+    root = _root(target)
+    for name in ("filename", "_path", "filepath"):
+        value = getattr(root, name, None)
+        value = value() if callable(value) else value
+        if isinstance(value, (str, bytes, os.PathLike)):
+            return os.fsencode(value)
+    source = getattr(target, "encoding", {}).get("source") if hasattr(target, "encoding") else None
+    if source:
+        return os.fsencode(source)
+    raise TypeError(f"which file is this? {type(target).__name__} has none that is known here; give its path")
+
+
+def flush_of(target: Any) -> Callable[[], Any]:
+    root = _root(target)
+    for name in ("flush", "sync"):
+        if callable(getattr(root, name, None)):
+            return getattr(root, name)
+    raise TypeError(f"{type(target).__name__} cannot be flushed: give the open file, or wait for it instead")

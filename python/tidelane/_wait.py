@@ -1,0 +1,97 @@
+"""Waiting until bytes are stored.
+
+A wait is made of slices that let go of the interpreter's lock, so that other threads run and Ctrl-C is heard within a
+tenth of a second. It changes nothing: what was not stored when it is interrupted is stored in the background as before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from typing import Any, Iterator, Optional
+
+from . import _files, _plugin
+
+SLICE_SECONDS = 0.1
+
+
+@contextlib.contextmanager
+def _inside_hdf5() -> Iterator[None]:
+    """Where the program could call HDF5: h5py has a lock of its own around that."""
+    h5py = sys.modules.get("h5py")
+    lock = getattr(getattr(h5py, "_objects", None), "phil", None)
+    with lock if lock is not None else contextlib.nullcontext():
+        yield
+
+
+def _settle(plugin: _plugin.Plugin, path: Optional[bytes]) -> None:
+    with _inside_hdf5():
+        plugin.settle(path)
+
+
+class _Slices:
+    """The slices of one wait, and its end."""
+
+    def __init__(self, path: Optional[bytes], timeout: Optional[float]) -> None:
+        self._path = path
+        self._end = None if timeout is None else time.monotonic() + timeout
+
+    def next(self, plugin: _plugin.Plugin) -> bool:
+        """True when everything is stored."""
+        left = SLICE_SECONDS if self._end is None else min(SLICE_SECONDS, self._end - time.monotonic())
+        if plugin.wait(self._path, max(0, int(left * 1e6))):
+            return True
+        if self._end is not None and time.monotonic() >= self._end:
+            raise TimeoutError("what was written is not stored yet")
+        return False
+
+
+def wait(target: Any = None, timeout: Optional[float] = None) -> None:
+    """Returns when everything written to the file by calls that have returned is stored.
+
+    `target`: an open file, a dataset or group in it, or a path, of h5py, netCDF4, h5netcdf, PyTables or pandas; None: every
+    file. It does not flush what HDF5 or the library keeps in caches of its own: `flush` does. The operating system has the
+    bytes then; like HDF5, it is not told to force them onto the disk.
+
+    Raises OSError if they cannot be stored (they are kept, and the next wait, flush or close tries again), TimeoutError
+    after `timeout` seconds.
+    """
+    plugin = _plugin.loaded()
+    path = _files.path_of(target)
+    if plugin is None:
+        return  # natively everything is stored when the call that wrote it returns
+    _settle(plugin, path)
+    slices = _Slices(path, timeout)
+    while not slices.next(plugin):
+        pass
+
+
+async def wait_async(target: Any = None, timeout: Optional[float] = None) -> None:
+    """As `wait`, for coroutines: other tasks run meanwhile. Cancelling it leaves the storing to the background."""
+    plugin = _plugin.loaded()
+    path = _files.path_of(target)
+    if plugin is None:
+        return
+    _settle(plugin, path)
+    slices = _Slices(path, timeout)
+    loop = asyncio.get_running_loop()
+    while not await loop.run_in_executor(None, slices.next, plugin):
+        pass
+
+
+def flush(target: Any, timeout: Optional[float] = None) -> None:
+    """Flushes an open file through its own library, and returns when everything is stored; Ctrl-C is heard meanwhile."""
+    plugin = _plugin.loaded()
+    path = _files.path_of(target)
+    library_flush = _files.flush_of(target)
+    if plugin is None:
+        library_flush()
+        return
+    plugin.waits_itself(True)
+    try:
+        library_flush()
+    finally:
+        plugin.waits_itself(False)
+    wait(path, timeout)

@@ -1,0 +1,150 @@
+#include "vol/exports.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "base/activity.h"
+#include "base/notices.h"
+#include "base/setting_source.h"
+#include "base/settings.h"
+#include "base/summary.h"
+#include "base/trace.h"
+#include "engine/call_scope.h"
+#include "engine/engine.h"
+#include "vol/enter.h"
+#include "vol/filtered_writes.h"
+#include "vol/settle.h"
+
+#define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))
+
+using tidelane::Engine;
+using tidelane::Status;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+char* Text(const std::string& text) { return strdup(text.c_str()); }
+char* Text(const Json& json) {
+  return Text(
+      json.dump(-1, ' ', false, Json::error_handler_t::replace));  // names need not be UTF-8
+}
+
+int Result(const Status& status, char* why, size_t size) {
+  if (status.ok()) return 0;
+  if (why != nullptr && size != 0) std::snprintf(why, size, "%s", status.Message().c_str());
+  return -1;
+}
+
+// Chunks stay where they were if they could not be inserted; what HDF5 says of it, the file's flush or close tells.
+bool Settled(tidelane::vol::Instance& instance, const char* path) {
+  bool settled = true;
+  tidelane::vol::Enter(instance, [&] {
+    static_cast<void>(tidelane::vol::Settle(instance, nullptr, H5I_BADID, instance.default_dxpl));
+    if (!AnyChunksPending(instance)) return;
+    const auto files = Engine::Get().FilesAt(path);
+    settled = std::ranges::none_of(
+        files, [&](const auto& file) { return instance.filtered_writes->HasChunksOf(*file); });
+  });
+  return settled;
+}
+
+}  // namespace
+
+TIDELANE_EXPORT void tidelane_free(char* text) { std::free(text); }
+
+TIDELANE_EXPORT char* tidelane_settings(void) {
+  Json list = Json::array();
+  for (const tidelane::Setting& setting : tidelane::Settings()) {
+    list.push_back({{"name", setting.name},
+                    {"variable", tidelane::VariableOf(setting.name)},
+                    {"accepted", tidelane::AcceptedBy(setting)},
+                    {"default", tidelane::DefaultOf(setting)},
+                    {"meaning", setting.meaning},
+                    {"per_file", setting.scope == tidelane::Scope::kFile},
+                    {"by_variable_only", setting.scope == tidelane::Scope::kVariable}});
+  }
+  return Text(list);
+}
+
+TIDELANE_EXPORT int tidelane_check_setting(const char* item, char* why, size_t size) {
+  tidelane::Config config;
+  tidelane::SettingText text;
+  return Result(text.Set(config, item, "option"), why, size);
+}
+
+TIDELANE_EXPORT int tidelane_libraries(void) {
+  int count = 0;
+  for (const tidelane::vol::Instance& instance : tidelane::vol::internal::instances) {
+    if (instance.connectors > 0) ++count;
+  }
+  return count;
+}
+
+TIDELANE_EXPORT char* tidelane_summary(int json) {
+  Engine* const engine = Engine::IfMade();
+  if (engine != nullptr) {
+    for (const auto& file : engine->FilesAt(nullptr)) file->CountCaptured();
+  }
+  const tidelane::Summary summary =
+      tidelane::TakeSummary(engine == nullptr ? tidelane::Config() : engine->config());
+  return Text(json != 0 ? SummaryJson(summary) : SummaryTable(summary));
+}
+
+TIDELANE_EXPORT void tidelane_record(int timeline) {
+  tidelane::RecordWaitsAlways();
+  if (timeline != 0) tidelane::EnableTrace();
+}
+
+TIDELANE_EXPORT int tidelane_write_timeline(const char* path, char* why, size_t size) {
+  return Result(tidelane::WriteTrace(path), why, size);
+}
+
+TIDELANE_EXPORT int tidelane_settle(const char* path, char* why, size_t size) {
+  bool settled = true;
+  for (tidelane::vol::Instance& instance : tidelane::vol::internal::instances) {
+    if (AnyChunksPending(instance)) settled = Settled(instance, path) && settled;
+  }
+  if (settled) return 0;
+  return Result(Status::Failed(EIO, "put compressed chunks into the file (its flush says why)")
+                    .At(path == nullptr ? "" : path, 0, 0),
+                why, size);
+}
+
+TIDELANE_EXPORT int tidelane_wait(const char* path, int64_t timeout_us, char* why, size_t size) {
+  Engine* const engine = Engine::IfMade();
+  if (engine == nullptr) return 1;
+  const Clock::time_point deadline = Clock::now() + std::chrono::microseconds(timeout_us);
+  for (const auto& file : engine->FilesAt(path)) {
+    bool stored = false;
+    if (Result(file->WaitStored(deadline, stored), why, size) < 0) return -1;
+    if (!stored) return 0;
+  }
+  return 1;
+}
+
+TIDELANE_EXPORT void tidelane_waits_itself(int begin) {
+  begin != 0 ? tidelane::WaitsItself::Begin() : tidelane::WaitsItself::End();
+}
+
+TIDELANE_EXPORT void tidelane_listen(int (*schedule)(int (*tell)(void*), void*),
+                                     int (*tell)(void*)) {
+  tidelane::ListenForNotices(schedule, tell);
+}
+
+TIDELANE_EXPORT char* tidelane_take_notices(void) {
+  Json list = Json::array();
+  for (const tidelane::Notice& notice : tidelane::TakeNotices()) {
+    list.push_back({{"path", notice.path},
+                    {"reason", Name(notice.reason)},
+                    {"text", tidelane::Text(notice.reason)}});
+  }
+  return Text(list);
+}

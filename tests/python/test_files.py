@@ -1,0 +1,202 @@
+"""Waiting, flushing, phases, warnings and reports, with the files of each library."""
+
+import pytest
+
+LIBRARIES = {
+    "h5py": "import h5py; file = h5py.File('out.h5', 'w'); part = file.create_dataset('x', data=data, chunks=(1 << 15,), compression='gzip')",
+    "h5netcdf": "import h5netcdf; file = h5netcdf.File('out.h5', 'w'); file.dimensions = {'d': len(data)}; "
+    "part = file.create_variable('x', ('d',), data=data)",
+    "netCDF4": "import netCDF4; file = netCDF4.Dataset('out.h5', 'w'); file.createDimension('d', len(data)); "
+    "part = file.createVariable('x', 'i8', ('d',)); file.sync(); close_gate(); part[:] = data",
+    "tables": "import tables; file = tables.open_file('out.h5', 'w'); part = file.create_carray('/', 'x', obj=data)",
+    "pandas": "import pandas; file = pandas.HDFStore('out.h5', 'w'); file['x'] = pandas.Series(data); part = file",
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_wait_and_flush(program, library):
+    """While storage stands still nothing is stored and nobody waits; afterwards wait and flush come to an end."""
+    program(
+        f"""
+        import tidelane.auto, tidelane, numpy as np, os
+        def close_gate(): open("gate", "w").close()
+        {"" if library == "netCDF4" else "close_gate()"}
+        data = np.random.default_rng(1).integers(0, 1 << 40, 1 << 18)
+        {LIBRARIES[library]}
+        for how in (lambda: tidelane.wait(part, timeout=0.2), lambda: tidelane.flush(file, timeout=0.2)):
+            try: how()
+            except TimeoutError: pass
+            else: raise SystemExit("stored through a closed gate")
+        os.unlink("gate")
+        tidelane.flush(part)
+        tidelane.wait(file), tidelane.wait("out.h5"), tidelane.wait()
+        size = os.path.getsize("out.h5")
+        counters = tidelane.stats()["counters"]
+        assert counters["bytes_deferred"] >= len(data) * 4 and counters["lane_busy_ns"] > 0, counters
+        assert size >= counters["bytes_written"] // 2 and counters["bytes_sync"] == 0, (size, counters)
+        file.close()
+        """,
+        gated=True,
+    )
+
+
+def test_ctrl_c_during_a_wait_leaves_everything_whole(program):
+    program.gate.touch()
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, numpy as np, os, signal, threading, time
+        file = h5py.File("out.h5", "w")
+        file["x"] = np.arange(1 << 18)
+        for call in (tidelane.wait, lambda: tidelane.flush(file)):
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            begin = time.monotonic()
+            try: call()
+            except KeyboardInterrupt: print("interrupted after", time.monotonic() - begin)
+            else: raise SystemExit("not interrupted")
+            assert time.monotonic() - begin < 5
+        file["y"] = np.arange(1 << 18)
+        os.unlink("gate")
+        file.close()
+        with h5py.File("out.h5") as file:
+            assert (file["x"][:] == np.arange(1 << 18)).all() and (file["y"][:] == file["x"][:]).all()
+        """,
+        gated=True,
+    )
+
+
+def test_other_threads_and_tasks_run_during_a_wait(program):
+    program.gate.touch()
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, numpy as np, os, asyncio, threading
+        file = h5py.File("out.h5", "w")
+        file["x"] = np.arange(1 << 18)
+        threading.Timer(0.3, os.unlink, ["gate"]).start()  # runs only if the wait lets go
+        tidelane.wait(file)
+
+        async def main():
+            open("gate", "w").close()
+            file["y"] = np.arange(1 << 18)
+            waiting = asyncio.create_task(tidelane.wait_async(file))
+            for _ in range(20):
+                await asyncio.sleep(0.01)
+            assert not waiting.done()
+            cancelled = asyncio.create_task(tidelane.wait_async())
+            await asyncio.sleep(0.05)
+            cancelled.cancel()
+            os.unlink("gate")
+            await waiting
+
+        asyncio.run(main())
+        """,
+        gated=True,
+    )
+
+
+def test_what_cannot_be_stored_is_an_error_and_is_kept(program):
+    program.gate.touch()
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, numpy as np, os
+        file = h5py.File("out.h5", "w")
+        file["x"] = np.arange(1 << 18)
+        open("gate.broken", "w").close()
+        os.unlink("gate")
+        for call in (lambda: tidelane.wait(file), lambda: tidelane.flush(file)):
+            try: call()
+            except OSError as error: assert error.errno == 5 and "out.h5" in str(error), error
+            else: raise SystemExit("no error")
+        os.unlink("gate.broken")
+        tidelane.flush(file)
+        file.close()
+        assert (h5py.File("out.h5")["x"][:] == np.arange(1 << 18)).all()
+        """,
+        gated=True,
+    )
+
+
+def test_phase(program):
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, numpy as np
+        file = h5py.File("out.h5", "w")
+        with tidelane.phase(file, name="checkpoint") as phase:
+            file["x"] = np.arange(1 << 18)
+        assert phase.asynchronous_bytes > 1 << 20 and phase.seconds > phase.waited_seconds, phase
+        assert "checkpoint" in repr(phase)
+        assert tidelane.stats()["counters"]["bytes_written"] > 1 << 20  # stored
+        try:
+            with tidelane.phase(file): raise KeyError("mine")
+        except KeyError: pass
+        """
+    )
+
+
+NATIVE = {
+    "core": "h5py.File('core.h5', 'w', driver='core')",
+    "file object": "h5py.File(io.BytesIO(), 'w')",
+    "swmr": "f = h5py.File('swmr.h5', 'w', libver='latest'); f.swmr_mode = True",
+    "tables": "import tables; tables.open_file('mem.h5', 'w', driver='H5FD_CORE')",
+    "netCDF4": "import netCDF4; netCDF4.Dataset('mem.nc', 'w', diskless=True)",
+}
+
+
+@pytest.mark.parametrize("kind", NATIVE)
+def test_files_that_run_natively_are_told_of_once(program, kind):
+    (program.folder / "script.py").write_text(
+        f"import tidelane.auto, h5py, io\nx = [0]\n{NATIVE[kind]}\nfor x[0] in range(100): pass\n"
+        f"h5py.File('captured.h5', 'w').close()\n"
+    )
+    import sys
+
+    done = program("", command=[sys.executable, "-B", "script.py"])
+    assert done.stderr.count("TidelaneWarning") == 1, done.stderr
+    assert "script.py:3: TidelaneWarning" in done.stderr and "runs natively" in done.stderr, done.stderr
+
+
+def test_stats_and_report(program):
+    import json
+    import os
+    import pathlib
+
+    import jsonschema
+
+    done = program(
+        """
+        import tidelane, json, pickle
+        tidelane.enable(timeline=True)
+        import h5py, numpy as np
+        with h5py.File("out.h5", "w") as file: file["x"] = np.arange(1 << 18)
+        report = pickle.loads(pickle.dumps(tidelane.report()))
+        assert "<svg" in report._repr_svg_() and "lane 0" in report.svg and "<pre>" in report._repr_html_()
+        print("JSON" + json.dumps(report.stats))
+        """
+    )
+    table, _, text = done.stdout.partition("JSON")
+    assert "asynchronous" in table and "1 file opened" in table
+    schema = pathlib.Path(os.environ["TIDELANE_TEST_SOURCE_DIR"], "docs/summary.schema.json")
+    jsonschema.validate(json.loads(text), json.loads(schema.read_text()))
+
+
+def test_several_hdf5_in_one_process(program):
+    program(
+        """
+        import tidelane.auto, tidelane, numpy as np
+        import h5py, netCDF4, tables
+        data = np.arange(1 << 17)
+        h = h5py.File("h.h5", "w"); h["x"] = data
+        n = netCDF4.Dataset("n.nc", "w"); n.createDimension("d", len(data)); n.createVariable("x", "i8", ("d",))[:] = data
+        t = tables.open_file("t.h5", "w"); t.create_array("/", "x", data)
+        from tidelane import _plugin
+        assert _plugin.loaded().libraries() == 3, _plugin.loaded().libraries()
+        for file in (h, n, t):
+            tidelane.flush(file)
+        for file in (h, n, t):
+            file.close()
+        for name in ("h.h5", "n.nc", "t.h5"):  # each reads what another wrote
+            with h5py.File(name) as file: assert (file["x"][:] == data).all()
+            with tables.open_file(name) as file: assert (file.root.x[:] == data).all()
+        counters = tidelane.stats()["counters"]
+        assert counters["bytes_deferred"] >= 3 * data.nbytes and counters["bytes_sync"] == 0, counters
+        """
+    )

@@ -242,7 +242,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"readahead_limit", "unlimited", "default"},
       {"deflate", "libdeflate", "default"},
       {"parallel_reads", "on", "default"},
-      {"parallel_writes", "off", "default"},
+      {"parallel_writes", "on", "default"},
       {"summary", "0", "default"},
       {"trace", "0", "default"},
       {"config", path.c_str(), "TIDELANE_CONFIG"},

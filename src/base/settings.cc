@@ -103,11 +103,13 @@ thread and the `lanes` together. What they cannot read (a type conversion, anoth
 in its chunk cache, HDF5 reads itself (decisions [12](decisions/0012-parallel-reads.md) and [14](decisions/0014-registered-filters.md)).)";
 
 constexpr char kParallelWritesDetails[] =
-    R"(With `on`, a write of whole chunks of a dataset with deflate, shuffle, fletcher32, LZF, LZ4, zstd,
+    R"(A write of whole chunks of a dataset with deflate, shuffle, fletcher32, LZF, LZ4, zstd,
 bitshuffle or Blosc (in any order) returns when its bytes have been copied. The `lanes` run the filters, all of them at once; a thread of the program puts the results into the file inside one of its next calls
 ([decision 11](decisions/0011-parallel-filters.md)). A call that needs those chunks (a read, a flush, a close of the file) waits for their
-filters, and helps. Writes of parts of chunks, with conversion, of chunks below 16 KiB or through other filters run as they do natively; the
-summary counts why. The copies take up to a quarter of `arena` besides it. It is new, and `off` unless asked for.)";
+filters, and helps. Writes of parts of chunks, with conversion, of chunks below 16 KiB or through other filters run as they do natively, and so do
+those to a dataset that the program reads or writes again while HDF5's chunk cache has it; the
+summary counts why. The copies take up to a quarter of `arena` besides it. What storage refuses is told by the next flush, close or read of that file,
+as for other deferred writes. `off` leaves all filters to HDF5.)";
 
 constexpr char kSummaryDetails[] =
     R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with

@@ -75,7 +75,7 @@ void Lanes::StartThread() {
 
 void Lanes::Schedule(std::shared_ptr<LaneTask> task) {
   MutexLock lock(mutex_);
-  ready_.push_back(std::move(task));
+  (task->computes() ? computing_ : ready_).push_back(std::move(task));
   StartThread();
   work_.NotifyOne();
 }
@@ -105,17 +105,26 @@ bool Lanes::OthersLinger(const LaneTask& task) const {
                      [&task](const Lingering& one) { return one.task.get() != &task; });
 }
 
+std::shared_ptr<LaneTask> Lanes::TakeReady() {
+  const bool enough = others_ >= std::max(count_ / 2, 1u);
+  const bool compute = ready_.empty() || (enough && !computing_.empty());
+  auto& queue = compute ? computing_ : ready_;
+  std::shared_ptr<LaneTask> task = std::move(queue.front());
+  queue.pop_front();
+  if (!compute) ++others_;
+  ++running_;
+  return task;
+}
+
 std::shared_ptr<LaneTask> Lanes::Next() {
   MutexLock lock(mutex_);
   for (;;) {
     if (stopping_) return nullptr;
     if (!lingering_.empty()) CollectDue(Clock::now());
-    if (!ready_.empty() && paused_ == 0) {
-      std::shared_ptr<LaneTask> task = std::move(ready_.front());
-      ready_.pop_front();
-      ++running_;
+    if (AnyReady() && paused_ == 0) {
+      std::shared_ptr<LaneTask> task = TakeReady();
       // What this lane would have been awake for needs another one, which may sleep without a date.
-      if (!ready_.empty() || OthersLinger(*task)) {
+      if (AnyReady() || OthersLinger(*task)) {
         StartThread();
         work_.NotifyOne();
       }
@@ -127,7 +136,7 @@ std::shared_ptr<LaneTask> Lanes::Next() {
       const bool more = idle_work_();
       mutex_.lock();
       TaskDone();
-      if (more || !ready_.empty()) continue;
+      if (more || AnyReady()) continue;
     }
     if (lingering_.empty()) {
       work_.Wait(mutex_);
@@ -148,12 +157,16 @@ void Lanes::ThreadMain(unsigned number) {
     MutexLock lock(mutex_);
     TaskDone();  // it counted as running from its start
   }
-  while (std::shared_ptr<LaneTask> task = Next()) {
-    task->RunOne();
-    task.reset();
-    MutexLock lock(mutex_);
-    TaskDone();
-  }
+  while (std::shared_ptr<LaneTask> task = Next()) Run(std::move(task));
+}
+
+void Lanes::Run(std::shared_ptr<LaneTask> task) {
+  const bool computes = task->computes();
+  task->RunOne();
+  task.reset();
+  MutexLock lock(mutex_);
+  if (!computes) --others_;
+  TaskDone();
 }
 
 void Lanes::TaskDone() {
@@ -169,7 +182,7 @@ void Lanes::Pause() {
 void Lanes::Resume() {
   MutexLock lock(mutex_);
   --paused_;
-  if (!ready_.empty() || !lingering_.empty()) StartThread();
+  if (AnyReady() || !lingering_.empty()) StartThread();
   work_.NotifyAll();
 }
 
@@ -178,21 +191,16 @@ bool Lanes::RunQueued() {
   {
     MutexLock lock(mutex_);
     CollectDue(Clock::time_point::max());
-    if (ready_.empty()) return false;
-    task = std::move(ready_.front());
-    ready_.pop_front();
-    ++running_;
+    if (!AnyReady()) return false;
+    task = TakeReady();
   }
-  task->RunOne();
-  task.reset();
-  MutexLock lock(mutex_);
-  TaskDone();
+  Run(std::move(task));
   return true;
 }
 
 bool Lanes::idle() {
   MutexLock lock(mutex_);
-  return ready_.empty() && running_ == 0;
+  return !AnyReady() && running_ == 0;
 }
 
 Lanes::ForegroundRead::ForegroundRead(Lanes& lanes) : lanes_(lanes) {
@@ -225,6 +233,7 @@ void Lanes::ForgetThreadsAfterFork() {
   new (&reads_done_) Condition();
   new (&parked_) Condition();
   running_ = 0;
+  others_ = 0;
   paused_ = 0;
   foreground_reads_.store(0, std::memory_order_relaxed);
   yielding_.store(0, std::memory_order_relaxed);

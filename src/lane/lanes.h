@@ -6,6 +6,9 @@
 /// neighbours). A lane calls RunOne, which does one bounded piece of work and schedules its task again if there is more,
 /// so several lanes share one busy task and several busy tasks share the lanes in turn.
 ///
+/// Tasks that only compute (filters) have a queue of their own, so that storage does not stand still behind them: a lane takes one of
+/// them when there is nothing else to do, or when half of the lanes are busy with something else.
+///
 /// A thread starts when a task finds none idle; threads block all signals, and widen a one-core affinity mask that a launcher imposed.
 ///
 /// Invariant: the queue holds a task at most once per Schedule; it is as long as there are files with something to do.
@@ -31,6 +34,8 @@ class LaneTask {
   virtual ~LaneTask() = default;
   /// One bounded piece of work.
   virtual void RunOne() = 0;
+  /// Whether it only computes.
+  virtual bool computes() const { return false; }
 };
 
 class Lanes {
@@ -94,6 +99,8 @@ class Lanes {
   std::shared_ptr<LaneTask> Next() TL_EXCLUDES(mutex_);
   void CollectDue(Clock::time_point now) TL_REQUIRES(mutex_);
   bool OthersLinger(const LaneTask& task) const TL_REQUIRES(mutex_);
+  bool AnyReady() const TL_REQUIRES(mutex_) { return !ready_.empty() || !computing_.empty(); }
+  std::shared_ptr<LaneTask> TakeReady() TL_REQUIRES(mutex_);
 
   const unsigned count_;
   std::function<bool()> idle_work_;
@@ -105,6 +112,8 @@ class Lanes {
   Condition reads_done_;
   Condition parked_;
   std::deque<std::shared_ptr<LaneTask>> ready_ TL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<LaneTask>> computing_ TL_GUARDED_BY(mutex_);  // ready, and computes
+  unsigned others_ TL_GUARDED_BY(mutex_) = 0;  // tasks being run that do not only compute
   std::vector<Lingering> lingering_ TL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ TL_GUARDED_BY(mutex_);
   unsigned running_ TL_GUARDED_BY(mutex_) = 0;  // lanes that are not between two tasks
@@ -112,6 +121,7 @@ class Lanes {
   bool stopping_ TL_GUARDED_BY(mutex_) = false;
   unsigned paused_ TL_GUARDED_BY(mutex_) = 0;  // how many forks are under way
   void TaskDone() TL_REQUIRES(mutex_);
+  void Run(std::shared_ptr<LaneTask> task) TL_EXCLUDES(mutex_);
 };
 
 }  // namespace tidelane

@@ -27,15 +27,22 @@ using Clock = Lanes::Clock;
 
 class Task final : public LaneTask {
  public:
-  explicit Task(std::function<void()> work) : work_(std::move(work)) {}
+  explicit Task(std::function<void()> work, bool computes = false)
+      : work_(std::move(work)), computes_(computes) {}
   void RunOne() override { work_(); }
+  bool computes() const override { return computes_; }
 
  private:
   std::function<void()> work_;
+  const bool computes_;
 };
 
 std::shared_ptr<LaneTask> Do(std::function<void()> work) {
   return std::make_shared<Task>(std::move(work));
+}
+
+std::shared_ptr<LaneTask> Compute(std::function<void()> work) {
+  return std::make_shared<Task>(std::move(work), true);
 }
 
 // Waits until `condition` holds; false after long enough for any machine.
@@ -86,6 +93,38 @@ TEST(LanesTest, ATaskMayScheduleItself) {
   }
   EXPECT_EQ(left, 0);
   task.reset();
+}
+
+// Chunks that wait for their filters would have storage wait behind them.
+TEST(LanesTest, StorageDoesNotStandBehindWhatOnlyComputes) {
+  Lanes lanes(0);
+  std::vector<int> ran;
+  lanes.Schedule(Compute([&] { ran.push_back(2); }));
+  lanes.Schedule(Compute([&] { ran.push_back(3); }));
+  lanes.Schedule(Do([&] { ran.push_back(1); }));
+  EXPECT_FALSE(lanes.idle());
+  while (lanes.RunQueued()) {
+  }
+  EXPECT_EQ(ran, (std::vector<int>{1, 2, 3}));
+  EXPECT_TRUE(lanes.idle());
+}
+
+TEST(LanesTest, HalfOfTheLanesComputeWhileTheOthersStore) {
+  std::atomic<bool> leave{false};
+  std::atomic<int> stores{0}, computed{0};
+  Lanes lanes(2);
+  const auto store = [&] {
+    ++stores;
+    while (!leave) std::this_thread::yield();
+    --stores;
+  };
+  lanes.Schedule(Do(store));
+  EXPECT_TRUE(Eventually([&] { return stores == 1; }));
+  lanes.Schedule(Compute([&] { computed += stores == 1 ? 1 : 100; }));
+  lanes.Schedule(Do(store));  // there is a lane for it, once nothing is to be computed
+  EXPECT_TRUE(Eventually([&] { return stores == 2; }));
+  EXPECT_EQ(computed, 1);
+  leave = true;
 }
 
 TEST(LanesTest, SeveralLanesShareOneQueue) {

@@ -40,6 +40,7 @@ class ChunkJob final : public LaneTask {
 
   /// On a lane.
   void RunOne() override;
+  bool computes() const override { return true; }
   /// On the thread that waits for it: filters it, unless a lane does already, and then waits.
   void Finish();
   /// Takes it back; false when it has begun.

@@ -23,6 +23,8 @@ namespace tidelane::vol {
 
 namespace {
 
+// Buffers kept for the next chunks. Many are small ones, which the system's allocator keeps as well.
+constexpr size_t kMostSpare = 256;
 // So many small writes a dataset sees before it is looked at all the same: each asks how large it is.
 constexpr unsigned kSmallWrites = 16;
 
@@ -112,7 +114,8 @@ bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run) {
 bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl) {
   WrittenDataset& facts = known.facts;
   std::optional<Fallback> reason = facts.reason;
-  if (facts.kind == WrittenDataset::Kind::kOurs && !Fails(known) && IsOpen(known)) {
+  if (facts.kind == WrittenDataset::Kind::kOurs && Engine::Get().lanes().threaded() &&
+      !Fails(known) && IsOpen(known)) {
     const std::optional<ChunkWrite> write = AsChunkWrite(instance_, facts, writing, dxpl, reason);
     if (!write.has_value()) {
       facts.habit.NoteUse(instance_.flushes);
@@ -143,7 +146,7 @@ bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing,
     const std::shared_ptr<ChunkJob> job = MakeJob(known, writing.dataset, piece.chunk);
     if (job == nullptr) break;
     CopyChunk(known.facts, touched, piece, writing.buffer, job->bytes.data());
-    Queue(known, job);
+    if (!Queue(known, job)) break;
   }
   NotePending();
   return i == touched.count();
@@ -158,7 +161,6 @@ std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const Dataset& known, void* da
     auto job = std::make_shared<ChunkJob>(dataset, known.facts, number);
     job->bytes = Spare(size);
     job->charge = charge;
-    charged_ += charge;
     return job;
   } catch (const std::bad_alloc&) {
     return nullptr;
@@ -166,13 +168,20 @@ std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const Dataset& known, void* da
 }
 
 std::vector<std::byte> FilteredWrites::Spare(size_t size) {
-  const auto spare =
-      std::ranges::find(spare_, size, [](const auto& bytes) { return bytes.size(); });
-  if (spare == spare_.end()) return std::vector<std::byte>(size);
-  std::vector<std::byte> bytes = std::move(*spare);
-  spare_.erase(spare);
+  const auto spare = std::find_if(spare_.rbegin(), spare_.rend(),
+                                  [size](const auto& bytes) { return bytes.size() == size; });
+  if (spare == spare_.rend()) return std::vector<std::byte>(size);
+  std::swap(*spare, spare_.back());
+  std::vector<std::byte> bytes = std::move(spare_.back());
+  spare_.pop_back();
   spare_bytes_ -= size;
   return bytes;
+}
+
+void FilteredWrites::KeepSpare(std::vector<std::byte> bytes) {
+  if (spare_.size() == kMostSpare) return;
+  spare_bytes_ += bytes.size();
+  spare_.push_back(std::move(bytes));
 }
 
 bool FilteredWrites::MakeRoom(uint64_t charge) {
@@ -187,14 +196,24 @@ bool FilteredWrites::MakeRoom(uint64_t charge) {
   return true;
 }
 
-// Older bytes of the same chunk need not be filtered any more, unless somebody has begun.
-void FilteredWrites::Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job) {
-  ChunkJob*& newest = known.newest[job->number];
-  if (newest != nullptr) newest->Cancel();
-  newest = job.get();
-  queue_.push_back(job);
-  ++known.pending;
-  Engine::Get().lanes().Schedule(job);
+// False: no memory. Whatever may run short does so here: what is in the queue can be inserted, or kept as failed.
+bool FilteredWrites::Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job) {
+  try {
+    const size_t jobs = queue_.size() + failed_.size() + 1;
+    if (failed_.capacity() < jobs) failed_.reserve(2 * jobs);
+    spare_.reserve(kMostSpare);
+    ChunkJob*& newest = known.newest[job->number];
+    queue_.push_back(job);
+    ++known.pending;
+    charged_ += job->charge;
+    // Older bytes of the same chunk need not be filtered any more, unless somebody has begun.
+    if (newest != nullptr) newest->Cancel();
+    newest = job.get();
+    Engine::Get().lanes().Schedule(job);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 // With the default transfer list, and out of sight of a call that has another one.
@@ -247,8 +266,7 @@ void FilteredWrites::InsertOldest() {
 // It is in, or never will be.
 void FilteredWrites::Drop(ChunkJob& job) {
   charged_ -= job.charge;
-  spare_bytes_ += job.bytes.size();
-  spare_.push_back(std::move(job.bytes));
+  KeepSpare(std::move(job.bytes));
   const auto it = datasets_.find(job.dataset);
   if (--it->second.pending != 0) return;
   if (!it->second.closed) return;
@@ -301,18 +319,18 @@ bool FilteredWrites::Fails(const Dataset& known) const {
 
 // What HDF5 says of it stays on the error stack.
 bool FilteredWrites::RetryFailed(const File& file) {
-  const std::vector<std::shared_ptr<ChunkJob>> failed = std::move(failed_);
-  failed_.clear();
+  size_t kept = 0;
   bool all = true;
-  for (const std::shared_ptr<ChunkJob>& job : failed) {
+  for (const std::shared_ptr<ChunkJob>& job : failed_) {
     const bool ours = datasets_.at(job->dataset).facts.file.get() == &file;
     if (ours && all && InsertChunk(instance_, *job, instance_.default_dxpl, true)) {
       Drop(*job);
     } else {
       all = all && !ours;
-      failed_.push_back(job);
+      failed_[kept++] = job;
     }
   }
+  failed_.resize(kept);
   return all;
 }
 

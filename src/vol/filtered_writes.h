@@ -92,8 +92,9 @@ class FilteredWrites {
   bool TakeChunks(Dataset& known, const Writing& writing, const TouchedChunks& touched);
   std::shared_ptr<ChunkJob> MakeJob(const Dataset& known, void* dataset, uint64_t number);
   std::vector<std::byte> Spare(size_t size);
+  void KeepSpare(std::vector<std::byte> bytes);
   bool MakeRoom(uint64_t charge);
-  void Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job);
+  bool Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job);
 
   void InsertFinishedNow();
   void InsertAll();

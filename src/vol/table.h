@@ -13,10 +13,12 @@
 /// Thread safety: tables are filled under PluginInfo's lock and constant afterwards.
 #pragma once
 
+#include <new>
 #include <optional>
 #include <tuple>
 #include <type_traits>
 
+#include "h5/error.h"
 #include "h5/hdf5.h"
 #include "vol/find_file.h"
 #include "vol/instance.h"
@@ -185,14 +187,27 @@ bool SettleTarget(Instance& instance, H5I_type_t kind, Chunks usual, Args... arg
   return Settle(instance, target.located, target.type, dxpl);
 }
 
+// HDF5 is C: no exception may get there. Ours can only be that memory is short.
+template <typename Result, typename Work>
+Result Guarded(Instance& instance, Work work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    h5::PushError(instance.hdf5(), "no memory");
+    return Failure<Result>();
+  }
+}
+
 template <int Slot, auto Group, auto Member, typename Signature>
 struct SettledCallback;
 template <int Slot, auto Group, auto Member, typename Result, typename... Args>
 struct SettledCallback<Slot, Group, Member, Result (*)(Args...)> {
   static Result Call(Args... args) {
     Instance& instance = InstanceOf<Slot>();
-    if (!SettleTarget(instance, KindOf(Group), Chunks::kSeen, args...)) return Failure<Result>();
-    return (instance.hdf5().native().*Group.*Member)(args...);
+    return Guarded<Result>(instance, [&] {
+      if (!SettleTarget(instance, KindOf(Group), Chunks::kSeen, args...)) return Failure<Result>();
+      return (instance.hdf5().native().*Group.*Member)(args...);
+    });
   }
 };
 
@@ -203,6 +218,9 @@ template <int Slot, auto Group, auto Member, Effect Usual, Chunks Seen, typename
 struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
   static Result Call(Args... args) {
     Instance& instance = InstanceOf<Slot>();
+    return Guarded<Result>(instance, [&] { return Run(instance, args...); });
+  }
+  static Result Run(Instance& instance, Args... args) {
     if (!SettleTarget(instance, KindOf(Group), Seen, args...)) return Failure<Result>();
     if ((IsRefresh(args) || ...)) ForgetDatasets(instance);
     void** request = std::get<sizeof...(Args) - 1>(std::tie(args...));
@@ -229,7 +247,10 @@ template <int Slot, auto Function, typename Signature>
 struct OwnCallback;
 template <int Slot, auto Function, typename Result, typename... Args>
 struct OwnCallback<Slot, Function, Result (*)(Args...)> {
-  static Result Call(Args... args) { return Function(InstanceOf<Slot>(), args...); }
+  static Result Call(Args... args) {
+    Instance& instance = InstanceOf<Slot>();
+    return Guarded<Result>(instance, [&] { return Function(instance, args...); });
+  }
 };
 
 template <auto Group, auto Member, int Slot>

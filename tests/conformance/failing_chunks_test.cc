@@ -22,7 +22,6 @@ class FailingChunks : public Conformance {
  public:
   Environment filtering() const {
     Environment all = environment();
-    all["TIDELANE_PARALLEL_WRITES"] = "on";
     all["TIDELANE_LANES"] = "1";
     if (!lingers_) all["TIDELANE_LINGER"] = "0";
     return all;

@@ -23,7 +23,6 @@ class Filtered : public Conformance {
  public:
   Environment one_lane(Environment environment) const {
     if (!plugged()) return environment;
-    environment["TIDELANE_PARALLEL_WRITES"] = "on";
     environment["TIDELANE_LANES"] = "1";
     environment["TIDELANE_LINGER"] = "0";
     return environment;

@@ -125,7 +125,6 @@ class Faults : public Scenarios, public ::testing::WithParamInterface<Case> {
 
   Environment environment() const {
     Environment all = Scenarios::environment(setting().way);
-    all["TIDELANE_PARALLEL_WRITES"] = "on";
     for (const auto& [name, value] : setting().more) all[name] = value;
     return all;
   }

@@ -87,7 +87,7 @@ format: setup-python  ## format the C++ sources in place
 	@scripts/check/format.sh --fix
 
 clean:  ## remove what was compiled; HDF5 and the Python environment stay
-	rm -rf build/release build/debug build/asan build/ubsan build/tsan build/tsan-hdf5
+	rm -rf build/release build/debug build/asan build/tsan build/tsan-hdf5
 
 distclean:  ## remove build/ altogether
 	rm -rf build

@@ -73,7 +73,7 @@ endfunction()
 # Clients are programs that nobody instrumented: a sanitized plugin finds its runtime only if that is there first. Leaks
 # are not theirs to answer for (Python and shells leak at exit).
 set(TIDELANE_CLIENT_ENVIRONMENT)
-if(TIDELANE_SANITIZE STREQUAL "address")
+if(TIDELANE_SANITIZE MATCHES "address")
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
     OUTPUT_VARIABLE asan_runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.so

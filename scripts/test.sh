@@ -11,10 +11,8 @@ cd "$repo"
 stage "checks" checks
 stage "build (release)" compile release
 stage "tests (release)" tests release -LE 'long'
-for preset in asan ubsan; do
-  stage "build ($preset)" compile "$preset"
-  stage "tests ($preset)" tests "$preset" -L 'unit|conformance|faults|stress' -LE 'long'
-done
+stage "build (asan, ubsan)" compile asan
+stage "tests (asan, ubsan)" tests asan -L 'unit|conformance|faults|stress' -LE 'long'
 stage "build (tsan)" compile tsan tidelane_core_tests
 stage "tests (tsan, below h5/)" tests tsan -L core -LE 'long'
 finish

@@ -5,6 +5,7 @@
 #include "base/activity.h"
 #include "base/counters.h"
 #include "engine/engine.h"
+#include "h5/error.h"
 #include "vol/control.h"
 #include "vol/filtered_reads.h"
 #include "vol/filtered_writes.h"
@@ -221,6 +222,27 @@ herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** reques
   return result;
 }
 
+namespace {
+
+// PyTables, for one, opens the file itself and reads chunks compressed with Blosc2 where HDF5 says that they are.
+bool GivesAddress(int operation) {
+  return operation == H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_IDX ||
+         operation == H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD ||
+         operation == H5VL_NATIVE_DATASET_GET_OFFSET || operation == H5VL_NATIVE_DATASET_CHUNK_ITER;
+}
+
+// Who asks for an address may read there past HDF5: everything is stored when the answer is given.
+herr_t StoreAll(Instance& instance, void* dataset) {
+  const std::shared_ptr<File> file = FileOf(instance, dataset, H5I_DATASET);
+  if (file == nullptr) return 0;
+  const Status status = file->Drain(Wait::kOther);
+  if (status.ok()) return 0;
+  h5::PushError(instance.hdf5(), status);
+  return -1;
+}
+
+}  // namespace
+
 // Only writing a chunk changes anything; what else there is asks, and may flush the chunk cache.
 herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
                        void** request) {
@@ -233,7 +255,8 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
   if (request == nullptr) {
     const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
     if (changes && !MayChange(instance, dataset, H5I_DATASET)) return -1;
-    return native(dataset, args, dxpl, nullptr);
+    const herr_t result = native(dataset, args, dxpl, nullptr);
+    return result >= 0 && GivesAddress(args->op_type) ? StoreAll(instance, dataset) : result;
   }
   TrackedCall call(instance, Effect::kWrite, request);
   const herr_t result = native(dataset, args, dxpl, nullptr);

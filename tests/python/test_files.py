@@ -115,6 +115,29 @@ def test_what_cannot_be_stored_is_an_error_and_is_kept(program):
     )
 
 
+@pytest.mark.parametrize("layout, address", [("chunks=(1 << 15,)", "get_chunk_info(0).byte_offset"), ("", "get_offset()")])
+def test_who_asks_for_an_address_finds_the_bytes_there(program, layout, address):
+    """PyTables reads what Blosc2 compressed by opening the file itself, where HDF5 says that the chunk is."""
+    program(
+        f"""
+        import tidelane.auto, h5py, numpy as np, os, subprocess
+        data = np.arange(1 << 15)
+        file = h5py.File("out.h5", "w")
+        dataset = file.create_dataset("x", shape=data.shape, dtype=data.dtype, {layout})
+        file.flush()
+        later = subprocess.Popen(["sh", "-c", "sleep 0.5; rm gate"])
+        open("gate", "w").close()
+        dataset[:] = data
+        address = dataset.id.{address}
+        with open("out.h5", "rb") as plain:
+            assert os.pread(plain.fileno(), data.nbytes, address) == data.tobytes()
+        assert not os.path.exists("gate")  # it waited
+        later.wait()
+        """,
+        gated=True,
+    )
+
+
 def test_phase(program):
     program(
         """

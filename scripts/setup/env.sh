@@ -24,6 +24,12 @@ case ":\${HDF5_PLUGIN_PATH:=/usr/local/hdf5/lib/plugin}:" in
 esac
 export HDF5_PLUGIN_PATH
 unset tidelane_plugins
+# The program \`tidelane\` (docs/tool.md).
+case ":\$PATH:" in
+  *":"$(quote "$build/release/tool")":"*) ;;
+  *) PATH="\$PATH:"$(quote "$build/release/tool") ;;
+esac
+export PATH
 END
   case $root in "$build"/*)
     cat <<'END'
@@ -36,7 +42,7 @@ case ":${LD_LIBRARY_PATH:-}:" in
   *":$TIDELANE_HDF5_ROOT/lib:"*) ;;
   *) LD_LIBRARY_PATH="$TIDELANE_HDF5_ROOT/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ;;
 esac
-export PATH LD_LIBRARY_PATH
+export LD_LIBRARY_PATH
 END
     ;;
   esac

@@ -26,6 +26,7 @@ for group in "$@"; do
       need libdeflate-dev header libdeflate.h
       need zlib1g-dev header zlib.h
       need libisal-dev header isa-l/igzip_lib.h
+      need libcli11-dev header CLI/CLI.hpp
       need python3 program python3
       ;;
     hdf5)  # what building HDF5 ourselves takes
@@ -43,7 +44,6 @@ for group in "$@"; do
       need libgtest-dev header gtest/gtest.h
       need gfortran program gfortran
       need git program git
-      need libcli11-dev header CLI/CLI.hpp
       need libfuse3-dev header fuse3/fuse.h
       ;;
     lint)
@@ -65,7 +65,6 @@ for group in "$@"; do
     demo | bench)
       need fuse3 program fusermount3
       need libfuse3-dev header fuse3/fuse.h
-      need libcli11-dev header CLI/CLI.hpp
       [ "$group" = demo ] || need valgrind program valgrind
       ;;
     python)

@@ -41,6 +41,8 @@ Summary TakeSummary(const Config& config);
 
 /// For a person: a dozen lines.
 std::string SummaryTable(const Summary& summary);
+/// Its lines below the first, with advice from elsewhere (a summary that was read back has it).
+std::string SummaryLines(const Summary& summary, const std::vector<std::string>& advice);
 /// For a script: docs/summary.schema.json says what is in it.
 std::string SummaryJson(const Summary& summary);
 

@@ -160,10 +160,17 @@ void WentWrong(std::string& text, const Summary& summary) {
 }  // namespace
 
 std::string SummaryTable(const Summary& summary) {
+  std::vector<std::string> advice;
+  for (Advice& found : AdviceFor(summary)) advice.push_back(std::move(found.text));
   std::string text;
   Print(text, "tidelane %s, process %d: %s opened, %s, %.3f s\n", TIDELANE_VERSION, summary.pid,
         CountInWords(summary[Counter::kFilesOpened], "file").c_str(),
         CountInWords(summary[Counter::kErrors], "error").c_str(), Seconds(summary.run_ns));
+  return text + SummaryLines(summary, advice);
+}
+
+std::string SummaryLines(const Summary& summary, const std::vector<std::string>& advice) {
+  std::string text;
   Written(text, summary);
   FellBack(text, summary);
   Storage(text, summary);
@@ -177,10 +184,10 @@ std::string SummaryTable(const Summary& summary) {
   Set(text, summary.config);
   WentWrong(text, summary);
   const char* label = "advice";
-  for (const Advice& advice : AdviceFor(summary)) {
+  for (const std::string& words : advice) {
     Label(text, label);
     label = "";
-    text += advice.text + '\n';
+    text += words + '\n';
   }
   return text;
 }

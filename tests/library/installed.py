@@ -20,6 +20,11 @@ EXPECTED = [
     "share/tidelane/tidelane.f90",
     "share/doc/tidelane/README.md",
     "share/doc/tidelane/docs/library.md",
+    "bin/tidelane",
+    "share/man/man1/tidelane.1",
+    "share/bash-completion/completions/tidelane",
+    "share/zsh/site-functions/_tidelane",
+    "share/fish/vendor_completions.d/tidelane.fish",
 ]
 
 

@@ -1,0 +1,10 @@
+# Writes OUTPUT, a source with the files of FOLDER as strings (src/tools/page_assets.h).
+set(text "// Made from src/tools/page/ by cmake/EmbedPage.cmake.\n#include \"tools/page_assets.h\"\n\nnamespace tidelane::tools {\n")
+foreach(asset "page.html;kPageHtml" "page.css;kPageStyle" "page.js;kPageScript")
+  list(GET asset 0 file)
+  list(GET asset 1 name)
+  file(READ "${FOLDER}/${file}" content)
+  string(APPEND text "\nconst char ${name}[] = R\"tidelane(${content})tidelane\";\n")
+endforeach()
+string(APPEND text "\n}  // namespace tidelane::tools\n")
+file(WRITE "${OUTPUT}" "${text}")

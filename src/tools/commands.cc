@@ -1,0 +1,195 @@
+#include "tools/commands.h"
+
+#include "tools/check.h"
+#include "tools/completion.h"
+#include "tools/config_command.h"
+#include "tools/environment.h"
+#include "tools/manual.h"
+#include "tools/probe.h"
+#include "tools/report_command.h"
+#include "tools/run.h"
+
+namespace tidelane::tools {
+namespace {
+
+const Option kPlugins{"--plugins", "DIR",
+                      "the folder with libtidelane.so; otherwise it is found beside this program",
+                      false, Completes::kFolder};
+
+Option Html(const char* meaning) { return {"--html", "FILE", meaning, false, Completes::kFile}; }
+
+std::vector<Option> With(std::vector<Option> options, std::vector<Option> more) {
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+Command RunCommand() {
+  Command command;
+  command.name = "run";
+  command.operands_text = "-- PROGRAM [ARGUMENTS]";
+  command.summary = "run a program with Tidelane, and say at its end what happened";
+  command.description = {
+      "Sets the environment that makes HDF5 load Tidelane, runs the program, and prints on stderr "
+      "what was asynchronous, what was not and why, where the program waited, and which setting "
+      "would help. Where nothing was loaded or captured, that is said with the reason.",
+      "Under a launcher both orders work: `mpirun -n 4 tidelane run -- PROGRAM`, where the last "
+      "process of a node tells for all of that node, and `tidelane run -- mpirun -n 4 PROGRAM`.",
+      "What is set in the environment stays, but for what the options say: HDF5_PLUGIN_PATH gets "
+      "our folder in front; the text after the connector's name in HDF5_VOL_CONNECTOR is kept. "
+      "Signals sent to tidelane reach the program, and tidelane ends as the program did."};
+  command.operands = Operands::kProgram;
+  command.options =
+      With({{"-q,--quiet", "", "say nothing at the end (files are written all the same)"},
+            Html("write a page with the timeline of the run, for a browser"),
+            kPlugins},
+           SettingOptions());
+  command.examples = {{"tidelane run -- ./my_simulation", "all defaults"},
+                      {"tidelane run --close deferred --html run.html -- python my_script.py",
+                       "closes return at once; look at run.html afterwards"},
+                      {"mpirun -n 4 tidelane run -- ./my_simulation", "a summary for each node"}};
+  command.main = Run;
+  return command;
+}
+
+Command CheckCommand() {
+  Command command;
+  command.name = "check";
+  command.operands_text = "[-- PROGRAM]";
+  command.summary = "say whether an HDF5 and a folder are fit for it, and test that it works";
+  command.description = {
+      "Looks at the plugin, the HDF5 (its version, whether it is thread-safe and parallel, and "
+      "with "
+      "MPI the threads that this allows), the cores and lanes, ISA-L, and the speed of storage "
+      "beside that of memory. Then a file is written asynchronously, read by native HDF5 and "
+      "compared. Takes seconds, a minute at most; nothing is left behind. What fails is said with "
+      "what to do.",
+      "The HDF5 is the one that PROGRAM uses (it is not run; a Python is, to import h5py), or the "
+      "one given, or the one this machine has."};
+  command.operands = Operands::kProgram;
+  command.options = {
+      {"--hdf5", "PATH", "a libhdf5.so, or the prefix of an installation", false, Completes::kFile},
+      {"-d,--dir", "DIR", "the folder that will be written to (default: this one)", false,
+       Completes::kFolder},
+      {"--json", "", "as JSON, for scripts"},
+      kPlugins};
+  command.examples = {{"tidelane check -d /scratch -- ./my_simulation", "before the first run"},
+                      {"tidelane check -- python", "the HDF5 that Python's h5py brings"}};
+  command.main = Check;
+  return command;
+}
+
+Command ReportCommand() {
+  Command command;
+  command.name = "report";
+  command.operands_text = "FILE...";
+  command.summary = "show what runs left (TIDELANE_SUMMARY=run.json): tables, or a page";
+  command.description = {
+      "Prints the summary of one process or the sum of several (give all of their files), a line "
+      "for each process, and who did what for how long if there is a timeline.",
+      "With --html it writes one page that needs nothing else: the timeline, waits, overlap, what "
+      "was not asynchronous and why, advice, settings. The timeline is the one that the summary "
+      "names (TIDELANE_TRACE), or the ones given with --trace."};
+  command.operands = Operands::kFiles;
+  command.options = {Html("write a page for a browser instead (- for stdout)"),
+                     {"--trace", "FILE", "a timeline; may be given again", true, Completes::kFile}};
+  command.examples = {{"tidelane report run.json", "tables"},
+                      {"tidelane report --html run.html run-*.json", "several processes"}};
+  command.main = Report;
+  return command;
+}
+
+Command TraceCommand() {
+  Command command;
+  command.name = "trace";
+  command.operands_text = "FILE...";
+  command.summary = "turn timelines (TIDELANE_TRACE=run.trace) into one for Perfetto or Chrome";
+  command.description = {
+      "Joins the timelines of one or several processes: times count from zero, processes and "
+      "threads are named and in order, and the bytes that waited in memory are drawn as a curve. "
+      "Open the result in ui.perfetto.dev or chrome://tracing."};
+  command.operands = Operands::kFiles;
+  command.options = {
+      {"-o,--output", "FILE", "where to (default: stdout)", false, Completes::kFile}};
+  command.examples = {{"tidelane trace run-*.trace -o run.json", "all processes of a run"}};
+  command.main = Trace;
+  return command;
+}
+
+Command ConfigCommand() {
+  Command command;
+  command.name = "config";
+  command.summary = "show the settings in force and where each came from";
+  command.description = {
+      "Reads what a program would read here: the file that TIDELANE_CONFIG names, HDF5_ASYNC_* and "
+      "TIDELANE_* variables, the text after the connector's name in HDF5_VOL_CONNECTOR, and on top "
+      "the options given. Everything that is wrong is named, with the nearest right word."};
+  command.options = With(
+      {{"--changed", "", "only what is not the default"}, {"--json", "", "as JSON, for scripts"}},
+      SettingOptions());
+  command.examples = {{"tidelane config --changed", "what the environment changes"}};
+  command.main = ShowConfig;
+  return command;
+}
+
+Command CompletionCommand() {
+  Command command;
+  command.name = "completion";
+  command.operands_text = "bash|zsh|fish";
+  command.summary = "print the completion of a shell";
+  command.description = {
+      "Prints what makes a shell complete tidelane's commands, options and "
+      "values. `make install` puts it where the shells look."};
+  command.operands = Operands::kWords;
+  command.words = {"bash", "zsh", "fish"};
+  command.examples = {{"source <(tidelane completion bash)", "for this shell"}};
+  command.main = Completion;
+  return command;
+}
+
+Command Hidden(const char* name, Operands operands, int (*main)(const Arguments&)) {
+  Command command;
+  command.name = name;
+  command.operands = operands;
+  command.main = main;
+  command.hidden = true;
+  return command;
+}
+
+}  // namespace
+
+std::string Option::Long() const { return names.substr(names.rfind("--")); }
+
+std::string Option::Short() const {
+  return names.starts_with("--") ? std::string() : names.substr(0, names.find(','));
+}
+
+const std::vector<Command>& Commands() {
+  static const std::vector<Command>& commands =
+      *new std::vector<Command>{RunCommand(),
+                                CheckCommand(),
+                                ReportCommand(),
+                                TraceCommand(),
+                                ConfigCommand(),
+                                CompletionCommand(),
+                                Hidden("manual", Operands::kNone, Manual),
+                                Hidden("probe", Operands::kWords, Probe)};
+  return commands;
+}
+
+const Command* FindCommand(const std::string& name) {
+  for (const Command& command : Commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+std::vector<ExitStatus> ExitStatuses() {
+  return {{"0", "done; `check`: usable"},
+          {"1", "`check`: not usable"},
+          {"2", "a wrong option or setting, a file that cannot be read or written"},
+          {"125", "`run`: a wrong option or setting, or no plugin; the program was not started"},
+          {"126, 127", "`run`: the program cannot be executed, or does not exist"},
+          {"others", "`run`: the program's own; by a signal if the program ended by one"}};
+}
+
+}  // namespace tidelane::tools

@@ -1,0 +1,127 @@
+#include "tools/environment.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/connector_info.h"
+#include "base/setting_source.h"
+#include "base/settings.h"
+#include "tools/locate.h"
+
+namespace tidelane::tools {
+namespace {
+
+constexpr char kConnector[] = "HDF5_VOL_CONNECTOR";
+constexpr char kPluginPath[] = "HDF5_PLUGIN_PATH";
+// HDF5's own default: setting the variable hides it.
+constexpr char kDefaultPluginPath[] = "/usr/local/hdf5/lib/plugin";
+constexpr char kSwitch[] = "set";
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+std::string DashesFor(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+std::string NameOf(std::string_view item) {
+  return std::string(Trim(item.substr(0, item.find('='))));
+}
+
+std::string ValueWord(const Setting& setting) {
+  const std::vector<std::string_view> words = setting.value.words();
+  if (!setting.accepted.empty() || words.empty()) return "VALUE";
+  std::string text;
+  for (const std::string_view word : words) {
+    text += (text.empty() ? "" : "|") + std::string(word);
+  }
+  return text;
+}
+
+std::string MeaningOf(const Setting& setting) {
+  std::string text(setting.meaning);
+  if (!setting.accepted.empty()) text += ": " + std::string(setting.accepted);
+  return text + " (default: " + DefaultOf(setting) + ")";
+}
+
+// Without the items that set `name`.
+void DropFromConnector(const std::string& name) {
+  const std::string value = Variable(kConnector);
+  const std::string info(OurConnectorInfo(value.c_str()));
+  if (info.empty()) return;
+  std::string kept;
+  for (const std::string& item : SplitAt(info, ';')) {
+    if (NameOf(item) == name) continue;
+    kept += (kept.empty() ? "" : ";") + item;
+  }
+  const std::string connector(Trim(value).substr(0, Trim(value).find_first_of(" \t\r\n")));
+  setenv(kConnector, (kept.empty() ? connector : connector + " " + kept).c_str(), 1);
+}
+
+}  // namespace
+
+std::vector<Option> SettingOptions() {
+  std::vector<Option> options{
+      {"--set", "NAME=VALUE", "a setting by its name; may be given again", true}};
+  for (const Setting& setting : Settings()) {
+    Option option{"--" + DashesFor(std::string(setting.name)), ValueWord(setting),
+                  MeaningOf(setting)};
+    for (const std::string_view word : setting.value.words()) option.words.emplace_back(word);
+    if (option.words.empty() && (setting.accepted.find("path") != std::string_view::npos)) {
+      option.completes = Completes::kFile;
+    }
+    option.setting = true;
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+std::vector<std::string> SettingsOf(const Arguments& arguments) {
+  std::vector<std::string> settings = arguments.All(kSwitch);
+  for (const Setting& setting : Settings()) {
+    const std::string name(setting.name);
+    for (const std::string& value : arguments.All(DashesFor(name))) {
+      settings.push_back(name + "=" + value);
+    }
+  }
+  return settings;
+}
+
+void ForceSetting(const std::string& name, const std::string& value) {
+  DropFromConnector(name);
+  setenv(VariableOf(name).c_str(), value.c_str(), 1);
+}
+
+Status ApplySettings(const std::vector<std::string>& settings) {
+  SettingText text;
+  Config config;
+  for (const std::string& item : settings) {
+    const std::string name = NameOf(item);
+    const Setting* const setting = FindSetting(name);
+    const bool by_variable = setting != nullptr && setting->scope == Scope::kVariable;
+    if (!by_variable) {
+      if (Status status = text.Set(config, item, "command line"); !status.ok()) return status;
+    }
+    ForceSetting(name, std::string(Trim(std::string_view(item).substr(item.find('=') + 1))));
+  }
+  return {};
+}
+
+void TurnOn(const std::string& plugins, std::string& replaced) {
+  const std::string before = Variable(kPluginPath);
+  const std::vector<std::string> searched = SplitAt(before, ':');
+  if (searched.empty() || searched.front() != plugins) {
+    setenv(kPluginPath, (plugins + ":" + (before.empty() ? kDefaultPluginPath : before)).c_str(),
+           1);
+  }
+  const std::string connector(Trim(Variable(kConnector)));
+  const std::string name = connector.substr(0, connector.find_first_of(" \t\r\n"));
+  if (name == "tidelane" || name == "async") return;
+  replaced = name == "native" ? "" : name;
+  setenv(kConnector, "tidelane", 1);
+}
+
+}  // namespace tidelane::tools

@@ -1,0 +1,111 @@
+"""`tidelane check`: what is usable is proven by a file; what is not is named with what to do."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from conftest import CC
+
+PLUGINS = os.environ["TIDELANE_TEST_PLUGIN_DIR"]
+
+
+def findings(done):
+    result = json.loads(done.stdout)
+    assert result["ok"] == (done.returncode == 0)
+    assert result["ok"] == all(finding["state"] != "FAILED" for finding in result["findings"])
+    for finding in result["findings"]:
+        assert finding["state"] != "FAILED" or finding["advice"], finding
+    return {finding["check"]: finding for finding in result["findings"]}
+
+
+def library(tidelane, code):
+    """A library that somebody could take for HDF5."""
+    source = tidelane.folder / "fake.c"
+    source.write_text(code)
+    path = tidelane.folder / "libhdf5.so"
+    subprocess.run([CC, "-shared", "-fPIC", "-o", path, source], check=True, timeout=60)
+    return path
+
+
+VERSION = "int H5get_libversion(unsigned *a, unsigned *b, unsigned *c) {{ *a = {}; *b = {}; *c = {}; return 0; }}\n"
+
+
+def test_pythons_hdf5(tidelane):
+    done = tidelane("check", "--", sys.executable)
+    assert done.returncode == 0, done.stdout
+    assert "\nOK: " in done.stdout and "FAILED" not in done.stdout
+    assert "of h5py in" in done.stdout.replace("\n                   ", " ")
+    assert [path for path in tidelane.folder.iterdir() if path.name.startswith("tidelane-check")] == []
+
+
+def test_the_self_test_is_asynchronous_and_compared(tidelane):
+    env = {"TIDELANE_MODE": "sync", "TIDELANE_TRACE": "no.trace", "HDF5_VOL_CONNECTOR": "tidelane close=deferred"}
+    done = tidelane("check", "--json", "--", sys.executable, **env)  # the user's own settings do not get in
+    found = findings(done)
+    assert "written asynchronously" in found["self-test"]["text"]
+    assert "native HDF5 read all of it back" in found["self-test"]["text"]
+    assert {"lanes", "plugin", "HDF5", "storage", "compression"} <= found.keys()
+    assert not (tidelane.folder / "no.trace").exists()
+
+
+def test_an_hdf5_by_its_prefix(tidelane):
+    root = os.environ.get("TIDELANE_HDF5_ROOT", "")
+    found = findings(tidelane("check", "--json", "--hdf5", root))
+    assert found["HDF5"]["state"] == "ok" and root in found["HDF5"]["text"]
+    tool = pathlib.Path(root, "bin", "h5dump")
+    if tool.exists():
+        env = {"LD_LIBRARY_PATH": os.path.join(root, "lib")}
+        assert root in findings(tidelane("check", "--json", "--", tool, **env))["HDF5"]["text"]
+
+
+def test_too_old(tidelane):
+    path = library(tidelane, VERSION.format(1, 10, 8))
+    done = tidelane("check", "--json", "--hdf5", path)
+    assert done.returncode == 1
+    found = findings(done)["HDF5"]
+    assert "1.10.8" in found["text"] and "1.14.1 or newer" in found["advice"]
+
+
+def test_one_that_cannot_load_the_plugin(tidelane):
+    path = library(tidelane, VERSION.format(1, 14, 6))
+    found = findings(tidelane("check", "--json", "--hdf5", path))["HDF5"]
+    assert "cannot load the plugin" in found["text"]
+
+
+def test_one_that_crashes_when_it_is_loaded(tidelane):
+    path = library(tidelane, "#include <stdlib.h>\n__attribute__((constructor)) static void now(void) { abort(); }\n")
+    found = findings(tidelane("check", "--json", "--hdf5", path))["HDF5"]
+    assert found["state"] == "FAILED" and "cannot be loaded" in found["text"]
+
+
+def test_what_is_no_hdf5(tidelane):
+    for words, said in [
+        (["--hdf5", "/nonexistent"], "does not exist"),
+        (["--hdf5", tidelane.folder], "no libhdf5.so under"),
+        (["--hdf5", tidelane.writer], "cannot be loaded"),
+        (["--", "true"], "not linked to a shared libhdf5"),
+        (["--", "nonexistent-program"], "there is no program"),
+    ]:
+        done = tidelane("check", "--json", *words)
+        assert done.returncode == 1 and said in findings(done)["HDF5"]["text"], words
+
+
+def test_a_folder_that_cannot_be_written_to(tidelane):
+    done = tidelane("check", "--json", "--dir", "/nonexistent", "--", sys.executable)
+    found = findings(done)
+    assert "No such file" in found["storage"]["text"] and "self-test" not in found
+
+
+def test_a_plugin_that_is_missing_or_damaged(tidelane):
+    found = findings(tidelane("check", "--json", "--plugins", "/nonexistent", "--", sys.executable))
+    assert "no libtidelane.so" in found["plugin"]["text"]
+    (tidelane.folder / "libtidelane.so").write_bytes(pathlib.Path(PLUGINS, "libtidelane.so").read_bytes()[:5000])
+    found = findings(tidelane("check", "--json", "--plugins", tidelane.folder, "--", sys.executable))
+    assert found["plugin"]["state"] == "FAILED"
+
+
+def test_wrong_settings_are_said(tidelane):
+    done = tidelane("check", "--json", "--", sys.executable, TIDELANE_LANES="many")
+    assert "accepted are a number from 1 to 64" in findings(done)["settings"]["text"]

@@ -255,12 +255,20 @@ void FilteredWrites::InsertOldest() {
   if (const auto at = known.newest.find(job->number); at->second == job.get()) {
     known.newest.erase(at);
   }
-  if (!job->cancelled() &&
-      (Fails(known) || !InsertChunk(instance_, *job, instance_.default_dxpl))) {
-    failed_.push_back(job);
-    return;
+  if (job->cancelled()) return Drop(*job);
+  if (Fails(known)) return failed_.push_back(job);
+  if (InsertChunk(instance_, *job, instance_.default_dxpl)) return Drop(*job);
+  failed_.push_back(job);
+  // To be told even if a second attempt succeeds: HDF5 may have lost other chunks (dividing a node of its index, say).
+  NoteLate(known.facts.file, "put a chunk into the index");
+}
+
+void FilteredWrites::NoteLate(const std::shared_ptr<File>& file, const char* what) {
+  try {
+    late_errors_.push_back({file, Status::Failed(EIO, what).At(file->path(), 0, 0)});
+  } catch (const std::bad_alloc&) {
+    NoteNotStored(file->path());
   }
-  Drop(*job);
 }
 
 // It is in, or never will be.
@@ -274,9 +282,7 @@ void FilteredWrites::Drop(ChunkJob& job) {
   const std::shared_ptr<File> file = it->second.facts.file;
   datasets_.erase(it);
   const auto close = instance_.hdf5().native().dataset_cls.close;
-  if (close(job.dataset, instance_.default_dxpl, nullptr) < 0) {
-    late_errors_.push_back({file, Status::Failed(EIO, "close a dataset").At(file->path(), 0, 0)});
-  }
+  if (close(job.dataset, instance_.default_dxpl, nullptr) < 0) NoteLate(file, "close a dataset");
 }
 
 bool FilteredWrites::SettleFor(size_t count, void* datasets[], hid_t dxpl) {
@@ -305,9 +311,9 @@ bool FilteredWrites::Settle(void* object, H5I_type_t type, hid_t dxpl) {
   bool all = true;
   Insert(dxpl, [&] { all = RetryFailed(*file); });
   if (!all) h5::PushError(instance_.hdf5(), CannotStore(*file));
-  const bool untold = all && !TellLate(*file);
+  const bool late = TellLate(*file);
   NotePending();
-  return all && !untold;
+  return all && !late;
 }
 
 // One dataset may have several handles: what was written through one of them is not to overtake what stays of another.
@@ -334,13 +340,14 @@ bool FilteredWrites::RetryFailed(const File& file) {
   return all;
 }
 
+// Once for all of them.
 bool FilteredWrites::TellLate(const File& file) {
   const auto late = std::ranges::find(late_errors_, &file,
                                       [](const LateError& error) { return error.file.get(); });
-  if (late == late_errors_.end()) return true;
+  if (late == late_errors_.end()) return false;
   h5::PushError(instance_.hdf5(), late->status);
-  late_errors_.erase(late);
-  return false;
+  std::erase_if(late_errors_, [&](const LateError& error) { return error.file.get() == &file; });
+  return true;
 }
 
 bool FilteredWrites::KeepOpen(void* dataset) {

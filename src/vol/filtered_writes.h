@@ -12,8 +12,8 @@
 /// Invariants:
 ///  1. Chunks are inserted in the order in which they were written, whatever file they are for.
 ///  2. A chunk that cannot be inserted stays, with those behind it of the same file, and is tried
-///     again by each call that settles that file, which fails if it fails again. When the library
-///     closes, what is left is told on stderr.
+///     again by each call that settles that file, which fails if it fails again; the first of them fails
+///     even if it does not. When the library closes, what is left is told on stderr.
 ///  3. Memory for chunks stays within a quarter of the arena's cap. Who finds none inserts first.
 ///  4. Chunks are on their way only for files that the program itself has open: what closes such a
 ///     file is a call that settles.
@@ -101,6 +101,7 @@ class FilteredWrites {
   void InsertOldest();
   bool Fails(const Dataset& known) const;
   bool RetryFailed(const File& file);
+  void NoteLate(const std::shared_ptr<File>& file, const char* what);
   bool TellLate(const File& file);
   void Drop(ChunkJob& job);
   void DropSpare();

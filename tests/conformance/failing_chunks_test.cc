@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -211,6 +212,62 @@ TEST_P(FailingIndex, AnExitOverChunksWithoutAPlaceNamesTheFile) {
   EXPECT_GT(summary.counter("errors"), 0);
   const std::string text = bytes_on_storage(log);
   EXPECT_NE(text.find(file()), std::string::npos) << text;
+}
+
+// A node of the index that becomes full is divided, for which its neighbour is read. If that fails, a chunk has a place in
+// the file and none in the index, and HDF5 believes otherwise; of the old node it has lost half (natively, too).
+TEST_P(FailingIndex, AFailureInsideTheIndexIsToldAndTheChunkComesThereLater) {
+  constexpr int kPositions = 8;  // among the reads of metadata: it is the one that fails
+  constexpr hsize_t kFirst = 201, kEnd = 281;  // every second one
+  const auto copy = [&](int position) { return in_folder(std::to_string(position) + ".h5"); };
+  const auto mark = [&](int position) { return in_folder(std::to_string(position) + ".told"); };
+  for (int i = 0; i < kPositions; ++i) std::filesystem::copy_file(file(), copy(i));
+  Environment all = filtering();
+  all["TIDELANE_READAHEAD"] = "off";
+  const auto write_until_told = [&](hid_t opened, int position) {
+    const Hid dataset(H5Dopen2(opened, "d", H5P_DEFAULT));
+    std::atomic<int> reads{0};
+    storage::follow_reads([&reads, position](const storage::Call&) {
+      storage::Fault fault;
+      if (reads++ == position) fault.error = EIO;
+      return fault;
+    });
+    bool told = false;
+    for (hsize_t chunk = kFirst; chunk < kEnd && !told; chunk += 2) {
+      EXPECT_GE(write_chunk(dataset, chunk, 2), 0) << error_text();
+      told = H5Fflush(opened, H5F_SCOPE_GLOBAL) < 0;
+      if (!told) continue;
+      EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0) << error_text();
+      EXPECT_TRUE(read_chunk(dataset, 0) == elements(1, kChunk));
+      EXPECT_TRUE(read_chunk(dataset, chunk) == elements(2, kChunk)) << chunk;
+      EXPECT_GE(H5Fclose(create(mark(position)).release()), 0);
+    }
+    storage::follow_reads({});
+    return told;
+  };
+  run(
+      [&] {
+        int told = 0;
+        for (int position = 0; position < kPositions; ++position) {
+          SCOPED_TRACE(position);
+          const hid_t opened = open(copy(position)).release();
+          told += write_until_told(opened, position) ? 1 : 0;
+          EXPECT_GE(H5Fclose(opened), 0) << error_text();
+        }
+        EXPECT_GE(told, 2);
+      },
+      all);
+  run_natively([&] {
+    for (int position = 0; position < kPositions; ++position) {
+      if (std::filesystem::exists(mark(position))) continue;
+      const Hid opened = open(copy(position), H5F_ACC_RDONLY);
+      const Hid dataset(H5Dopen2(opened, "d", H5P_DEFAULT));
+      for (hsize_t chunk = kFirst; chunk < kEnd; ++chunk) {
+        EXPECT_TRUE(read_chunk(dataset, chunk) == elements(chunk % 2 == 1 ? 2 : 1, kChunk))
+            << position << ": " << chunk;
+      }
+    }
+  });
 }
 
 bool locks() {

@@ -207,7 +207,7 @@ void Checker::Mpi() {
   static constexpr const char* kLevels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
                                             "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
   const Ended ended = Ask({"mpi", library_}, {"HDF5_VOL_CONNECTOR"}, kLoadSeconds);
-  const Json about = Json::parse(SplitAt(ended.output + "\n", '\n').back(), nullptr, false);
+  const Json about = Json::parse(LastLine(ended.output), nullptr, false);
   if (!ended.ok() || !about.is_object()) {
     Say(State::kNote, "MPI", "could not be started by one process: it " + ended.HowInWords(),
         "try mpirun -n 1 tidelane check …");

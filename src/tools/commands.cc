@@ -5,6 +5,7 @@
 #include "tools/config_command.h"
 #include "tools/environment.h"
 #include "tools/manual.h"
+#include "tools/predict.h"
 #include "tools/probe.h"
 #include "tools/report_command.h"
 #include "tools/run.h"
@@ -115,6 +116,36 @@ Command TraceCommand() {
   return command;
 }
 
+Command PredictCommand() {
+  Command command;
+  command.name = "predict";
+  command.summary = "predict what asynchronous writing gains a program, with error bars";
+  command.description = {
+      "For a program that writes --size in each I/O phase and computes for --compute between two "
+      "of "
+      "them: what a phase and its computation take in both modes, which mode is quicker, and by "
+      "how "
+      "much. The rates of storage and memory come from earlier runs on the file system of --dir "
+      "(docs/history.md), or from writes that are made and measured there now. The error is that "
+      "of the rates: computing and copying are taken as they are."};
+  command.options = {
+      {"-s,--size", "SIZE", "what a phase writes, of each rank: 64M"},
+      {"-c,--compute", "SECONDS", "how long the program computes between two phases: 0.5, 20ms"},
+      {"-n,--ranks", "N", "processes that write at the same time (default: 1)"},
+      {"--write-size", "SIZE", "of one write (default: 4M)"},
+      {"--epochs", "N", "phases of a run (default: 10)"},
+      {"-d,--dir", "DIR", "the folder that will be written to (default: this one)", false,
+       Completes::kFolder},
+      {"--program", "NAME", "only earlier runs of this one: 'checkpoint', 'python3 train.py'"},
+      {"--history", "DIR", "where earlier runs are kept", false, Completes::kFolder},
+      {"--measure", "", "no earlier runs: measure now"},
+      {"--json", "", "as JSON, for scripts"}};
+  command.examples = {{"tidelane predict --size 256M --compute 2 -d /scratch",
+                       "a checkpoint of 256 MiB every two seconds"}};
+  command.main = Predict;
+  return command;
+}
+
 Command ConfigCommand() {
   Command command;
   command.name = "config";
@@ -169,6 +200,7 @@ const std::vector<Command>& Commands() {
                                 CheckCommand(),
                                 ReportCommand(),
                                 TraceCommand(),
+                                PredictCommand(),
                                 ConfigCommand(),
                                 CompletionCommand(),
                                 Hidden("manual", Operands::kNone, Manual),

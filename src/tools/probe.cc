@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -100,6 +101,7 @@ int AboutMpi() {
   finish();
   std::string first(name);
   first.resize(std::min(first.find_first_of(",\n"), first.size()));
+  std::ranges::replace(first, '\t', ' ');
   std::puts(Json{{"library", first}, {"threads", provided}}.dump().c_str());
   return 0;
 }

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import REPO, error_line
 
-COMMANDS = ["run", "check", "report", "trace", "config", "completion"]
+COMMANDS = ["run", "check", "report", "trace", "predict", "config", "completion"]
 
 
 def options_of(tidelane, command):
@@ -56,6 +56,11 @@ def test_every_setting_is_an_option(tidelane):
         (["report", "run.json", "--html"], 2, "--html"),
         (["report"], 2, "no file"),
         (["trace"], 2, "no file"),
+        (["predict"], 2, "--size says how much"),
+        (["predict", "-s", "64M"], 2, "--compute says how long"),
+        (["predict", "-s", "64Q", "-c", "1"], 2, "a size such as 64M"),
+        (["predict", "-s", "64M", "-c", "1", "-n", "0"], 2, "--ranks is a number from 1 on"),
+        (["predict", "-s", "64M", "-c", "1", "-d", "/nonexistent"], 2, "/nonexistent: No such file"),
         (["config", "more"], 2, "'more' is one word too many"),
         (["completion", "tcsh"], 2, "bash, zsh or fish"),
         (["config", "--lanes", "900"], 2, "lanes='900' (command line): accepted are a number from 1 to 64"),

@@ -180,6 +180,36 @@ function counters() {
   $("counters").append(grid);
 }
 
+/** What the cost model expected of the epochs, and what they took (docs/summary.md, `model`). */
+function predictions() {
+  const models = processes.map((summary) => summary.model).filter((model) => model && model.epochs > 0);
+  if (models.length === 0) return;
+  $("predictions").hidden = false;
+  const epochs = models.flatMap((model) => model.decisions || []);
+  const total = models.reduce((all, model) => all + model.epochs, 0);
+  const known = models.filter((model) => model.forecasts > 0);
+  const errors = known.map((model) => Math.round(100 * model.forecast_error));
+  const words = `${count(total, "epoch")}: an I/O phase and the computation after it. ` + (errors.length === 0 ? ""
+    : `What was expected of them is off by ${Math.min(...errors)}${errors.length > 1 ? ` to ${Math.max(...errors)}` : ""} % on average.`);
+  const last = epochs.slice(-40), most = Math.max(...last.map(longer), 1e-9);
+  const rows = last.map((epoch) => {
+    const expected = epoch.expected, other = expected && (epoch.mode === "async" ? expected.sync : expected.async);
+    const off = expected && epoch.seconds > 0 ? Math.round((100 * (expected.chosen - epoch.seconds)) / epoch.seconds) : null;
+    return [String(epoch.epoch), bytes(epoch.bytes), make("span", {}, dot(epoch.mode === "async" ? "--lane" : "--through"), epoch.mode),
+      expectation(epoch, most), seconds(epoch.seconds), expected ? seconds(expected.chosen) : "–",
+      off === null ? "–" : `${off > 0 ? "+" : ""}${off} %`, expected ? seconds(other) : "–"];
+  });
+  $("predicted").append(make("p", { class: "faint" }, words),
+    table([">epoch", ">bytes", "mode", "measured, and expected (line)", ">measured", ">expected", ">off", ">other mode"], rows));
+}
+const longer = (epoch) => Math.max(epoch.seconds, epoch.expected ? epoch.expected.chosen : 0);
+function expectation(epoch, most) {
+  const bar = make("div", { class: "bar slim", style: "width:180px;position:relative" },
+    make("div", { style: `width:${(100 * epoch.seconds) / most}%;background:var(${epoch.mode === "async" ? "--lane" : "--through"})` }));
+  if (epoch.expected) bar.append(make("i", { style: `left:calc(${(100 * epoch.expected.chosen) / most}% - 2px)` }));
+  return bar;
+}
+
 // The timeline --------------------------------------------------------------------------------------------------------
 
 const kindColors = { write: "--write", "write through": "--through", read: "--read", pwrite: "--lane", "gap read": "--gap" };
@@ -187,7 +217,8 @@ const kindWords = {
   write: "copies a write", "write through": "writes itself", read: "reads storage", pwrite: "lane writes to storage",
   "gap read": "lane reads to fill gaps", "wait": "waits elsewhere",
 };
-const colorOf = (kind) => kindColors[kind] || (kind.includes("wait") ? "--wait" : "--read");
+const isEpoch = (kind) => kind.startsWith("epoch");
+const colorOf = (kind) => isEpoch(kind) ? "--faint" : kindColors[kind] || (kind.includes("wait") ? "--wait" : "--read");
 const wordsFor = (kind) => kindWords[kind] || (kind.endsWith(" wait") ? `waits: ${kind.slice(0, -5)}` : kind);
 
 class Timeline {
@@ -292,10 +323,23 @@ class Timeline {
     for (let i = 0; i < spans.length; i += 5) {
       const begin = spans[i + 1], end = begin + spans[i + 2];
       if (end < this.from || begin > this.to) continue;
+      if (isEpoch(kinds[spans[i]])) { this.drawEpoch(begin, end, y + height); continue; }
       const x = Math.max(this.x(begin), this.left);
       g.fillStyle = this.colors[colorOf(kinds[spans[i]])];
       g.fillRect(x, y, Math.max(Math.min(this.x(end), this.width) - x, 0.75), height);
     }
+  }
+  /** A bracket under the track: an I/O phase and the computation after it. */
+  drawEpoch(begin, end, y) {
+    const left = Math.max(this.x(begin), this.left) + 0.5, right = Math.min(this.x(end), this.width) - 1.5;
+    if (right - left < 3) return;
+    this.g.strokeStyle = this.colors["--faint"];
+    this.g.beginPath();
+    this.g.moveTo(left, y - 1);
+    this.g.lineTo(left, y + 2.5);
+    this.g.lineTo(right, y + 2.5);
+    this.g.lineTo(right, y - 1);
+    this.g.stroke();
   }
   drawCurve({ curve, title, y, height }) {
     const g = this.g, values = this.data[curve], most = Math.max(...values, 1), bin = this.all / values.length;
@@ -334,6 +378,7 @@ class Timeline {
     const spans = row.track.spans, us = this.us(x), near = this.us(x + 3) - us;
     let best = null, distance = near;
     for (let i = 0; i < spans.length; i += 5) {
+      if (isEpoch(this.data.kinds[spans[i]])) continue;
       const away = Math.max(spans[i + 1] - us, us - spans[i + 1] - spans[i + 2], 0);
       if (away < distance || (away === 0 && distance === 0)) { best = i; distance = away; }
     }
@@ -402,7 +447,7 @@ class Timeline {
 function legend(data) {
   const seen = new Map();
   if (data.tracks.some((track) => !track.lane)) seen.set("the program runs", "--program");
-  for (const kind of data.kinds) seen.set(kind.includes("wait") ? "waits for Tidelane" : wordsFor(kind), colorOf(kind));
+  for (const kind of data.kinds.filter((name) => !isEpoch(name))) seen.set(kind.includes("wait") ? "waits for Tidelane" : wordsFor(kind), colorOf(kind));
   $("legend").append(...[...seen].map(([words, color]) => make("span", { style: `--c:var(${color})` }, words)));
 }
 
@@ -412,6 +457,7 @@ cards();
 timeSpent();
 advice();
 fallbacks();
+predictions();
 ranks();
 settings();
 counters();

@@ -1,0 +1,14 @@
+/// \file
+/// `tidelane predict`: which mode the cost model (src/model/) would choose for a program that is described, and what that
+/// would gain, with error bars.
+///
+/// Thread safety: one thread.
+#pragma once
+
+#include "tools/arguments.h"
+
+namespace tidelane::tools {
+
+int Predict(const Arguments& arguments);
+
+}  // namespace tidelane::tools

@@ -233,6 +233,14 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
     file = nullptr;
     return status;
   }
+  // Where it is open already, HDF5 goes on with that, and reads it as storage has it now.
+  std::vector<std::shared_ptr<File>> same;
+  {
+    MutexLock lock(mutex_);
+    std::ranges::copy_if(open_, std::back_inserter(same),
+                         [&](const auto& known) { return known->identity() == file->identity(); });
+  }
+  for (const auto& known : same) known->ForgetRead();
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
   MutexLock lock(mutex_);
   open_.push_back(file);

@@ -183,6 +183,12 @@ Status File::WriteThrough(Fallback reason) {
   return Drain(Wait::kOther);
 }
 
+void File::ForgetRead() {
+  DropAhead(0, UINT64_MAX);
+  MutexLock lock(read_mutex_);
+  cache_.Clear();
+}
+
 Status File::Descriptor(int*& descriptor) {
   descriptor = device_->descriptor();
   const bool out = CallScope::Allows(CallScope::kHandOutDescriptor);

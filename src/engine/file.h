@@ -85,6 +85,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void NotePlaces() { noting_places_ = may_read_ahead_; }
   /// What was noted; nothing where storage is too quick for it to matter.
   std::vector<ByteRange> TakePlaces();
+  /// What was read is forgotten: somebody opens the file anew, and may know that it was changed past us.
+  void ForgetRead() TL_EXCLUDES(mutex_);
   /// These bytes were fetched before the file was opened, when it was at `version`. Only for files that are only read.
   void AdoptAhead(std::shared_ptr<AheadPieces> pieces, const FileVersion& version);
   /// What was captured since lanes last stored some of it is counted now, for who reads the counters.

@@ -40,6 +40,8 @@ extern "C" {
 #define H5VL_NATIVE_DATASET_CHUNK_ITER 10
 #define H5VL_NATIVE_DATASET_CHUNK_READ 6
 #define H5VL_NATIVE_DATASET_CHUNK_WRITE 7
+#define H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD 5
+#define H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_IDX 4
 #define H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE 2
 #define H5VL_NATIVE_DATASET_GET_OFFSET 9
 #define H5VL_NATIVE_FILE_GET_VFD_HANDLE 9
@@ -54,6 +56,7 @@ extern "C" {
 #define H5_ITER_CONT (0)
 #define H5_ITER_STOP (1)
 #define HADDR_UNDEF UINT64_MAX
+#define HDF5_PLUGIN_PATH "HDF5_PLUGIN_PATH"
 #define HDF5_USE_FILE_LOCKING "HDF5_USE_FILE_LOCKING"
 #define HDF5_VOL_CONNECTOR "HDF5_VOL_CONNECTOR"
 #define HSIZE_UNDEF UINT64_MAX
@@ -71,6 +74,7 @@ typedef enum H5_index_t { H5_INDEX_UNKNOWN = -1, H5_INDEX_NAME, H5_INDEX_CRT_ORD
 typedef struct H5_ih_info_t { hsize_t index_size; hsize_t heap_size; } H5_ih_info_t;
 typedef struct H5O_token_t { uint8_t __data[16]; } H5O_token_t;
 typedef void (*H5_atclose_func_t)(void *);
+herr_t H5open();
 herr_t H5atclose(H5_atclose_func_t, void *);
 herr_t H5get_libversion(unsigned *, unsigned *, unsigned *);
 herr_t H5is_library_threadsafe(hbool_t *);
@@ -114,6 +118,8 @@ typedef struct H5F_sect_info_t { haddr_t addr; hsize_t size; } H5F_sect_info_t;
 typedef enum H5F_libver_t { H5F_LIBVER_ERROR = -1, H5F_LIBVER_EARLIEST = 0, H5F_LIBVER_V18 = 1,
   H5F_LIBVER_V110 = 2, H5F_LIBVER_V112 = 3, H5F_LIBVER_V114 = 4, H5F_LIBVER_NBOUNDS } H5F_libver_t;
 typedef struct H5F_retry_info_t { unsigned nbins; uint32_t *retries[21]; } H5F_retry_info_t;
+hid_t H5Fcreate(const char *, unsigned, hid_t, hid_t);
+hid_t H5Fopen(const char *, unsigned, hid_t);
 herr_t H5Fflush(hid_t, H5F_scope_t);
 herr_t H5Fclose(hid_t);
 herr_t H5Fclose_async(const char *, const char *, unsigned, hid_t, hid_t);
@@ -161,6 +167,7 @@ typedef enum H5T_cset_t { H5T_CSET_ERROR = -1, H5T_CSET_ASCII = 0, H5T_CSET_UTF8
   5, H5T_CSET_RESERVED_6 = 6, H5T_CSET_RESERVED_7 = 7, H5T_CSET_RESERVED_8 = 8, H5T_CSET_RESERVED_9
   = 9, H5T_CSET_RESERVED_10 = 10, H5T_CSET_RESERVED_11 = 11, H5T_CSET_RESERVED_12 = 12,
   H5T_CSET_RESERVED_13 = 13, H5T_CSET_RESERVED_14 = 14, H5T_CSET_RESERVED_15 = 15 } H5T_cset_t;
+extern hid_t H5T_NATIVE_INT32_g;
 htri_t H5Tequal(hid_t, hid_t);
 hid_t H5Tget_super(hid_t);
 H5T_class_t H5Tget_class(hid_t);
@@ -183,8 +190,13 @@ typedef enum H5D_fill_time_t { H5D_FILL_TIME_ERROR = -1, H5D_FILL_TIME_ALLOC = 0
 typedef enum H5D_fill_value_t { H5D_FILL_VALUE_ERROR = -1, H5D_FILL_VALUE_UNDEFINED = 0,
   H5D_FILL_VALUE_DEFAULT = 1, H5D_FILL_VALUE_USER_DEFINED = 2 } H5D_fill_value_t;
 typedef int (*H5D_chunk_iter_op_t)(const hsize_t *, unsigned, haddr_t, hsize_t, void *);
+hid_t H5Dcreate2(hid_t, const char *, hid_t, hid_t, hid_t, hid_t, hid_t);
+hid_t H5Dopen2(hid_t, const char *, hid_t);
+herr_t H5Dread(hid_t, hid_t, hid_t, hid_t, hid_t, void *);
+herr_t H5Dwrite(hid_t, hid_t, hid_t, hid_t, hid_t, const void *);
 herr_t H5Dwrite_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t, hid_t, hid_t, const
   void *, hid_t);
+herr_t H5Dclose(hid_t);
 typedef enum H5E_type_t { H5E_MAJOR, H5E_MINOR } H5E_type_t;
 hid_t H5Eregister_class(const char *, const char *, const char *);
 hid_t H5Ecreate_msg(hid_t, H5E_type_t, const char *);
@@ -209,6 +221,7 @@ typedef enum H5VL_subclass_t { H5VL_SUBCLS_NONE, H5VL_SUBCLS_INFO, H5VL_SUBCLS_W
   H5VL_SUBCLS_ATTR, H5VL_SUBCLS_DATASET, H5VL_SUBCLS_DATATYPE, H5VL_SUBCLS_FILE, H5VL_SUBCLS_GROUP,
   H5VL_SUBCLS_LINK, H5VL_SUBCLS_OBJECT, H5VL_SUBCLS_REQUEST, H5VL_SUBCLS_BLOB, H5VL_SUBCLS_TOKEN }
   H5VL_subclass_t;
+hid_t H5VLregister_connector_by_name(const char *, hid_t);
 hid_t H5VLget_connector_id_by_value(H5VL_class_value_t);
 typedef enum H5VL_loc_type_t { H5VL_OBJECT_BY_SELF, H5VL_OBJECT_BY_NAME, H5VL_OBJECT_BY_IDX,
   H5VL_OBJECT_BY_TOKEN } H5VL_loc_type_t;
@@ -423,6 +436,7 @@ typedef enum H5S_seloper_t { H5S_SELECT_NOOP = -1, H5S_SELECT_SET = 0, H5S_SELEC
   H5S_SELECT_PREPEND, H5S_SELECT_INVALID } H5S_seloper_t;
 typedef enum { H5S_SEL_ERROR = -1, H5S_SEL_NONE = 0, H5S_SEL_POINTS = 1, H5S_SEL_HYPERSLABS = 2,
   H5S_SEL_ALL = 3, H5S_SEL_N } H5S_sel_type;
+herr_t H5Sclose(hid_t);
 hid_t H5Screate_simple(int, const hsize_t [], const hsize_t []);
 htri_t H5Sget_regular_hyperslab(hid_t, hsize_t [], hsize_t [], hsize_t [], hsize_t []);
 herr_t H5Sget_select_bounds(hid_t, hsize_t [], hsize_t []);

@@ -1,6 +1,9 @@
 """Waiting, flushing, phases, warnings and reports, with the files of each library."""
 
+import textwrap
+
 import pytest
+from conftest import ASYNC
 
 LIBRARIES = {
     "h5py": "import h5py; file = h5py.File('out.h5', 'w'); part = file.create_dataset('x', data=data, chunks=(1 << 15,), compression='gzip')",
@@ -136,6 +139,21 @@ def test_who_asks_for_an_address_finds_the_bytes_there(program, layout, address)
         """,
         gated=True,
     )
+
+
+def test_a_file_that_is_opened_again_is_read_again(program):
+    """xarray keeps a file open that somebody copies another one over, and opens it once more."""
+    code = """
+        import h5py, numpy as np, shutil
+        for name, value in (("one.h5", 1.0), ("two.h5", 2.0)):
+            with h5py.File(name, "w") as file: file["x"] = np.full(50, value)
+        one = h5py.File("one.h5")
+        assert one["x"][:].max() == 1
+        shutil.copy("two.h5", "one.h5")
+        print(h5py.File("one.h5")["x"][:].max())
+        """
+    env = {**ASYNC, "TIDELANE_READAHEAD": "on"}
+    assert program("import tidelane.auto\n" + textwrap.dedent(code), env=env).stdout == program(code, native=True).stdout == "2.0\n"
 
 
 def test_phase(program):

@@ -15,14 +15,14 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build install demo test test-long bench bench-micro check tidy format clean distclean setup-build setup-test setup-mpi setup-python
+.PHONY: help build install wheel demo test test-long bench bench-micro bench-python check tidy format clean distclean setup-build setup-test setup-mpi setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
 
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
-packages += $(if $(filter demo demo-mpi bench test test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(if $(filter demo demo-mpi bench bench-python wheel test test-long check format setup-python,$(MAKECMDGOALS)),python)
 packages += $(if $(WITH_LINT),lint)
 packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(MAKECMDGOALS)))
 packages += $(if $(filter demo-mpi test test-long,$(MAKECMDGOALS)),mpi)
@@ -56,6 +56,12 @@ setup-mpi:
 setup-python:
 	@$(setup)/python.sh
 
+wheel: setup-python  ## the Python package as a wheel, from sources, in build/wheel
+	@$(setup)/packages.sh build
+	@mkdir -p build/wheel
+	@build/venv/bin/python -m pip wheel -q --no-deps --disable-pip-version-check -w build/wheel .
+	@ls -t build/wheel/*.whl | head -n 1
+
 demo: build setup-python  ## native HDF5 and Tidelane side by side on slow storage: table, timeline, real programs
 	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo.py
@@ -69,6 +75,10 @@ test-long: setup-test setup-mpi setup-python  ## repeats, long stress runs, sani
 bench: build setup-python  ## native HDF5 and Tidelane measured: tables and build/bench/results.json; BENCH="walk --rounds 9" chooses
 	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/bench.py $(BENCH)
+
+bench-python: build setup-python  ## h5py, xarray, pandas with and without Tidelane; zarr 3 and TensorStore; BENCH="--rounds 3"
+	@build/venv/bin/python -m pip install -q --disable-pip-version-check --only-binary=:all: zarr tensorstore
+	@build/venv/bin/python bench/python/compare.py $(BENCH)
 
 bench-micro: build  ## micro-benchmarks of the rooms
 	@$(ninja) -C build/release tidelane_benches

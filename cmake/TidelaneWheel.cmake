@@ -11,7 +11,7 @@ set(TIDELANE_PREBUILT "" CACHE PATH "Plugins to pack into the wheel instead of c
 function(tidelane_wheel_needs)
   set(missing "")
   foreach(pair "nlohmann/json.hpp|nlohmann-json3-dev" "libdeflate.h|libdeflate-dev" "zlib.h|zlib1g-dev"
-               "isa-l/igzip_lib.h|libisal-dev")
+               "isa-l/igzip_lib.h|libisal-dev" "CLI/CLI.hpp|libcli11-dev")
     string(REPLACE "|" ";" pair "${pair}")
     list(GET pair 0 header)
     list(GET pair 1 package)
@@ -32,8 +32,10 @@ function(tidelane_wheel)
   if(TIDELANE_PREBUILT)
     install(FILES "${TIDELANE_PREBUILT}/libtidelane.so" "${TIDELANE_PREBUILT}/libtidelane_async.so"
       DESTINATION tidelane/plugin COMPONENT wheel)
+    install(PROGRAMS "${TIDELANE_PREBUILT}/../../tool/tidelane" DESTINATION tidelane/plugin COMPONENT wheel)
     return()
   endif()
-  add_dependencies(wheel_contents tidelane tidelane_async)
+  add_dependencies(wheel_contents tidelane tidelane_async tidelane_tool)
   install(TARGETS tidelane tidelane_async LIBRARY DESTINATION tidelane/plugin COMPONENT wheel)
+  install(TARGETS tidelane_tool RUNTIME DESTINATION tidelane/plugin COMPONENT wheel)  # it looks for plugins beside itself
 endfunction()

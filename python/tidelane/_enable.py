@@ -6,6 +6,7 @@ TIDELANE_ variable that the caller's environment has set wins over an option of 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import sys
@@ -63,9 +64,16 @@ def loaded_libraries() -> dict[str, str]:
     return found
 
 
+def _unset_path() -> str:
+    """What HDF5 looks through when nobody set the variable; netCDF4 sets it then, to the filters in its wheel."""
+    spec = importlib.util.find_spec("netCDF4")
+    filters = [os.path.join(folder, "plugins") for folder in (spec and spec.submodule_search_locations) or []]
+    return ":".join([*filter(os.path.isdir, filters), DEFAULT_PATH])
+
+
 def plugin_path(before: Optional[str]) -> str:
     ours = str(_plugin.FOLDER)
-    behind = [folder for folder in (before or DEFAULT_PATH).split(":") if folder != ours]
+    behind = [folder for folder in (before or _unset_path()).split(":") if folder != ours]
     return ":".join([ours, *behind])
 
 

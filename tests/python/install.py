@@ -30,7 +30,8 @@ def run(*command, **how):
 
 def check_binary(path):
     """Needs only libc: no HDF5 in it, none wanted from the program."""
-    run(REPO / "scripts/check/plugin.sh", path)
+    if path.suffix == ".so":
+        run(REPO / "scripts/check/plugin.sh", path)
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", path))
     foreign = [name for name in needed if not re.fullmatch(LIBC, name)]
     if foreign:
@@ -51,8 +52,8 @@ def check_wheel(wheel):
         for name in ("tidelane/py.typed", "tidelane/auto.py"):
             if name not in names:
                 sys.exit(f"{wheel.name} has no {name}")
-        for plugin in ("libtidelane.so", "libtidelane_async.so"):
-            check_binary(pathlib.Path(folder, "tidelane/plugin", plugin))
+        for name in ("libtidelane.so", "libtidelane_async.so", "tidelane"):
+            check_binary(pathlib.Path(folder, "tidelane/plugin", name))
 
 
 def packed(site):
@@ -65,6 +66,10 @@ def packed(site):
         shutil.rmtree(site, ignore_errors=True)
         with zipfile.ZipFile(wheel) as archive:  # what pip would do, without asking what else is installed
             archive.extractall(site)
+        pathlib.Path(site, "tidelane/plugin/tidelane").chmod(0o755)
+        version = run(sys.executable, "-c", "from tidelane._program import main; main()", "--version", env={**os.environ, "PYTHONPATH": site})
+        if wheel.name.split("-")[1] not in version:
+            sys.exit(f"the program tidelane says {version}")
         print(f"{wheel.name}: {sum(1 for _ in pathlib.Path(site).rglob('*'))} files in {site}")
 
 

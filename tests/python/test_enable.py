@@ -34,6 +34,12 @@ def test_the_callers_folders_stay_on_the_path(program):
     assert done.stdout.count("tidelane/plugin") == 1 and "/usr/local/hdf5/lib/plugin" in done.stdout
 
 
+def test_netcdf4s_own_filters_are_found(program):
+    """Its wheel points HDF5 to them, but only where the variable is not set."""
+    code = "import netCDF4; print(netCDF4.Dataset('x.nc', 'w').has_zstd_filter(), netCDF4.Dataset('y.nc', 'w').has_blosc_filter())"
+    assert program("import tidelane.auto;" + code).stdout == program(code, native=True).stdout == "True True\n"
+
+
 def test_another_connector_is_left_alone(program):
     done = program("import tidelane.auto", env={"HDF5_VOL_CONNECTOR": "pass_through"}, rc=1)
     assert "pass_through" in done.stderr

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Time that Python programs wait for their writes: native HDF5 and Tidelane in one run, zarr 3 and TensorStore beside them.
+
+    compare.py [--rounds N] [--steps N] [--folder WHERE] [--writers h5py ...] [--json FILE]
+
+Rounds alternate: each runs every row natively, then with Tidelane, so that what else the machine does falls on both. Each row is
+measured without computation, and with one that takes about as long as native HDF5 takes to write. The arrays are the
+same everywhere; what Tidelane wrote is compared with what native HDF5 wrote, and its bytes must have been deferred.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+
+HDF5 = [(writer, form) for writer in ("h5py", "xarray", "pandas") for form in ("plain", "gzip")]
+OTHERS = [(writer, form) for writer in ("zarr", "tensorstore") for form in ("plain", "gzip", "fastest")]
+SETTINGS = {"close": "deferred", "parallel_writes": "on"}
+DIGEST = """
+import glob, hashlib, h5py, sys
+for path in sorted(glob.glob(sys.argv[1] + "/*.*")):
+    def note(name, item):
+        if isinstance(item, h5py.Dataset): print(name, item.shape, hashlib.sha256(item[()].tobytes()).hexdigest())
+    with h5py.File(path) as file: file.visititems(note)
+"""
+
+
+def one(writer, form, folder, env, args, compute):
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        command = [sys.executable, str(HERE / "loop.py"), writer, form, out, "--steps", str(args.steps), "--compute", str(compute)]
+        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
+        result = json.loads(done.stdout.splitlines()[-1])
+        if (writer, form) in HDF5:
+            digest = [sys.executable, "-c", DIGEST, out]
+            result["digest"] = subprocess.run(digest, env=harness.native_environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
+    return result
+
+
+def with_tidelane(places, writer, form, folder, args, compute):
+    with tempfile.TemporaryDirectory(dir=folder) as summaries:
+        env = harness.tidelane_environment(places, summary=f"{summaries}/%p.json", **SETTINGS)
+        result = one(writer, form, folder, env, args, compute)
+        (summary,) = (json.loads(path.read_text()) for path in pathlib.Path(summaries).glob("*.json"))
+    counters = summary["counters"]
+    deferred = counters["bytes_deferred"] + counters["filter_bytes_in"]
+    if compute and deferred < 1 << 20:
+        raise harness.DemoError(f"{writer} {form}: {deferred} bytes deferred")
+    return result
+
+
+def median(results):
+    return statistics.median(result["waits"] for result in results)
+
+
+def rounds_of(places, args, folder):
+    rows = {}
+    native_env = harness.native_environment()
+    for number in range(args.rounds):
+        for writer, form in HDF5:
+            if writer not in args.writers:
+                continue
+            key = f"{writer} {form}"
+            row = rows.setdefault(key, {name: [] for name in ("native", "tidelane", "native_computing", "tidelane_computing")})
+            row["native"].append(one(writer, form, folder, native_env, args, 0))
+            compute = row["native"][0]["total"] / args.steps
+            row["tidelane"].append(with_tidelane(places, writer, form, folder, args, 0))
+            row["native_computing"].append(one(writer, form, folder, native_env, args, compute))
+            row["tidelane_computing"].append(with_tidelane(places, writer, form, folder, args, compute))
+            digests = {result["digest"] for results in row.values() for result in results}
+            if len(digests) != 1:
+                raise harness.DemoError(f"{key}: Tidelane wrote something else")
+        for writer, form in OTHERS:
+            if writer not in args.writers or importlib.util.find_spec(writer) is None:
+                continue
+            row = rows.setdefault(f"{writer} {form}", {"native": [], "native_computing": []})
+            row["native"].append(one(writer, form, folder, native_env, args, 0))
+            compute = rows["h5py gzip"]["native"][0]["total"] / args.steps if "h5py gzip" in rows else 0.2
+            row["native_computing"].append(one(writer, form, folder, native_env, args, compute))
+        print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
+    return rows
+
+
+def table(rows):
+    print("| program | size | waits, without computing | with Tidelane | ratio | waits, computing | with Tidelane | ratio |")
+    print("|---|---|---|---|---|---|---|---|")
+    for key, row in rows.items():
+        cells = [key, f"{row['native'][0]['size'] / 1e6:.0f} MB"]
+        for name in ("", "_computing"):
+            native = median(row["native" + name])
+            cells.append(f"{native:.3f} s")
+            if "tidelane" in row:
+                ours = median(row["tidelane" + name])
+                cells += [f"{ours:.3f} s", f"{ours / native:.2f}"]
+            else:
+                cells += ["", ""]
+        print("| " + " | ".join(cells) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--folder", help="where to write; default: the system's temporary folder")
+    parser.add_argument("--writers", nargs="+", default=["h5py", "xarray", "pandas", "zarr", "tensorstore"])
+    parser.add_argument("--json", type=pathlib.Path)
+    args = parser.parse_args()
+    places = harness.Places(os.environ.get("TIDELANE_BENCH_BUILD", HERE.parents[1] / "build/release"))
+    with tempfile.TemporaryDirectory(prefix="python-bench.", dir=args.folder) as folder:
+        rows = rounds_of(places, args, folder)
+    for row in rows.values():
+        for results in row.values():
+            for result in results:
+                result.pop("digest", None)
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1))
+    table(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,6 @@
 #include "tools/locate.h"
 
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,16 +16,17 @@ namespace {
 
 constexpr char kPlugin[] = "libtidelane.so";
 
-// Beside the program in an installation (GNU's layouts), in a build folder, in a Python package.
-constexpr const char* kBeside[] = {"../lib/tidelane",
-                                   "../lib64/tidelane",
-                                   "../plugins",
-                                   "plugins",
-                                   "../plugin",
-                                   "plugin",
-                                   "../lib",
-                                   "lib",
-                                   "."};
+// Beside the program in an installation (GNU's layouts, and Debian's with the machine's name), in a
+// build folder, in a Python environment; patterns of glob.
+constexpr const char* kBeside[] = {
+    "../lib/tidelane",
+    "../lib64/tidelane",
+    "../lib/*-linux-*/tidelane",
+    "../lib/python3*/site-packages/tidelane/plugin",
+    "../lib/python3*/dist-packages/tidelane/plugin",
+    "../plugin",
+    ".",
+};
 
 bool HasPlugin(const std::string& folder) { return IsFile(folder + "/" + kPlugin); }
 
@@ -34,14 +36,17 @@ std::string Clean(const std::string& folder) {
   return error ? folder : clean.string();
 }
 
-// Debian's "../lib/x86_64-linux-gnu/tidelane", whatever the machine is called.
-std::string InArchitectureFolder(const std::string& library) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(library, error)) {
-    const std::string folder = entry.path().string() + "/tidelane";
-    if (folder.find("-linux-") != std::string::npos && HasPlugin(folder)) return folder;
+// The first folder with a plugin that a pattern matches; empty if there is none.
+std::string Matching(const std::string& pattern) {
+  glob_t found = {};
+  std::string folder;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    for (size_t i = 0; i < found.gl_pathc && folder.empty(); ++i) {
+      if (HasPlugin(found.gl_pathv[i])) folder = found.gl_pathv[i];
+    }
   }
-  return {};
+  globfree(&found);
+  return folder;
 }
 
 }  // namespace
@@ -86,10 +91,7 @@ std::string FindPlugins(const std::string& given, std::string& error) {
   }
   const std::string own = std::filesystem::path(OwnPath()).parent_path().string();
   for (const char* beside : kBeside) {
-    if (HasPlugin(own + "/" + beside)) return Clean(own + "/" + beside);
-  }
-  if (std::string found = InArchitectureFolder(own + "/../lib"); !found.empty()) {
-    return Clean(found);
+    if (const std::string found = Matching(own + "/" + beside); !found.empty()) return Clean(found);
   }
   const char* const searched = std::getenv("HDF5_PLUGIN_PATH");
   for (const std::string& folder : SplitAt(searched == nullptr ? "" : searched, ':')) {

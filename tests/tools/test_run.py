@@ -226,7 +226,7 @@ def test_the_page_needs_nothing_else(tidelane):
 
 def test_an_installation_can_be_moved(tidelane):
     """The plugin is found beside the program, whatever the layout."""
-    for layout in ("lib/tidelane", "lib/x86_64-linux-gnu/tidelane", "bin"):
+    for layout in ("lib/tidelane", "lib/x86_64-linux-gnu/tidelane", "lib/python3.9/site-packages/tidelane/plugin", "bin"):
         prefix = tidelane.folder / layout.replace("/", "-") / "moved"
         (prefix / "bin").mkdir(parents=True)
         (prefix / layout).mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ function(tidelane_mpi mpi package root)
   endif()
   add_library(tidelane_hdf5_${mpi} INTERFACE)
   target_include_directories(tidelane_hdf5_${mpi} SYSTEM INTERFACE "${root}/include")
+  target_compile_definitions(tidelane_hdf5_${mpi} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX)  # C's interface is enough
   target_link_libraries(tidelane_hdf5_${mpi} INTERFACE "${root}/lib/libhdf5.so" PkgConfig::${mpi})
   message(STATUS "HDF5 for ${mpi}: ${root}")
   set(TIDELANE_MPIS ${TIDELANE_MPIS} ${mpi} PARENT_SCOPE)

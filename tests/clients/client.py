@@ -86,8 +86,8 @@ def run_native(command, folder, timeout=100):
     return run(command, native_environment(), folder, timeout)
 
 
-def run_plugin(command, folder, connector="tidelane", settings=None, timeout=100, plugins=None):
-    """Runs a program under the plugin; returns how it ended and the summary of the process that was started."""
+def run_with_summaries(command, folder, connector="tidelane", settings=None, timeout=100, plugins=None):
+    """Runs a program under the plugin; returns how it ended and the summaries of all its processes, by their numbers."""
     with tempfile.TemporaryDirectory(prefix="summary.") as summaries:
         env = native_environment()
         env["HDF5_PLUGIN_PATH"] = str(plugins or plugin_dir())
@@ -95,12 +95,17 @@ def run_plugin(command, folder, connector="tidelane", settings=None, timeout=100
         env["TIDELANE_SUMMARY"] = os.path.join(summaries, "%p.json")
         env.update(settings or {})
         done = run(command, env, folder, timeout)
-        written = pathlib.Path(summaries) / f"{done.pid}.json"  # its children may have left theirs
-        if not written.exists():
-            raise ClientError(
-                f"no summary of the plugin: was it loaded? (exit status {done.rc}: {command})\n{done.output[-2000:]}"
-            )
-        return done, json.loads(written.read_text())
+        return done, {int(f.stem): json.loads(f.read_text()) for f in pathlib.Path(summaries).glob("*.json")}
+
+
+def run_plugin(command, folder, connector="tidelane", settings=None, timeout=100, plugins=None):
+    """Runs a program under the plugin; returns how it ended and the summary of the process that was started."""
+    done, summaries = run_with_summaries(command, folder, connector, settings, timeout, plugins)
+    if done.pid not in summaries:  # its children may have left theirs
+        raise ClientError(
+            f"no summary of the plugin: was it loaded? (exit status {done.rc}: {command})\n{done.output[-2000:]}"
+        )
+    return done, summaries[done.pid]
 
 
 def require(condition, message):

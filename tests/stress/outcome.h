@@ -19,11 +19,13 @@ class Outcome {
 
   // The call whose success decides whether the catalog is changed.
   bool ok = false;
+  bool failed_any = false;
 
   // Every call is recorded as success or failure; returns the same.
   bool call(const char* what, int64_t rc) {
     items_.emplace_back(what, rc < 0 ? "failed" : "ok");
     ok = rc >= 0;
+    failed_any |= !ok;
     if (!ok && print_errors) print_error_stack(what);
     return ok;
   }

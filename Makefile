@@ -15,7 +15,7 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build install wheel demo test test-long bench bench-micro bench-python check tidy format clean distclean setup-build setup-test setup-mpi setup-python
+.PHONY: help build install wheel demo demo-mpi test test-long bench bench-micro bench-python check tidy format clean distclean setup-build setup-test setup-mpi setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -24,7 +24,7 @@ help:  ## show this
 packages := build hdf5 test
 packages += $(if $(filter demo demo-mpi bench bench-python wheel test test-long check format setup-python,$(MAKECMDGOALS)),python)
 packages += $(if $(WITH_LINT),lint)
-packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(MAKECMDGOALS)))
+packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(subst demo-mpi,demo,$(MAKECMDGOALS))))
 packages += $(if $(filter demo-mpi test test-long,$(MAKECMDGOALS)),mpi)
 
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell
@@ -65,6 +65,11 @@ wheel: setup-python  ## the Python package as a wheel, from sources, in build/wh
 demo: build setup-python  ## native HDF5 and Tidelane side by side on slow storage: table, timeline, real programs
 	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo.py
+
+demo-mpi: build setup-mpi setup-python  ## ranks that write one file together, native HDF5 and Tidelane side by side: MPICH, Open MPI
+	@$(setup)/configure.sh release
+	@$(ninja) -C build/release bench/all
+	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo_mpi.py
 
 test: setup-test setup-mpi setup-python  ## every check and test of a change: under 30 minutes on two cores
 	@scripts/test.sh

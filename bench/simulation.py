@@ -60,9 +60,9 @@ class Simulation:
         """How long a run should compute so that its I/O fits behind it."""
         return max(1.75 * io_us, self.steps * SHORTEST_STEP_US)
 
-    def calibrate(self, storage):
+    def calibrate(self, storage, options=MODES["one file"]["options"]):
         """Chooses a computation that covers the I/O of a step, from what native HDF5 needs for it here."""
-        probe = self.run(storage, MODES["one file"]["options"], native_environment(), "probe")
+        probe = self.run(storage, options, native_environment(), "probe")
         storage.remove("probe")
         seconds = self.covering_us(probe["waits_us"]) / self.steps / 1e6
         answer = self.scratch / "calibrate.txt"

@@ -10,6 +10,7 @@ and together they must have deferred bytes. Needs TIDELANE_TEST_PLUGIN_DIR.
 
 import argparse
 import collections
+import os
 import pathlib
 import re
 import tempfile
@@ -55,7 +56,7 @@ class Runs:
 
     def __init__(self, args, program):
         self.program, self.ranks = program, args.ranks
-        path = pathlib.Path(args.root).resolve() / "bin" / program
+        path = pathlib.Path(args.root) / "bin" / program
         client.require(path.exists(), f"{path} is missing")
         self.command = [args.mpirun, "-np", args.ranks, path]
         self.timeout = args.timeout
@@ -101,14 +102,15 @@ class Runs:
 def main():
     parser = argparse.ArgumentParser(description="HDF5's parallel tests, natively and under the plugin")
     parser.add_argument("mpirun")
-    parser.add_argument("root")
+    parser.add_argument("root", type=os.path.realpath)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=100)
     parser.add_argument("--mode", action="append", choices=MODES, help="one or more; all if none is named")
     parser.add_argument("--preload", help="into every rank")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
+    os.environ["TIDELANE_HDF5_ROOT"] = args.root  # that one, for what is shared with the tests of serial programs
     for program in args.programs or PROGRAMS:
         runs = Runs(args, program)
         print(f"{program} on {args.ranks} ranks: natively {runs.native().seconds:.1f} s", flush=True)

@@ -31,9 +31,9 @@ struct Arguments {
 
 bool parse(int argc, char** argv, Arguments& args) {
   static const option options[] = {
-      {"seed", 1, nullptr, 's'},    {"ops", 1, nullptr, 'o'},      {"dir", 1, nullptr, 'd'},
-      {"fault", 1, nullptr, 'f'},   {"strict", 0, nullptr, 'S'},   {"no-filters", 0, nullptr, 'F'},
-      {"verbose", 0, nullptr, 'v'}, {"native", 0, nullptr, 'n'},   {"errors", 0, nullptr, 'e'},
+      {"seed", 1, nullptr, 's'},    {"ops", 1, nullptr, 'o'},    {"dir", 1, nullptr, 'd'},
+      {"fault", 1, nullptr, 'f'},   {"strict", 0, nullptr, 'S'}, {"no-filters", 0, nullptr, 'F'},
+      {"verbose", 0, nullptr, 'v'}, {"native", 0, nullptr, 'n'}, {"errors", 0, nullptr, 'e'},
       {"skew", 1, nullptr, 'k'},    {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (c) {

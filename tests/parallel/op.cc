@@ -13,11 +13,16 @@ struct Weight {
   unsigned weight;
   const char* name;
 };
-constexpr Weight kWeights[] = {{Do::Create, 10, "create"},   {Do::Write, 44, "write"},
-                               {Do::Read, 24, "read"},       {Do::Extend, 6, "set extent"},
-                               {Do::Delete, 5, "delete"},    {Do::Flush, 4, "flush"},
-                               {Do::Attribute, 7, "attribute"}, {Do::Reopen, 2, "reopen"},
-                               {Do::CloseSets, 4, "close datasets"}, {Do::Wait, 4, "wait"},
+constexpr Weight kWeights[] = {{Do::Create, 10, "create"},
+                               {Do::Write, 44, "write"},
+                               {Do::Read, 24, "read"},
+                               {Do::Extend, 6, "set extent"},
+                               {Do::Delete, 5, "delete"},
+                               {Do::Flush, 4, "flush"},
+                               {Do::Attribute, 7, "attribute"},
+                               {Do::Reopen, 2, "reopen"},
+                               {Do::CloseSets, 4, "close datasets"},
+                               {Do::Wait, 4, "wait"},
                                {Do::Recreate, 1, "create the file again"}};
 
 Do draw_kind(Rng& rng) {
@@ -40,7 +45,8 @@ const char* name_of(Do what) {
 
 // Kinds that are in the file as they are in memory: HDF5 transfers others one by one, each rank alone, which it refuses where
 // there are filters.
-constexpr std::pair<Kind, Mem> kPlain[] = {{Kind::I32LE, Mem::I32}, {Kind::I16LE, Mem::I16}, {Kind::F64LE, Mem::F64}};
+constexpr std::pair<Kind, Mem> kPlain[] = {
+    {Kind::I32LE, Mem::I32}, {Kind::I16LE, Mem::I16}, {Kind::F64LE, Mem::F64}};
 
 Mem draw_memory(Rng& rng, const Set& set) {
   for (const auto& [kind, mem] : kPlain) {
@@ -145,13 +151,14 @@ bool Model::plan(Rng& rng, Op& op) const {
 bool Model::plan_transfer(Rng& rng, Op& op) const {
   const bool writes = op.what == Do::Write;
   const Set& set = op.set;
-  op.partition = writes ? Partition::draw(rng, set.rank, set.dims, set.chunk, options_.ranks)
-                        : Partition::draw_for_reading(rng, set.rank, set.dims, set.chunk,
-                                                      options_.ranks);
+  op.partition =
+      writes ? Partition::draw(rng, set.rank, set.dims, set.chunk, options_.ranks)
+             : Partition::draw_for_reading(rng, set.rank, set.dims, set.chunk, options_.ranks);
   op.collective = (writes && set.filtered()) || rng.chance(60);
   if (!op.collective) op.takes_part = static_cast<uint32_t>(rng.next());
   op.async = rng.chance(20);
-  if (op.collective && !set.filtered() && rng.chance(25)) op.tuning = static_cast<int>(rng.between(1, 3));
+  if (op.collective && !set.filtered() && rng.chance(25))
+    op.tuning = static_cast<int>(rng.between(1, 3));
   op.mem = draw_memory(rng, set);
   return true;
 }

@@ -28,7 +28,8 @@ struct Set {
   bool chunked = false, extendable = false, deflate = false, shuffle = false;
   int fill = 0;  // 0: at allocation, 1: a value of the program's, 2: never, 3: HDF5's default
   bool read_alone = false;  // by a rank that may be reading still
-  std::vector<int8_t> holder;  // by element: the rank that wrote it last since it was made visible; -1: nobody
+  std::vector<int8_t>
+      holder;  // by element: the rank that wrote it last since it was made visible; -1: nobody
 
   size_t elements() const { return elements_of(rank, dims); }
   bool filtered() const { return deflate || shuffle; }
@@ -37,7 +38,17 @@ struct Set {
 };
 
 enum class Do : uint8_t {
-  Create, Write, Read, Extend, Delete, Flush, Attribute, Reopen, CloseSets, Wait, Recreate
+  Create,
+  Write,
+  Read,
+  Extend,
+  Delete,
+  Flush,
+  Attribute,
+  Reopen,
+  CloseSets,
+  Wait,
+  Recreate
 };
 
 struct Op {
@@ -46,13 +57,14 @@ struct Op {
   Set set;              // as believed, or the one to create
   Partition partition;  // Write, Read, and Create of what is written at once
   bool collective = true;
-  bool async = false;   // through an event set
+  bool async = false;  // through an event set
   bool keep_open = false;
-  int tuning = 0;       // of collective transfers: 1 individual I/O, 2 one I/O for all chunks, 3 one for each
+  int tuning =
+      0;  // of collective transfers: 1 individual I/O, 2 one I/O for all chunks, 3 one for each
   uint32_t takes_part = ~0u;  // which ranks make an independent call
   Mem mem = Mem::I32;
-  Dims dims{};          // Extend
-  int variant = 0;      // Attribute: create, write, read, delete; Flush: scope
+  Dims dims{};      // Extend
+  int variant = 0;  // Attribute: create, write, read, delete; Flush: scope
   std::string attribute;
   bool flush_first = false;
   bool barrier_first = false;  // a rank must not overwrite what another one is reading

@@ -29,7 +29,8 @@ Slab box(Rng& rng, int rank, const Dims& dims) {
 
 std::vector<hsize_t> cuts(Rng& rng, hsize_t length, hsize_t unit, int ranks) {
   std::vector<hsize_t> at{0, length};
-  for (int r = 1; r < ranks; ++r) at.push_back(std::min(length, rng.below(length + 1) / unit * unit));
+  for (int r = 1; r < ranks; ++r)
+    at.push_back(std::min(length, rng.below(length + 1) / unit * unit));
   std::sort(at.begin(), at.end());
   return at;
 }
@@ -93,7 +94,8 @@ Partition Partition::draw(Rng& rng, int rank, const Dims& dims, const Dims& chun
     narrow(all, other, low, rng.between(low + 1, dims[other]));
   }
   out.parts.assign(static_cast<size_t>(ranks), all);
-  const int shift = static_cast<int>(rng.below(static_cast<uint64_t>(ranks)));  // not always the same neighbour
+  const int shift =
+      static_cast<int>(rng.below(static_cast<uint64_t>(ranks)));  // not always the same neighbour
   const auto part = [&](int r) -> Slab& {
     return out.parts[static_cast<size_t>((r + shift) % ranks)];
   };
@@ -106,7 +108,8 @@ Partition Partition::draw(Rng& rng, int rank, const Dims& dims, const Dims& chun
     }
   } else if (shape < 9) {
     out.shape = "dealt";
-    const std::vector<hsize_t> runs{1, 2, 3, 8, 64, dims[dim] / static_cast<hsize_t>(3 * ranks) + 1};
+    const std::vector<hsize_t> runs{1, 2,  3,
+                                    8, 64, dims[dim] / static_cast<hsize_t>(3 * ranks) + 1};
     const hsize_t run = rng.pick(runs);
     for (int r = 0; r < ranks; ++r) deal(part(r), dim, run, dims[dim], r, ranks);
   } else {
@@ -134,7 +137,9 @@ Partition Partition::slices(int rank, const Dims& dims, int ranks) {
   out.shape = "slices";
   for (int r = 0; r < ranks; ++r) {
     out.parts.push_back(everything(rank, dims));
-    const auto at = [&](int i) { return dims[0] * static_cast<hsize_t>(i) / static_cast<hsize_t>(ranks); };
+    const auto at = [&](int i) {
+      return dims[0] * static_cast<hsize_t>(i) / static_cast<hsize_t>(ranks);
+    };
     narrow(out.parts.back(), 0, at(r), at(r + 1));
   }
   return out;
@@ -145,8 +150,9 @@ std::string Partition::text(int rank) const {
   for (const Slab& slab : parts) {
     out += " [";
     for (int i = 0; i < rank && !slab.none; ++i) {
-      out += (i == 0 ? "" : ", ") + std::to_string(slab.start[i]) + "+" + std::to_string(slab.count[i]) +
-             "x" + std::to_string(slab.block[i]) + "/" + std::to_string(slab.stride[i]);
+      out += (i == 0 ? "" : ", ") + std::to_string(slab.start[i]) + "+" +
+             std::to_string(slab.count[i]) + "x" + std::to_string(slab.block[i]) + "/" +
+             std::to_string(slab.stride[i]);
     }
     out += "]";
   }

@@ -41,7 +41,7 @@ class Seeds:
     def command(self, seed, folder, native):
         command = [self.args.mpirun, "-np", self.args.ranks, self.args.program, "--seed", seed, "--ops", self.args.ops]
         command += ["--dir", folder] + (["--strict"] if self.args.strict else []) + (["--native"] if native else [])
-        return command
+        return command + (["--fault", self.args.fault] if self.args.fault is not None else [])
 
     def native(self, seed):
         """Native on both sides; raises what is wrong with the program itself."""
@@ -116,6 +116,7 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--strict", action="store_true", help="a barrier, not a flush, before what another rank wrote")
     parser.add_argument("--native", action="store_true")
+    parser.add_argument("--fault", type=int, help="damage the first read from that operation on: the test's own check")
     parser.add_argument("--expect-difference", action="store_true")
     args = parser.parse_args()
     seeds = Seeds(args)

@@ -11,8 +11,7 @@ Hid create_list(const Set& set) {
   if (set.fill == 0) H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC);
   if (set.fill == 2) H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER);
   const int value = 7;
-  if (set.fill == 1 && set.kind != Kind::Compound)
-    H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &value);
+  if (set.fill == 1 && set.kind != Kind::Compound) H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &value);
   return dcpl;
 }
 
@@ -121,9 +120,7 @@ void Side::run(const Op& op, Outcome& out) {
     case Do::Reopen: return reopen(out);
     case Do::CloseSets: return close_sets(out);
     case Do::Wait: return wait(out);
-    case Do::Recreate:
-      finish(out);
-      return create_file(out);
+    case Do::Recreate: finish(out); return create_file(out);
   }
 }
 
@@ -162,8 +159,9 @@ void Side::write(const Op& op, hid_t set, Outcome& out) {
   Buffer buffer(op.mem, s.elements);
   buffer.fill(op.data_seed + static_cast<uint64_t>(me_));
   const bool async = op.async;
-  out.call("write", async ? H5Dwrite_async(set, type, s.memory, s.file, dxpl, buffer.data(), events_)
-                          : H5Dwrite(set, type, s.memory, s.file, dxpl, buffer.data()));
+  out.call("write", async
+                        ? H5Dwrite_async(set, type, s.memory, s.file, dxpl, buffer.data(), events_)
+                        : H5Dwrite(set, type, s.memory, s.file, dxpl, buffer.data()));
   if (!async && op.collective) ask(dxpl, out);
   buffer.scribble();  // by default the library has copied what it needs
   if (async) in_use_.push_back(std::move(buffer));

@@ -22,10 +22,11 @@ using stress::Outcome;
 
 // How the file is used, for a whole run.
 struct Manner {
-  bool latest = false;  // newest formats: other chunk indexes
+  bool latest = false;    // newest formats: other chunk indexes
   bool together = false;  // metadata is written collectively
   bool align = false;
-  int hints = 0;  // 0 none, 1 two-phase writes forced, 2 data sieving writes forced (both are ROMIO's)
+  int hints =
+      0;  // 0 none, 1 two-phase writes forced, 2 data sieving writes forced (both are ROMIO's)
 
   static Manner draw(uint64_t seed);
 };

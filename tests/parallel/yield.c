@@ -6,11 +6,11 @@
 #include <dlfcn.h>
 #include <sched.h>
 
-typedef unsigned (*progress_t)(void *);
+typedef unsigned (*progress_t)(void*);
 
-__attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker);
+__attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker);
 
-unsigned ucp_worker_progress(void *worker) {
+unsigned ucp_worker_progress(void* worker) {
   static progress_t real;
   if (!real) real = (progress_t)dlsym(RTLD_NEXT, "ucp_worker_progress");
   const unsigned progressed = real(worker);

@@ -88,7 +88,7 @@ def outcomes(report):
 def source_tests(library, folder):
     """The tests of a library whose wheel has none. pip asks its build for requirements before it hands over the sources; an
     empty include folder answers that."""
-    kept = SDIST_FOLDER / library
+    kept = SDIST_FOLDER / f"tests_of_{library}"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as scratch:
             include = pathlib.Path(scratch, "include")
@@ -108,7 +108,7 @@ def source_tests(library, folder):
             with tarfile.open(archives[0]) as archive:
                 archive.extractall(pathlib.Path(scratch, "sources"))
             (found,) = pathlib.Path(scratch, "sources").glob(f"*/{folder}")
-            shutil.copytree(found, kept)
+            shutil.copytree(found, kept, ignore=shutil.ignore_patterns("__init__.py"))  # scripts beside each other, no package
     return [str(path) for path in sorted(kept.glob("test_*.py"))]
 
 

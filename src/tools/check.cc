@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "base/config.h"
+#include "base/trace.h"
 #include "base/version.h"
 #include "base/words.h"
 #include "tools/environment.h"
@@ -68,7 +69,11 @@ class Checker {
         environment.insert(environment.begin(), variable.substr(0, variable.find('=')));
       }
     }
-    return RunAndRead(words, environment, seconds);
+    Progress progress(words[2] == "write" || words[2] == "read" ? "self-test, " + words[2]
+                                                                : "loading the library");
+    const uint64_t begin = NowNs();
+    return RunAndRead(words, environment, seconds,
+                      [&] { progress.At(static_cast<double>(NowNs() - begin) / 1e9 / seconds); });
   }
 
   const Arguments& arguments_;
@@ -279,8 +284,6 @@ void Checker::SelfTest() {
   const std::string file = folder.path() + "/test.h5";
   const std::string summary = folder.path() + "/run.json";
   const std::string mib = std::to_string(test_mib_);
-  Progress progress("self-test");
-  progress.At(0);
   const Ended wrote =
       Ask({"write", library_, file, mib},
           {"HDF5_VOL_CONNECTOR=tidelane", "TIDELANE_MODE=async", "TIDELANE_SUMMARY=" + summary},
@@ -290,7 +293,6 @@ void Checker::SelfTest() {
         "please report it, with the output of tidelane check --json");
     return;
   }
-  progress.At(0.5);
   const Ended read = Ask({"read", library_, file, mib}, {"HDF5_VOL_CONNECTOR"}, kTestSeconds);
   if (!read.ok()) {
     Say(State::kBad, "self-test",

@@ -66,14 +66,17 @@ void ReadInto(struct pollfd& source, std::string& text) {
 }
 
 // Both ends, in turn, until both are closed or the time is over.
-void ReadBoth(int output, int errors, uint64_t end_ns, Ended& ended) {
+void ReadBoth(int output, int errors, uint64_t end_ns, const std::function<void()>& meanwhile,
+              Ended& ended) {
+  constexpr uint64_t kTenthMs = 100;
   struct pollfd sources[2] = {{output, POLLIN, 0}, {errors, POLLIN, 0}};
   std::string* const texts[2] = {&ended.output, &ended.errors};
   while (sources[0].fd >= 0 || sources[1].fd >= 0) {
     const uint64_t now = NowNs();
     ended.late = now >= end_ns;
     if (ended.late) break;
-    poll(sources, 2, static_cast<int>((end_ns - now) / 1'000'000 + 1));
+    meanwhile();
+    poll(sources, 2, static_cast<int>(std::min((end_ns - now) / 1'000'000 + 1, kTenthMs)));
     for (int i = 0; i < 2; ++i) {
       if (sources[i].fd >= 0 && sources[i].revents != 0) ReadInto(sources[i], *texts[i]);
     }
@@ -129,7 +132,8 @@ std::string Ended::HowInWords() const {
 }
 
 Ended RunAndRead(const std::vector<std::string>& command,
-                 const std::vector<std::string>& environment, double seconds) {
+                 const std::vector<std::string>& environment, double seconds,
+                 const std::function<void()>& meanwhile) {
   Ended ended;
   int failed[2];
   int output[2];
@@ -161,7 +165,7 @@ Ended RunAndRead(const std::vector<std::string>& command,
   ended.error = child < 0 ? errno : WhyNotStarted(failed[0]);
   ended.started = ended.error == 0;
   const uint64_t end_ns = NowNs() + static_cast<uint64_t>(seconds * 1e9);
-  ReadBoth(output[0], errors[0], end_ns, ended);
+  ReadBoth(output[0], errors[0], end_ns, meanwhile, ended);
   if (child > 0 && (ended.late || !WaitUntil(child, end_ns, ended.status))) {
     ended.late = true;
     kill(-child, SIGKILL);

@@ -5,6 +5,7 @@
 /// Thread safety: one thread; nothing else here waits for children.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,10 @@ struct Ended {
 };
 
 /// Runs to its end, at most `seconds`; `environment` are NAME=value added to ours, or NAME to leave
-/// one out.
-Ended RunAndRead(const std::vector<std::string>& command,
-                 const std::vector<std::string>& environment, double seconds);
+/// one out. `meanwhile` is called ten times a second.
+Ended RunAndRead(
+    const std::vector<std::string>& command, const std::vector<std::string>& environment,
+    double seconds, const std::function<void()>& meanwhile = [] {});
 
 /// Runs `command` with our terminal, passing on signals that are sent to us; `pid` is its id.
 Ended RunInFront(const std::vector<std::string>& command, int& pid);

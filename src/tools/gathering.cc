@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/memory_limit.h"
+#include "model/history_key.h"
 #include "tools/locate.h"
 
 namespace tidelane::tools {
@@ -91,9 +92,10 @@ Status Gathering::Begin() {
   const char* const variable = RankVariable();
   if (variable != nullptr) rank_ = std::atoi(std::getenv(variable));
   std::string owner = std::to_string(getpid());
-  if (variable != nullptr && RanksOnThisNode() > 1 && StartedByLauncher(variable)) {
+  if (variable != nullptr && StartedByLauncher(variable)) {
     ranks_ = RanksOnThisNode();
-    owner = std::to_string(getppid());
+    other_nodes_ = model::RanksOfJob() > ranks_;
+    if (ranks_ > 1) owner = std::to_string(getppid());
   }
   folder_ = TemporaryFolder() + "/" + Prefix() + owner + "-" + BeginOf(owner);
   place_ = folder_ + "/" + (rank_ < 0 ? "all" : std::to_string(rank_));

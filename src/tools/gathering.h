@@ -41,9 +41,8 @@ class Gathering {
   std::vector<Left> Summaries() const { return Files(".json"); }
   std::vector<Left> Traces() const { return Files(".trace"); }
 
-  int rank() const { return rank_; }
-  /// Programs that were started, all told.
-  unsigned programs() const { return ranks_; }
+  /// Whether the launcher started programs on other nodes too, which tell there.
+  bool other_nodes() const { return other_nodes_; }
 
  private:
   std::vector<Left> Files(const std::string& extension) const;
@@ -52,6 +51,7 @@ class Gathering {
   std::string place_;   // of our rank
   int rank_ = -1;
   unsigned ranks_ = 1;
+  bool other_nodes_ = false;
   bool telling_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "tools/run.h"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -63,15 +64,27 @@ int NotStarted(const std::string& program, int error) {
   return Fail(error == ENOENT ? kNotFound : kNotExecutable, text);
 }
 
+// "run-x.json" for "run.json".
+std::string WithWord(std::string path, const std::string& word) {
+  const size_t dot = path.rfind('.');
+  const size_t slash = path.rfind('/');
+  const bool has = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
+  return path.insert(has ? dot : path.size(), "-" + word);
+}
+
+// Nodes that tell for themselves must not write over each other.
+void NameAfterNode(Wanted& wanted) {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return;
+  for (std::string* path : {&wanted.summary, &wanted.trace, &wanted.page}) {
+    if (!path->empty() && *path != "1") *path = WithWord(*path, name);
+  }
+}
+
 // `pattern` with %p; where several processes would write over each other, the id is put in.
 std::string PathFor(std::string pattern, int pid, bool several) {
   const std::string id = std::to_string(pid);
-  if (several && pattern.find("%p") == std::string::npos) {
-    const size_t dot = pattern.rfind('.');
-    const size_t slash = pattern.rfind('/');
-    const bool has = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
-    pattern.insert(has ? dot : pattern.size(), "-%p");
-  }
+  if (several && pattern.find("%p") == std::string::npos) pattern = WithWord(pattern, "%p");
   for (size_t at = 0; (at = pattern.find("%p", at)) != std::string::npos;) {
     pattern.replace(at, 2, id);
   }
@@ -184,6 +197,7 @@ int Run(const Arguments& arguments) {
     ended = RunInFront(command, pid);
     const bool last = gathering.End();
     if (!ended.started) return NotStarted(command[0], ended.error);
+    if (gathering.other_nodes()) NameAfterNode(wanted);
     if (last) TellAll(gathering, wanted, command, ended.status);
   }
   EndAs(ended.status);

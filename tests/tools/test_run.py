@@ -158,6 +158,14 @@ def test_the_last_rank_tells_for_all(tidelane):
     assert list(tidelane.temporary.iterdir()) == []
 
 
+def test_nodes_do_not_write_over_each_other(tidelane):
+    env = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "1", "OMPI_COMM_WORLD_SIZE": "3"}
+    done = tidelane.run("--html", "run.html", "--summary", "run.json", **env)
+    assert done.returncode == 0
+    for extension in ("html", "json"):
+        assert (tidelane.folder / f"run-{os.uname().nodename}.{extension}").exists()
+
+
 def test_a_ranks_own_script_tells_for_itself(tidelane):
     """Its parent has the rank too, and may start us twice: waiting for the other ranks would never end."""
     code = 'for i in 1 2; do "$@" || exit 1; done'

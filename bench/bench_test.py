@@ -28,6 +28,9 @@ def bench(folder, *arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
 
 
+OWN_SIDES = {"recording": ["off", "summary", "trace"], "regret": ["better fixed mode", "Tidelane"]}
+
+
 class BenchTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="bench.")
@@ -45,7 +48,7 @@ class BenchTest(unittest.TestCase):
         for key, case in cases.items():
             if "tmpfs" not in CASES[key].storages or (key == "recording" and not case["rows"]):  # valgrind is missing
                 continue
-            sides = ["off", "summary", "trace"] if key == "recording" else ["native", "Tidelane", "pass_through"]
+            sides = OWN_SIDES.get(key, ["native", "Tidelane", "pass_through"])
             self.assertEqual(case["sides"], sides, key)
             self.assertIn(case["title"], done.stdout)
             for row in case["rows"]:

@@ -7,6 +7,7 @@ side was equal to the base's by h5diff; where Tidelane ran, its counters show th
 import contextlib
 import dataclasses
 import os
+import random
 import re
 import statistics
 import tempfile
@@ -96,6 +97,7 @@ class Derived:
     format: str = "{:.2f}"
     most: float | None = None
     least: float | None = None
+    interval: bool = False  # of the median, instead of the lowest and the highest round
 
     def value(self, base, other):
         if base is None or other is None:
@@ -111,6 +113,21 @@ def spread(values):
     if not values:
         return None
     return {"median": statistics.median(values), "low": min(values), "high": max(values), "runs": values}
+
+
+def interval_of_median(values, resamples=2000, seed=1):
+    """The 95 % interval of the median, by bootstrap: the same for the same values."""
+    values = [value for value in values if value is not None]
+    if not values:
+        return None
+    chance = random.Random(seed)
+    medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(resamples))
+    return {
+        "median": statistics.median(values),
+        "low": medians[int(0.025 * resamples)],
+        "high": medians[int(0.975 * resamples)],
+        "runs": values,
+    }
 
 
 def interleave(sides, rounds, one_run, settings=None, alternate=True, after_round=None):
@@ -179,7 +196,7 @@ class Case:
         for name in others:
             pairs = list(zip(reports[base], reports[name]))
             against[name] = {
-                d.key: spread([d.value(values[d.metric](b), values[d.metric](o)) for b, o in pairs])
+                d.key: (interval_of_median if d.interval else spread)([d.value(values[d.metric](b), values[d.metric](o)) for b, o in pairs])
                 for d in self.derived
             }
         row = {"labels": labels, "rounds": len(reports[base]), "sides": sides, "against_base": against}
@@ -188,7 +205,7 @@ class Case:
 
     def targets(self, row, without):
         """Targets are Tidelane's, or whoever is compared with the base in its place."""
-        name = TIDELANE if TIDELANE in row["against_base"] else next(iter(row["against_base"]))
+        name = TIDELANE if TIDELANE in row["sides"] else next(iter(row["against_base"]))
         for column, found in [(m, row["sides"][name]) for m in self.metrics] + [
             (d, row["against_base"][name]) for d in self.derived
         ]:

@@ -55,12 +55,13 @@ class Places:
 
 
 def native_environment():
-    """The environment without anything that changes how HDF5 works."""
-    return {
+    """The environment without anything that changes how HDF5 works, earlier runs included."""
+    plain = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith(("TIDELANE_", "HDF5_VOL", "HDF5_PLUGIN", "HDF5_DRIVER"))
     }
+    return {**plain, "XDG_STATE_HOME": "/dev/null"}
 
 
 def tidelane_environment(places, **settings):

@@ -23,14 +23,13 @@ def verdict(row, side, key):
 
 
 def judged(row):
-    others = list(row["against_base"])
-    return TIDELANE if TIDELANE in others else others[0]
+    return TIDELANE if TIDELANE in row["sides"] else next(iter(row["against_base"]))
 
 
 def metric_columns(case):
     """(label and side, cell of a row) for each number of each side."""
     base, *others = case["sides"]
-    shown = {"all": case["sides"], "base": [base], "Tidelane": [TIDELANE] if TIDELANE in others else [], "none": []}
+    shown = {"all": case["sides"], "base": [base], "Tidelane": [TIDELANE] if TIDELANE in case["sides"] else [], "none": []}
     for metric in case["columns"]["metrics"]:
         for side in shown[metric["shown"]]:
 

@@ -12,6 +12,7 @@ set(TIDELANE_BROKEN_DIR "${CMAKE_BINARY_DIR}/lib/tidelane-broken")
 # sanitizer leaves __tls_get_addr alone; leaks are found all the same.
 set(TIDELANE_TEST_ENVIRONMENT
   "TIDELANE_TEST_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
+  "XDG_STATE_HOME=/dev/null"  # no history: a test neither knows of others nor writes into the home
   "ASAN_OPTIONS=abort_on_error=0:detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")  # children of a fork start lanes of their own

@@ -1,6 +1,6 @@
 """The benchmarks by name, in the order in which they run and stand on the page."""
 
-from cases import checkpoint, filters, objects, reads, recording, writes
+from cases import checkpoint, filters, modes, objects, reads, recording, writes
 
 CASES = {
     case.key: case
@@ -14,6 +14,8 @@ CASES = {
         reads.SERIES,
         reads.LOADER,
         objects.WALK,
+        modes.REGRET,
+        modes.PREDICT,
         checkpoint.MEMORY,
         checkpoint.BUSY,
         objects.START,

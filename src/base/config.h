@@ -29,7 +29,7 @@ namespace tidelane {
 /// `kAuto` means: decide by measurement.
 enum class Toggle { kOff, kOn, kAuto };
 
-/// `kAuto`: asynchronous where that hides something (engine/backlog.h).
+/// `kAuto`: asynchronous where that hides something (model/chooser.h).
 enum class Mode { kAuto, kAsync, kSync };
 
 /// What compresses and decompresses (codec/deflate.h).
@@ -74,12 +74,13 @@ struct Config : FileSettings {
   uint64_t read_ahead_limit =
       UINT64_MAX;  ///< bytes fetched ahead at most; half the arena in any case
   DeflateWith deflate = DeflateWith::kLibdeflate;
-  bool parallel_reads = true;   ///< lanes help to decode filtered chunks that are read
-  bool parallel_writes = true;  ///< lanes run the filters of chunks that are written
-  std::string summary;          ///< empty, "1" (stderr) or a path (JSON; %p: process id)
-  std::string trace;            ///< empty or a path (Chrome trace JSON; %p: process id)
-  std::string config_file;      ///< where settings were read from; may be empty
-  std::string test_break;       ///< only in builds with TIDELANE_BREAK: which rule to break
+  bool parallel_reads = true;    ///< lanes help to decode filtered chunks that are read
+  bool parallel_writes = true;   ///< lanes run the filters of chunks that are written
+  std::string history = "auto";  ///< folder of what earlier runs learned; empty: none
+  std::string summary;           ///< empty, "1" (stderr) or a path (JSON; %p: process id)
+  std::string trace;             ///< empty or a path (Chrome trace JSON; %p: process id)
+  std::string config_file;       ///< where settings were read from; may be empty
+  std::string test_break;        ///< only in builds with TIDELANE_BREAK: which rule to break
 
   std::map<std::string, std::string, std::less<>> origins;  ///< of what is not the default
   std::vector<SettingValue> without_effect;                 ///< HDF5_ASYNC_* variables

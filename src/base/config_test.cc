@@ -243,6 +243,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"deflate", "libdeflate", "default"},
       {"parallel_reads", "on", "default"},
       {"parallel_writes", "on", "default"},
+      {"history", "auto", "default"},
       {"summary", "0", "default"},
       {"trace", "0", "default"},
       {"config", path.c_str(), "TIDELANE_CONFIG"},

@@ -94,6 +94,7 @@ enum class Counter : unsigned {
   X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room")    \
   X(QuickStorage, "quick_storage", "write",                                                        \
     "storage as quick as memory: a second copy is no gain")                                        \
+  X(CostModel, "cost_model", "write", "handing writes over was found to take longer than writing") \
   X(Locking, "locking_off", "file", "not locked: no gap filling, no read-ahead")                   \
   X(OneCore, "one_core", "", "the program is bound to one core; lanes leave it if they may")       \
   X(ExternalRaw, "external_raw_file", "dataset", "external raw data files bypass every driver")    \

@@ -69,9 +69,11 @@ the call are common. What HDF5 converts, gathers or filters, pieces below 4 KiB,
 ([decision 8](decisions/0008-lent-buffers.md)).)";
 
 constexpr char kModeDetails[] =
-    R"(`auto` defers writes where that hides something. Where storage is as quick as memory (tmpfs, the page cache of a local disk), a write is a
-copy, and deferring it costs a second one: large writes are deferred there only after the program has been seen to pause, by as much as fits into
-such a pause ([decision 7](decisions/0007-quick-storage.md)).
+    R"(`auto` chooses for each step of the program (an I/O phase and the computation after it), on each storage, whether its large writes are
+handed over or written by the program, from what earlier steps have cost and what they would have cost otherwise
+([decision 16](decisions/0016-choosing.md)). On slow storage everything is handed over. Where storage is as quick as memory (tmpfs, the
+page cache of a local disk), a write is a copy, and handing it over costs a second one: that pays once the program pauses between its
+steps and does not ask for its bytes at once. Every choice, with the times expected and taken, is in the JSON summary.
 
 `async` defers every write, whatever storage is: for a program that is known to compute between its steps, from the first step on.
 
@@ -111,6 +113,11 @@ those to a dataset that the program reads or writes again while HDF5's chunk cac
 summary counts why. The copies take up to a quarter of `arena` besides it. What storage refuses is told by the next flush, close or read of that file,
 as for other deferred writes. `off` leaves all filters to HDF5.)";
 
+constexpr char kHistoryDetails[] =
+    R"(A small file for each program and file system, read when a program opens its first file for writing, and written when it ends
+([history.md](history.md)). With it, `mode=auto` knows from the first step on whether the program pauses between its steps. `auto` is
+`$XDG_STATE_HOME/tidelane/history` or `~/.local/state/tidelane/history`; where that cannot be written, nothing is kept and nothing said.)";
+
 constexpr char kSummaryDetails[] =
     R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with
 several processes need.)";
@@ -129,6 +136,7 @@ using ReadAheadLimit = LimitOf<&Config::read_ahead_limit>;
 using Deflate = WordOf<&Config::deflate, kDeflates>;
 using ParallelReads = WordOf<&Config::parallel_reads, kOffOrOn>;
 using ParallelWrites = WordOf<&Config::parallel_writes, kOffOrOn>;
+using History = ReportOf<&Config::history, false>;
 using Summary = ReportOf<&Config::summary, true>;
 using Trace = ReportOf<&Config::trace, false>;
 
@@ -169,6 +177,8 @@ constexpr Setting kSettings[] = {
      "worker threads help to decode filtered chunks", kParallelReadsDetails},
     {"parallel_writes", Scope::kProcess, ParallelWrites::kType, "", "",
      "worker threads filter whole chunks that are written", kParallelWritesDetails},
+    {"history", Scope::kProcess, History::kType, "auto, a folder, or 0", "",
+     "where it is kept what earlier runs of the program learned", kHistoryDetails},
     {"summary", Scope::kProcess, Summary::kType, "1, 0 or a path", "",
      "what happened, at the end: `1` on stderr, a path receives JSON", kSummaryDetails},
     {"trace", Scope::kProcess, Trace::kType, "a path, or 0", "",

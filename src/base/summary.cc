@@ -33,6 +33,7 @@ Summary TakeSummary(const Config& config) {
   summary.free_after_close_ns = FreeTimeAfter(Wait::kClose);
   summary.free_after_flush_ns = FreeTimeAfter(Wait::kFlush);
   summary.incidents = ReadIncidents();
+  summary.decisions = ReadDecisions();
   summary.config = config;
   return summary;
 }
@@ -41,6 +42,7 @@ void ResetSummaryAfterFork() {
   ResetActivityAfterFork();
   ResetCountersAfterFork();
   ResetIncidentsAfterFork();
+  ResetDecisionsAfterFork();
   started_ns.store(NowNs(), std::memory_order_relaxed);
 }
 

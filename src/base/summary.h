@@ -12,6 +12,7 @@
 
 #include "base/config.h"
 #include "base/counters.h"
+#include "base/decisions.h"
 #include "base/incidents.h"
 #include "base/overlap.h"
 
@@ -27,6 +28,7 @@ struct Summary {
   uint64_t free_after_close_ns = 0;  ///< FreeTimeAfter(Wait::kClose)
   uint64_t free_after_flush_ns = 0;
   Incidents incidents;
+  Decisions decisions;
   Config config;
 
   uint64_t& operator[](Counter counter) { return counters[static_cast<unsigned>(counter)]; }

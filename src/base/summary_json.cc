@@ -68,6 +68,64 @@ Json Hidden(const Overlap::Totals& overlap) {
           {"percent", std::move(percent)}};
 }
 
+Json Rate(const ModeledRate& rate) {
+  if (rate.samples == 0) return nullptr;
+  return {{"samples", rate.samples},
+          {"bytes_per_second", rate.bytes_per_second},
+          {"error", rate.error},
+          {"form", rate.form},
+          {"r2", rate.r2 ? Json(*rate.r2) : Json()}};
+}
+
+Json Storages(const Decisions& decisions) {
+  Json list = Json::array();
+  for (const ModeledStorage& storage : decisions.storages) {
+    list.push_back({{"name", storage.name},
+                    {"earlier_runs", storage.earlier_runs},
+                    {"sync", Rate(storage.sync)},
+                    {"lanes", Rate(storage.lanes)},
+                    {"copy_bytes_per_second", storage.copy_bytes_per_second}});
+  }
+  return list;
+}
+
+Json Epoch(const Decision& decision) {
+  Json expected;  // null where nothing was
+  if (decision.forecast) {
+    expected = {{"chosen", decision.forecast->chosen},
+                {"sync", decision.forecast->sync},
+                {"async", decision.forecast->async},
+                {"async_by_equation", decision.forecast->async_by_equation},
+                {"async_as_printed", decision.forecast->async_as_printed}};
+  }
+  return {{"epoch", decision.epoch},
+          {"file", decision.file},
+          {"storage", decision.storage},
+          {"begin_seconds", Seconds(decision.begin_ns)},
+          {"bytes", decision.bytes},
+          {"mode", decision.async ? "async" : "sync"},
+          {"fixed", decision.fixed},
+          {"last", decision.last},
+          {"expected", std::move(expected)},
+          {"seconds", decision.seconds},
+          {"compute_seconds", decision.compute_seconds}};
+}
+
+Json Model(const Decisions& decisions) {
+  Json epochs = Json::array();
+  for (const Decision& decision : decisions.last) epochs.push_back(Epoch(decision));
+  return {{"epochs", decisions.epochs},
+          {"asynchronous", decisions.async_epochs},
+          {"changes", decisions.changes},
+          {"forecasts", decisions.forecasts},
+          {"forecast_error", decisions.forecasts == 0 ? Json() : Json(decisions.forecast_error)},
+          {"start_seconds", decisions.start_seconds},
+          {"epoch_seconds", decisions.epoch_seconds},
+          {"end_seconds", decisions.end_seconds},
+          {"storages", Storages(decisions)},
+          {"decisions", std::move(epochs)}};
+}
+
 Json Names(const FileNames& files) { return {{"count", files.count()}, {"files", files.listed()}}; }
 
 Json WentWrong(const Summary& summary) {
@@ -110,6 +168,7 @@ std::string SummaryJson(const Summary& summary) {
   json["overlap"] = Hidden(summary.overlap);
   json["arena"] = {{"peak_bytes", summary[Counter::kArenaPeakBytes]},
                    {"cap_bytes", summary[Counter::kArenaCapBytes]}};
+  json["model"] = Model(summary.decisions);
   json["problems"] = WentWrong(summary);
   json["advice"] = AdviceList(summary);
   json["settings"] = Settings(summary.config);

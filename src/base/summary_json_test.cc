@@ -58,6 +58,24 @@ TEST(SummaryJsonTest, OverlapHasNoPercentWhereStorageDidNothing) {
   EXPECT_EQ(Parsed(summary)["overlap"]["storage_seconds"], 4.0);
 }
 
+TEST(SummaryJsonTest, EpochsSayWhatWasExpectedOfThem) {
+  Summary summary;
+  EXPECT_TRUE(Parsed(summary)["model"]["forecast_error"].is_null());
+  Decision decision;
+  decision.async = true, decision.seconds = 2;
+  summary.decisions.last = {decision, decision};
+  summary.decisions.last[1].forecast = EpochForecast{.chosen = 1.5};
+  ModeledStorage storage;
+  storage.name = "ext4 /dev/sda1", storage.lanes.samples = 2, storage.lanes.r2 = 0.5;
+  summary.decisions.storages = {storage};
+  const Json model = Parsed(summary)["model"];
+  EXPECT_TRUE(model["decisions"][0]["expected"].is_null());
+  EXPECT_EQ(model["decisions"][1]["expected"]["chosen"], 1.5);
+  EXPECT_EQ(model["decisions"][1]["mode"], "async");
+  EXPECT_TRUE(model["storages"][0]["sync"].is_null());
+  EXPECT_EQ(model["storages"][0]["lanes"]["r2"], 0.5);
+}
+
 TEST(SummaryJsonTest, ProblemsAreNamedWhateverBytesTheyAreMadeOf) {
   Summary summary;
   summary.incidents.first_error = "cannot write '\xff.h5'";
@@ -145,6 +163,60 @@ Json WaitsSchema() {
                 std::move(waits));
 }
 
+Json OrNull(Json schema) {
+  schema["type"] = Json::array({schema["type"], "null"});
+  return schema;
+}
+
+Json ModelSchema() {
+  const auto rate = [](const char* text) {
+    return OrNull(
+        Object(text, {{"samples", Number("measurements; old ones count less")},
+                      {"bytes_per_second", Number("of a phase of the usual size")},
+                      {"error", Number("of predictions on data not seen, relative")},
+                      {"form",
+                       {{"description", "of the regression that erred least"},
+                        {"enum", {"linear", "linear-log", "time"}}}},
+                      {"r2", OrNull(Number("of that regression; null where nothing varied"))}}));
+  };
+  const Json expected = OrNull(Object(
+      "seconds that were expected of it; null where nothing was known yet",
+      {{"chosen", Number("in the mode that was chosen")},
+       {"sync", Number("written by the program: t_io + t_comp")},
+       {"async", Number("handed over, with what is left from before, the arena, and early waits")},
+       {"async_by_equation", Number("max(t_comp, t_io) + t_overhead")},
+       {"async_as_printed", Number("max(t_comp, t_io - t_comp) + t_overhead")}}));
+  const Json epoch =
+      Object("one epoch on one storage",
+             {{"epoch", Integer("its number, from 1")},
+              {"file", String("the first one of the phase")},
+              {"storage", String("kind and source of the file system")},
+              {"begin_seconds", Number("on the clock of the timeline")},
+              {"bytes", Integer("of large writes")},
+              {"mode", {{"description", "whose the writes were"}, {"enum", {"async", "sync"}}}},
+              {"fixed", {{"description", "by mode=async or sync"}, {"type", "boolean"}}},
+              {"last", {{"description", "no computation followed"}, {"type", "boolean"}}},
+              {"expected", expected},
+              {"seconds", Number("of it all")},
+              {"compute_seconds", Number("in which the program neither wrote nor waited")}});
+  const Json storage = Object("one", {{"name", String("kind and source of the file system")},
+                                      {"earlier_runs", Integer("in the history")},
+                                      {"sync", rate("as the program saw it; null: never")},
+                                      {"lanes", rate("as storage saw it; null: never")},
+                                      {"copy_bytes_per_second", Number("of handing over")}});
+  return Object("epochs: an I/O phase and the computation after it",
+                {{"epochs", Integer("how many")},
+                 {"asynchronous", Integer("of them, those whose writes were handed over")},
+                 {"changes", Integer("of the mode")},
+                 {"forecasts", Integer("epochs of which something had been expected")},
+                 {"forecast_error", OrNull(Number("the mean of their relative errors"))},
+                 {"start_seconds", Number("before the first phase")},
+                 {"epoch_seconds", Number("all epochs")},
+                 {"end_seconds", Number("after the last phase")},
+                 {"storages", List("what is known of their speed", storage)},
+                 {"decisions", List("the last 128 epochs", epoch)}});
+}
+
 Json ProblemsSchema() {
   const auto files = [](const char* text) {
     return Object(
@@ -202,6 +274,7 @@ Json Schema() {
       {"arena",
        Object("memory for captured bytes", {{"peak_bytes", Integer("most in use at one moment")},
                                             {"cap_bytes", Integer("most it may use")}})},
+      {"model", ModelSchema()},
       {"problems", ProblemsSchema()},
       {"advice", List("settings that would help, most at stake first",
                       Object("one rule's",

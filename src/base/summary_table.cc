@@ -117,6 +117,17 @@ void Hidden(std::string& text, const Summary& summary) {
         Seconds(summary.overlap.storage_ns));
 }
 
+void Chose(std::string& text, const Summary& summary) {
+  const Decisions& decisions = summary.decisions;
+  if (decisions.epochs == 0) return;
+  Label(text, "epochs");
+  Print(text, "%" PRIu64 ", %" PRIu64 " of them asynchronous, %s of the mode", decisions.epochs,
+        decisions.async_epochs, CountInWords(decisions.changes, "change").c_str());
+  if (decisions.forecasts != 0)
+    Print(text, "; expected within %.1f %%", 100 * decisions.forecast_error);
+  text += '\n';
+}
+
 void Files(std::string& text, const char* label, const FileNames& files) {
   if (files.count() == 0) return;
   Label(text, label);
@@ -178,6 +189,7 @@ std::string SummaryLines(const Summary& summary, const std::vector<std::string>&
   Decoded(text, summary);
   Waited(text, summary);
   Hidden(text, summary);
+  Chose(text, summary);
   Label(text, "arena");
   Print(text, "peak %s of %s\n", BytesInWords(summary[Counter::kArenaPeakBytes]).c_str(),
         BytesInWords(summary[Counter::kArenaCapBytes]).c_str());

@@ -66,7 +66,7 @@ constinit thread_local uint32_t cached_thread = 0;
 constexpr const char* kSpanNames[] = {"write",      "write through", "read",       "flush wait",
                                       "close wait", "request wait",  "arena wait", "filter wait",
                                       "open wait",  "exit wait",     "wait",       "pwrite",
-                                      "gap read"};
+                                      "gap read",   "epoch, async",  "epoch, sync"};
 static_assert(std::size(kSpanNames) == static_cast<size_t>(SpanKind::kCount));
 
 uint32_t ThreadId() {
@@ -98,15 +98,20 @@ bool ReadSlot(const Slot& slot, uint64_t ticket, Event& event) {
   return true;
 }
 
+bool IsEpoch(SpanKind kind) {
+  return kind == SpanKind::kEpochAsync || kind == SpanKind::kEpochSync;
+}
+
 // By hand: a quarter of a million events through a JSON tree would take seconds at the program's
 // exit.
 void PrintEvent(std::FILE* out, const Event& event, int pid) {
   std::fprintf(out,
                ",\n{\"name\":\"%s\",\"ph\":\"X\",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64
-               ".%03u,\"pid\":%d,\"tid\":%" PRIu32 ",\"args\":{\"bytes\":%" PRIu64 "}}",
+               ".%03u,\"pid\":%d,\"tid\":%" PRIu32 ",\"args\":{\"%s\":%" PRIu64 "}}",
                kSpanNames[static_cast<unsigned>(event.kind)], event.begin_ns / 1000,
                static_cast<unsigned>(event.begin_ns % 1000), event.duration_ns / 1000,
-               static_cast<unsigned>(event.duration_ns % 1000), pid, event.thread, event.bytes);
+               static_cast<unsigned>(event.duration_ns % 1000), pid, event.thread,
+               IsEpoch(event.kind) ? "expected_us" : "bytes", event.bytes);
 }
 
 nlohmann::ordered_json NameEvent(const char* what, int pid, uint32_t thread, const char* name) {

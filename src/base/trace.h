@@ -30,8 +30,10 @@ enum class SpanKind : uint8_t {
   kOpenWait,
   kExitWait,
   kOtherWait,
-  kPwrite,   // a lane's request
-  kGapRead,  // a lane's read to fill gaps
+  kPwrite,      // a lane's request
+  kGapRead,     // a lane's read to fill gaps
+  kEpochAsync,  // an I/O phase and the computation after it, its writes handed over
+  kEpochSync,   // the same, written by the program; both have, for bytes, the expected microseconds
   kCount
 };
 

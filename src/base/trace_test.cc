@@ -31,10 +31,12 @@ nlohmann::json Written() {
 }
 
 // The "X" events that carry this many bytes: each test uses a number of its own.
-std::vector<nlohmann::json> Events(const nlohmann::json& trace, uint64_t bytes) {
+std::vector<nlohmann::json> Events(const nlohmann::json& trace, uint64_t bytes,
+                                   const char* key = "bytes") {
   std::vector<nlohmann::json> found;
   for (const auto& event : trace["traceEvents"]) {
-    if (event["ph"] == "X" && event["args"]["bytes"] == bytes) found.push_back(event);
+    if (event["ph"] == "X" && event["args"].value(key, uint64_t{0}) == bytes)
+      found.push_back(event);
   }
   return found;
 }
@@ -65,13 +67,14 @@ TEST(TraceTest, EveryKindHasItsName) {
   const char* const expected[] = {"write",      "write through", "read",       "flush wait",
                                   "close wait", "request wait",  "arena wait", "filter wait",
                                   "open wait",  "exit wait",     "wait",       "pwrite",
-                                  "gap read"};
+                                  "gap read",   "epoch, async",  "epoch, sync"};
   for (unsigned i = 0; i < static_cast<unsigned>(SpanKind::kCount); ++i) {
     const Span span(static_cast<SpanKind>(i), 2000 + i);
   }
   const auto trace = Written();
   for (unsigned i = 0; i < static_cast<unsigned>(SpanKind::kCount); ++i) {
-    const auto events = Events(trace, 2000 + i);
+    const bool epoch = i >= static_cast<unsigned>(SpanKind::kEpochAsync);
+    const auto events = Events(trace, 2000 + i, epoch ? "expected_us" : "bytes");
     ASSERT_EQ(events.size(), 1u);
     EXPECT_EQ(events[0]["name"], expected[i]);
   }

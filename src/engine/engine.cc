@@ -19,6 +19,7 @@
 #include "codec/deflate.h"
 #include "engine/call_scope.h"
 #include "extent/broken.h"
+#include "model/history_key.h"
 
 namespace tidelane {
 namespace {
@@ -86,7 +87,9 @@ Engine::Engine()
         return status;
       }()),
       arena_(config_.arena_bytes != 0 ? config_.arena_bytes : DefaultArenaBytes()),
-      lanes_(config_.lanes) {
+      lanes_(config_.lanes),
+      chooser_(std::make_shared<model::Chooser>(
+          model::Chooser::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})) {
 #ifdef TIDELANE_BREAK
   broken_rule = config_.test_break;
 #endif
@@ -186,12 +189,13 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   const bool regular = Identify(status, identity);
   File::Environment environment{config_,    arena_,
                                 lanes_,     [this] { RelieveArena(); },
-                                backlog_,   [this] { preparation_->WroteThrough(); },
+                                chooser_,   [this] { preparation_->WroteThrough(); },
                                 ahead_room_};
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
   file =
       std::make_shared<File>(std::move(environment), MakePosixDevice(fd), identity, path, writable);
   Count(Counter::kFilesOpened);
+  if (writable) runs_.Recall(identity.device);
   const FileSettings settings = SettingsForOpening();
   file->SetSettings(settings);
   if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
@@ -350,13 +354,15 @@ Status Engine::Shutdown() {
   for (const auto& file : Known()) {
     if (!file->drained()) NoteNotStored(file->path());
   }
+  chooser_->End(NowNs());
   if (Status written = WriteSummary(config_); !written.ok()) {
     std::fprintf(stderr, "tidelane: TIDELANE_SUMMARY: %s\n", written.Message().c_str());
   }
-  if (config_.trace.empty()) return status;
-  if (Status written = WriteTrace(config_.trace); !written.ok()) {
-    std::fprintf(stderr, "tidelane: TIDELANE_TRACE: %s\n", written.Message().c_str());
+  if (!config_.trace.empty()) {
+    if (Status written = WriteTrace(config_.trace); !written.ok())
+      std::fprintf(stderr, "tidelane: TIDELANE_TRACE: %s\n", written.Message().c_str());
   }
+  runs_.Keep();
   return status;
 }
 
@@ -376,10 +382,12 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   for (const auto& file : engine.held_for_fork_) file->LockForFork();
   engine.lanes_.LockForFork();
   engine.arena_.LockForFork();
+  engine.chooser_->LockForFork();
 }
 
 void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
+  engine.chooser_->UnlockAfterFork(false);
   engine.arena_.UnlockAfterFork();
   engine.lanes_.UnlockAfterFork();
   for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
@@ -390,6 +398,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
 
 void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
+  engine.chooser_->UnlockAfterFork(true);
   engine.arena_.UnlockAfterFork();
   engine.lanes_.ForgetThreadsAfterFork();
   engine.lanes_.UnlockAfterFork();

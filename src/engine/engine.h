@@ -24,8 +24,10 @@
 #include "device/device.h"
 #include "engine/file.h"
 #include "engine/file_series.h"
+#include "engine/memory_of_runs.h"
 #include "engine/preparation.h"
 #include "lane/lanes.h"
+#include "model/chooser.h"
 
 namespace tidelane {
 
@@ -65,7 +67,7 @@ class Engine {
 
   Arena& arena() { return arena_; }
   Lanes& lanes() { return lanes_; }
-  Backlog& backlog() { return *backlog_; }
+  model::Chooser& chooser() { return *chooser_; }
 
  private:
   Engine();
@@ -91,9 +93,10 @@ class Engine {
       std::make_shared<AheadRoom>(arena_, config_.read_ahead_limit);
   FileSeries series_{lanes_, ahead_room_,
                      [this](const FileIdentity& identity) { return IsKnown(identity); }};
-  const std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();
+  const std::shared_ptr<model::Chooser> chooser_;
+  MemoryOfRuns runs_{config_, *chooser_};
   const std::shared_ptr<Preparation> preparation_ =
-      std::make_shared<Preparation>(arena_, lanes_, *backlog_);
+      std::make_shared<Preparation>(arena_, lanes_, *chooser_);
   Mutex mutex_;
   std::vector<std::shared_ptr<File>> open_
       TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close

@@ -17,19 +17,20 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       arena_(environment.arena),
       lanes_(environment.lanes),
       relieve_arena_(std::move(environment.relieve_arena)),
-      backlog_(std::move(environment.backlog)),
+      chooser_(std::move(environment.chooser)),
       wrote_through_(std::move(environment.wrote_through)),
       device_(std::move(device)),
       identity_(identity),
       path_(std::move(path)),
       writable_(writable),
+      mode_(config_.mode),
       may_read_ahead_(config_.read_ahead != Toggle::kOff && environment.ahead_room != nullptr &&
                       !environment.ahead_room->none()),
       ahead_room_(std::move(environment.ahead_room)),
       cache_(config_.read_ahead),
       settings_(config_),
       writer_(arena_),
-      quick_storage_(backlog_->Opened(identity_.device, device_->WritesToMemory())) {
+      quick_storage_(chooser_->Opened(identity_.device, device_->WritesToMemory())) {
   uint64_t size = 0;
   if (device_->Size(size) == 0) {
     disk_size_ = size;
@@ -56,6 +57,7 @@ void File::SetSettings(const FileSettings& settings) {
   MutexLock lock(mutex_);
   settings_ = settings;
   implicit_sync_.store(settings.implicit_sync, std::memory_order_relaxed);
+  mode_.store(settings.mode, std::memory_order_relaxed);
   PlanLocked();
 }
 

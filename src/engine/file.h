@@ -26,12 +26,12 @@
 #include "base/status.h"
 #include "cache/block_cache.h"
 #include "device/device.h"
-#include "engine/backlog.h"
 #include "engine/read_ahead.h"
 #include "engine/slab_writer.h"
 #include "extent/pending_map.h"
 #include "extent/ranges.h"
 #include "lane/lanes.h"
+#include "model/chooser.h"
 
 namespace tidelane {
 
@@ -47,7 +47,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     /// Asked when the arena is full: give back what idle files hold.
     std::function<void()> relieve_arena = [] {};
     /// Of all files: a program's habits are its own, not its files'.
-    std::shared_ptr<Backlog> backlog = std::make_shared<Backlog>();
+    std::shared_ptr<model::Chooser> chooser = std::make_shared<model::Chooser>();
     /// Told when a large write went through because storage is as quick as memory.
     std::function<void()> wrote_through = [] {};
     /// Of all files; nullptr: nothing is read ahead.
@@ -176,6 +176,19 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
       TL_EXCLUDES(mutex_);
   Status WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason)
       TL_EXCLUDES(mutex_);
+  Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  model::Chooser::Allowance BeginLarge(uint64_t now_ns, uint64_t size) {
+    return chooser_->Begin(
+        now_ns,
+        {.device = identity_.device,
+         .file = path_,
+         .mode = writes_through() ? Mode::kSync : mode_.load(std::memory_order_relaxed),
+         .room = arena_.cap()},
+        size);
+  }
+  void EndLarge(uint64_t begin_ns, uint64_t end_ns, uint64_t copied_bytes, uint64_t copy_ns) {
+    chooser_->End(identity_.device, {begin_ns, end_ns, copied_bytes, copy_ns});
+  }
   // `scope` is the calling thread's: it is looked up once a write.
   Status WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, bool through,
                            CallScope* scope) TL_EXCLUDES(mutex_);
@@ -206,7 +219,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   }
   /// Storage is quick and the program does not pause: it stores what it gathers, no thread is started.
   bool ProgramStoresLocked() const TL_REQUIRES(mutex_) {
-    return WriteIsCopyLocked() && !HeldBackLocked() && !backlog_->Defers();
+    return WriteIsCopyLocked() && !HeldBackLocked() && !chooser_->Defers(identity_.device);
   }
   bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
   void StoreGathered() TL_EXCLUDES(mutex_);
@@ -271,8 +284,13 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     if (!std::exchange(counted_unlocked_, true)) Count(Fallback::kLocking);
   }
   void NoteSpeed(uint64_t size, uint64_t ns) TL_EXCLUDES(read_mutex_);
-  void NoteSpeedLocked(uint64_t bytes, uint64_t ns) TL_REQUIRES(mutex_) {
-    quick_storage_ = backlog_->Stored(identity_.device, bytes, ns);
+  void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_) {
+    quick_storage_ = chooser_->Stored(identity_.device, bytes, begin_ns, end_ns);
+  }
+  /// Whether what the model does not allow to wait is written by the caller.
+  bool WritesThroughLocked(bool anywhere) const TL_REQUIRES(mutex_) {
+    if (HeldBackLocked()) return false;
+    return WriteIsCopyLocked() || (anywhere && settings_.mode == Mode::kAuto);
   }
   /// Deferring hides hardly anything here: what is large goes through, and who waits for a drain does it.
   bool WriteIsCopyLocked() const TL_REQUIRES(mutex_) {
@@ -288,7 +306,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Arena& arena_;
   Lanes& lanes_;
   const std::function<void()> relieve_arena_;
-  const std::shared_ptr<Backlog> backlog_;
+  const std::shared_ptr<model::Chooser> chooser_;
   const std::function<void()> wrote_through_;
   const std::unique_ptr<Device> device_;
   const FileIdentity identity_;
@@ -304,6 +322,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool reserved_any_ = false;  // something was, even if it was cut off since
   std::atomic<bool> write_through_{false};
   std::atomic<bool> implicit_sync_{false};  // settings_.implicit_sync
+  std::atomic<Mode> mode_;                  // settings_.mode
   std::atomic<Fallback> through_reason_{};  // valid once write_through_ is set
   std::atomic<bool> locked_{false};         // we hold a lock: nobody else writes the file
   std::atomic<bool> exclusive_{false};      // and nobody else reads it

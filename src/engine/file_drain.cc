@@ -97,9 +97,9 @@ void File::TruncateUp() {
 }
 
 int File::WriteTimed(Run& run, const iovec* parts, size_t count) {
-  const uint64_t begin_ns = NowNs();
+  run.write_begin_ns = NowNs();
   const int error = device_->Write(run.begin, parts, count);
-  run.storage_ns = NowNs() - begin_ns;
+  run.write_end_ns = NowNs();
   return error;
 }
 
@@ -166,7 +166,7 @@ void File::AfterRun(const Run& run, int error) {
     pending_.Fail(run, error_);
   }
   NoteSize(stored_end);
-  if (error == 0) NoteSpeedLocked(run.size(), run.storage_ns);
+  if (error == 0) NoteSpeedLocked(run.size(), run.write_begin_ns, run.write_end_ns);
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {

@@ -59,7 +59,7 @@ class FileBench {
                                   [this] {
                                     if (file_ != nullptr) file_->RelieveArena();
                                   },
-                                  std::make_shared<Backlog>(backlog_times_)};
+                                  std::make_shared<model::Chooser>(chooser_times_)};
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
     if (wrap_) device = wrap_(std::move(device));
     file_ = std::make_shared<File>(std::move(environment), std::move(device), FileIdentity{1, 1},
@@ -93,7 +93,9 @@ class FileBench {
   }
 
   Config config_;
-  Backlog::Times backlog_times_;  ///< before Open
+  /// Before Open. Copies cost next to nothing: what is chosen must not depend on this machine's memory.
+  model::Chooser::Times chooser_times_{
+      .calibrate = [](model::CopyCost& cost) { cost.Add(1 << 20, 1 << 20, 1e-7); }};
   Arena arena_;
   Lanes lanes_;
   std::shared_ptr<MemoryFile> storage_;

@@ -4,9 +4,11 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/decisions.h"
 #include "engine/file_fixture.h"
 
 namespace tidelane {
@@ -64,7 +66,7 @@ TEST_F(FileQuickTest, SmallOnesAreGatheredAndWhoeverFlushesStoresThem) {
 TEST_F(FileQuickTest, AProgramThatDoesNotPauseStoresWhatItGathersInTheSameMemory) {
   // Whatever else this machine does meanwhile is no pause of the program's, and no slow storage.
   constexpr uint64_t kHour = 3'600'000'000'000;
-  bench_.backlog_times_ = {.shortest_pause_ns = kHour, .quick_request_ns = kHour};
+  bench_.chooser_times_ = {.shortest_pause_ns = kHour, .quick_request_ns = kHour};
   Open(Mode::kAuto);
   constexpr uint64_t kPiece = 1000, kPieces = 4000;
   ASSERT_TRUE(bench_.Write(0, Superblock('s')).ok());
@@ -89,6 +91,57 @@ TEST_F(FileQuickTest, AfterAPauseLanesStore) {
   while (Writers() == only_me_ && std::chrono::steady_clock::now() < late)
     std::this_thread::yield();
   EXPECT_NE(Writers(), only_me_);
+}
+
+// Two steps and a third write, by which the second one is over: what was done, what it took, and what was expected.
+class FileEpochsTest : public FileQuickTest {
+ protected:
+  std::vector<Decision> Epochs(Mode mode) {
+    ResetDecisionsAfterFork();
+    Open(mode);
+    if (mode == Mode::kSync) {
+      EXPECT_TRUE(bench_.file_->WriteThrough(Fallback::kModeSync).ok());
+    }
+    const std::string bytes(2 * kLarge, 'e');
+    for (uint64_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(bench_.Write(i * bytes.size(), bytes).ok());
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return ReadDecisions().last;
+  }
+};
+
+TEST_F(FileEpochsTest, SynchronousOnesAreMeasuredToo) {
+  const auto epochs = Epochs(Mode::kSync);
+  ASSERT_EQ(epochs.size(), 2u);
+  for (const Decision& epoch : epochs) {
+    EXPECT_FALSE(epoch.async);
+    EXPECT_TRUE(epoch.fixed);
+    EXPECT_EQ(epoch.bytes, 2 * kLarge);
+    EXPECT_EQ(epoch.file, "memory.h5");
+    EXPECT_GE(epoch.compute_seconds, 0.019);
+    EXPECT_GE(epoch.seconds, epoch.compute_seconds);
+  }
+  EXPECT_FALSE(epochs[0].forecast.has_value());
+  ASSERT_TRUE(epochs[1].forecast.has_value());
+  EXPECT_GE(epochs[1].forecast->chosen, 0.019);
+  EXPECT_EQ(epochs[1].forecast->chosen, epochs[1].forecast->sync);
+}
+
+TEST_F(FileEpochsTest, AsynchronousOnesAreCopiesAndThePause) {
+  const auto epochs = Epochs(Mode::kAsync);
+  ASSERT_EQ(epochs.size(), 2u);
+  EXPECT_TRUE(epochs[0].async && epochs[0].fixed);
+  ASSERT_TRUE(epochs[1].forecast.has_value());
+  EXPECT_EQ(epochs[1].forecast->chosen, epochs[1].forecast->async);
+}
+
+TEST_F(FileEpochsTest, TheAutomaticModeHandsOverBehindAPause) {
+  const auto epochs = Epochs(Mode::kAuto);
+  ASSERT_EQ(epochs.size(), 2u);
+  EXPECT_FALSE(epochs[0].async) << "nothing was known";
+  EXPECT_TRUE(epochs[1].async);
+  EXPECT_FALSE(epochs[1].fixed);
 }
 
 TEST_F(FileQuickTest, WhoeverWaitsForARequestStoresItsBytes) {

@@ -98,7 +98,8 @@ Status File::Drain(Wait why) {
 }
 
 Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
-  backlog_->Asked(NowNs());
+  const uint64_t asked_ns = NowNs();
+  chooser_->Asked(asked_ns);
   MutexLock lock(mutex_);
   TallyLocked();
   drained = DrainedLocked();
@@ -118,6 +119,7 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
     in_time = StoreOrWaitLocked(deadline);
   }
   HandOverLocked();
+  chooser_->Waited(NowNs() - asked_ns);
   if (!drained && !StuckLocked()) return {};  // too late, and nothing has failed
   ToldLocked();
   return drained ? lost_ : error_;
@@ -323,7 +325,8 @@ void File::WantLocked(bool and_older) {
 
 Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline,
                             Status& error) {
-  backlog_->Asked(NowNs());
+  const uint64_t asked_ns = NowNs();
+  chooser_->Asked(asked_ns);
   MutexLock lock(mutex_);
   Epochs::State state = StateLocked(epoch, and_older, error);
   if (state == Epochs::State::kPending) {
@@ -335,6 +338,7 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
       state = StateLocked(epoch, and_older, error);
     }
     HandOverLocked();
+    chooser_->Waited(NowNs() - asked_ns);
   }
   if (state == Epochs::State::kFailed) EndLoansLocked();
   return state;

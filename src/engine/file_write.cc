@@ -41,8 +41,7 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
     cache_.Update(address, size, bytes);
   }
   DropAhead(address, address + size);
-  if (write_through)
-    return WriteDirect(address, size, bytes, through_reason_.load(std::memory_order_relaxed));
+  if (write_through) return WriteAsNatively(address, size, bytes);
   Span span(SpanKind::kWrite, size);
   if (address <= base_address_ && base_address_ < address + size)
     FindSuperblock(address, size, bytes);
@@ -207,11 +206,16 @@ Status File::Reserve(uint64_t address, uint64_t size) {
 }
 
 Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, CallScope* scope) {
-  if (scope != nullptr && CaptureLent(address, size, from, scope)) return {};
   if (CaptureSuperblock(address, size, from, scope)) return {};
   const uint64_t total = size;
-  uint64_t begin_ns = total >= kLargeWrite ? NowNs() : 0;
-  const uint64_t may_wait = begin_ns != 0 ? backlog_->Begin(begin_ns, total, arena_.cap() / 2) : 0;
+  const uint64_t called_ns = total >= kLargeWrite ? NowNs() : 0;
+  model::Chooser::Allowance may_wait;
+  if (called_ns != 0) may_wait = BeginLarge(called_ns, total);
+  if (scope != nullptr && CaptureLent(address, size, from, scope)) {
+    if (called_ns != 0) EndLarge(called_ns, NowNs(), total, 0);
+    return {};
+  }
+  uint64_t begin_ns = called_ns;
   // Waits have accounts of their own.
   const auto apart = [&begin_ns](auto call) {
     const uint64_t call_ns = begin_ns != 0 ? NowNs() : 0;
@@ -219,17 +223,20 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, Cal
     if (begin_ns != 0) begin_ns += NowNs() - call_ns;
     return result;
   };
+  uint64_t through_bytes = 0;
   bool went_through = false;
   uint64_t uncounted = 1;  // this write, until a part of it is captured
   bool enough = false;
   while (size != 0) {
     SlabWriter::Space space;
-    bool quick = false;
+    bool chosen = false;
+    Fallback reason = Fallback::kArenaFull;
     {
       MutexLock lock(mutex_);
-      quick = size >= kLargeWrite && WriteIsCopyLocked() && !HeldBackLocked() &&
-              pending_.queued_bytes() >= may_wait;
-      if (!quick && pending_.queued_extents() < kTooManyExtents)
+      chosen = size >= kLargeWrite && WritesThroughLocked(may_wait.anywhere) &&
+               pending_.queued_bytes() >= may_wait.bytes;
+      if (chosen) reason = quick_storage_ ? Fallback::kQuickStorage : Fallback::kCostModel;
+      if (!chosen && pending_.queued_extents() < kTooManyExtents)
         space = writer_.Take(size, address);
       if (space.data != nullptr && space.size <= kSmallCopy) {
         std::memcpy(space.data, from, space.size);
@@ -239,12 +246,12 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, Cal
       }
     }
     if (space.data == nullptr) {
-      if (!quick && apart([this] { return MakeRoom(); })) continue;
-      const Fallback reason = quick ? Fallback::kQuickStorage : Fallback::kArenaFull;
+      if (!chosen && apart([this] { return MakeRoom(); })) continue;
       Count(reason);
       uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
       if (size - piece <= kSmallCopy) piece = size;  // no scrap for a lane
-      went_through |= quick;
+      through_bytes += piece;
+      went_through |= chosen;
       Status status = apart([&] { return WriteOrKeep(address, piece, from, reason); });
       if (!status.ok()) return status;
       address += piece, from += piece, size -= piece;
@@ -262,7 +269,7 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, Cal
   if (enough) apart([this] { return StoreGathered(), 0; });
   if (begin_ns != 0) {
     const uint64_t end_ns = NowNs();
-    backlog_->End(end_ns);
+    EndLarge(called_ns, end_ns, total - through_bytes, end_ns - begin_ns);
     if (went_through) wrote_through_();
     Count(Counter::kCopyNs, end_ns - begin_ns);
   }
@@ -326,6 +333,16 @@ Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes
   return {};
 }
 
+Status File::WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) {
+  const Fallback reason = through_reason_.load(std::memory_order_relaxed);
+  if (size < kLargeWrite) return WriteDirect(address, size, bytes, reason);
+  const uint64_t begin_ns = NowNs();
+  (void)BeginLarge(begin_ns, size);
+  Status status = WriteDirect(address, size, bytes, reason);
+  EndLarge(begin_ns, NowNs(), 0, 0);
+  return status;
+}
+
 Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason) {
   const Waiting waiting(Wait::kWrite, size);
   AwaitFirstSuperblock();
@@ -342,7 +359,7 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   const iovec part{const_cast<void*>(bytes), size};
   const uint64_t begin_ns = NowNs();
   const int error = device_->Write(address, &part, 1);
-  const uint64_t ns = NowNs() - begin_ns;
+  const uint64_t end_ns = NowNs();
   Count(Counter::kWritesSync);
   if (error != 0) {
     MutexLock lock(read_mutex_);
@@ -352,7 +369,7 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   MutexLock lock(mutex_);
   pending_.Complete(direct);
   if (error == 0) {
-    NoteSpeedLocked(size, ns);
+    NoteSpeedLocked(size, begin_ns, end_ns);
     pending_.CutRange(direct.begin, direct.end);
   }
   NoteSize(stored_end);

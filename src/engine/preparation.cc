@@ -7,7 +7,7 @@
 namespace tidelane {
 
 void Preparation::WroteThrough() {
-  if (backlog_.burst_bytes() < kWorthAThread) return;
+  if (chooser_.phase_bytes() < kWorthAThread) return;
   if (scheduled_.load(std::memory_order_relaxed) ||
       scheduled_.exchange(true, std::memory_order_acquire)) {
     return;
@@ -18,13 +18,13 @@ void Preparation::WroteThrough() {
 
 void Preparation::RunOne() {
   const uint64_t now_ns = NowNs();
-  if (!backlog_.Pausing(now_ns)) {  // still writing: a long burst is looked at less and less often
+  if (!chooser_.Pausing(now_ns)) {  // still writing: a long burst is looked at less and less often
     delay_ = std::min(2 * delay_, std::chrono::milliseconds(kLastLook));
     lanes_.ScheduleAfter(shared_from_this(), delay_);
     return;
   }
   // The lane finds it to do as soon as it is idle.
-  arena_.Expect(std::min(backlog_.Expected(now_ns), arena_.cap() / 2));
+  arena_.Expect(std::min(chooser_.Expected(now_ns), arena_.cap() / 2));
   scheduled_.store(false, std::memory_order_release);
 }
 

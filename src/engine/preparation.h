@@ -1,7 +1,7 @@
 /// \file
 /// Gets memory ready for the burst to come, while the program pauses.
 ///
-/// On storage as quick as memory the first burst is written through (engine/backlog.h). If the program then pauses, the
+/// On storage as quick as memory the first burst is written through (model/chooser.h). If the program then pauses, the
 /// next one will be deferred, and fresh pages for it would cost the program more than the copy itself: a lane faults
 /// them in meanwhile. A program that only writes never pauses, and gets none; nor does one that writes little.
 ///
@@ -14,15 +14,15 @@
 #include <memory>
 
 #include "buffer/arena.h"
-#include "engine/backlog.h"
 #include "lane/lanes.h"
+#include "model/chooser.h"
 
 namespace tidelane {
 
 class Preparation final : public LaneTask, public std::enable_shared_from_this<Preparation> {
  public:
-  Preparation(Arena& arena, Lanes& lanes, const Backlog& backlog)
-      : arena_(arena), lanes_(lanes), backlog_(backlog) {}
+  Preparation(Arena& arena, Lanes& lanes, const model::Chooser& chooser)
+      : arena_(arena), lanes_(lanes), chooser_(chooser) {}
 
   /// A large write went through.
   void WroteThrough();
@@ -36,7 +36,7 @@ class Preparation final : public LaneTask, public std::enable_shared_from_this<P
 
   Arena& arena_;
   Lanes& lanes_;
-  const Backlog& backlog_;
+  const model::Chooser& chooser_;
   std::atomic<bool> scheduled_{false};
   std::chrono::milliseconds delay_ = kFirstLook;  // of whoever set scheduled_
 };

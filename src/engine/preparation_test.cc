@@ -12,8 +12,8 @@ constexpr uint64_t kMib = 1u << 20;
 class PreparationTest : public ::testing::Test {
  protected:
   void Burst(uint64_t end_ns, uint64_t bytes = 8 * kMib) {
-    backlog_.Begin(end_ns - 1, bytes, 64 * kMib);
-    backlog_.End(end_ns);
+    chooser_.Begin(end_ns - 1, {.device = 1, .file = file_}, bytes);
+    chooser_.End(1, {.begin_ns = end_ns - 1, .end_ns = end_ns});
     preparation_->WroteThrough();
   }
   uint64_t Grown() {
@@ -24,9 +24,10 @@ class PreparationTest : public ::testing::Test {
 
   Arena arena_{64 * kMib};
   Lanes lanes_{0};
-  Backlog backlog_;
+  const std::string file_ = "run.h5";
+  model::Chooser chooser_;
   std::shared_ptr<Preparation> preparation_ =
-      std::make_shared<Preparation>(arena_, lanes_, backlog_);
+      std::make_shared<Preparation>(arena_, lanes_, chooser_);
 };
 
 TEST_F(PreparationTest, APauseAfterABurstGetsMemoryReady) {

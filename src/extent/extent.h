@@ -29,7 +29,8 @@ struct Run {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t gap_bytes = 0;
-  uint64_t storage_ns = 0;  ///< how long storage took to write it
+  uint64_t write_begin_ns = 0;  ///< when storage
+  uint64_t write_end_ns = 0;    ///< wrote it
   std::vector<Extent> extents;
 
   uint64_t size() const { return end - begin; }

@@ -36,7 +36,7 @@ class CopyCost {
   State costs_;
 };
 
-/// Copies a little memory now and measures it, about a tenth of a millisecond: where nothing is known.
+/// Copies a little memory now and measures it, some tenths of a millisecond: where nothing is known.
 void CalibrateCopy(CopyCost& cost);
 
 }  // namespace tidelane::model

@@ -64,11 +64,43 @@ TEST(EpochTest, TheEquations) {
   EXPECT_EQ(Application(1, 30, 2), 33);
 }
 
-TEST(EpochTest, OnlyWhatHasRoomIsHidden) {
-  EXPECT_EQ(AsyncWaits(4, 1, 10, 1), 1);
-  EXPECT_EQ(AsyncWaits(4, 1, 3, 1), 2);
-  EXPECT_EQ(AsyncWaits(4, 1, 10, 0.25), 4) << "memory for a quarter of the phase";
-  EXPECT_EQ(AsyncWaits(4, 1, 0, 1), 5) << "it asks at once";
+constexpr QueuedEpoch kEpoch{.times = {.io = 4, .compute = 3, .overhead = 1}, .room = 100};
+
+TEST(EpochTest, WhatIsLeftWaitsForTheNextPause) {
+  const Queue first = AfterEpoch(0, kEpoch);
+  EXPECT_EQ(first.waits, 1) << "the copy";
+  EXPECT_EQ(first.left, 1);
+  EXPECT_EQ(AfterEpoch(first.left, kEpoch).left, 2);
+  EXPECT_EQ(AfterEpoch(0, {.times = {4, 9, 1}, .room = 100}).left, 0);
+}
+
+TEST(EpochTest, WhoAsksWaitsForWhatIsLeft) {
+  QueuedEpoch asks = kEpoch;
+  asks.asks = true, asks.slack = 3;
+  EXPECT_EQ(AfterEpoch(0, asks).waits, 2) << "the corrected equation, less the computation";
+  EXPECT_EQ(AfterEpoch(0, asks).waits + asks.times.compute, AsyncEpoch(asks.times));
+  asks.slack = 0;
+  EXPECT_EQ(AfterEpoch(2, asks).waits, 7) << "also for what was left before";
+}
+
+TEST(EpochTest, WhatHasNoRoomIsWaitedFor) {
+  QueuedEpoch little = kEpoch;
+  little.room = 2;
+  EXPECT_EQ(AfterEpoch(0, little).waits, 3);
+  EXPECT_EQ(AfterEpoch(0, little).left, 0);
+  // Full from epoch to epoch: as the corrected equation says again.
+  little.times = {4, 1, 1};
+  const Queue queue = AfterEpoch(1, little);
+  EXPECT_EQ(queue.left, 1);
+  EXPECT_EQ(queue.waits + little.times.compute, AsyncEpoch(little.times));
+}
+
+TEST(EpochTest, StorageThatNeedsNoProcessorWorksAlongsideTheCopy) {
+  QueuedEpoch alongside = kEpoch;
+  alongside.alongside = 1;
+  EXPECT_EQ(AfterEpoch(0, alongside).left, 0);
+  alongside.times = {1, 0, 4};
+  EXPECT_EQ(AfterEpoch(2, alongside).left, 2) << "it never does more than the epoch's own work so";
 }
 
 TEST(RecentMeanTest, TheFirstValuesCountAlikeThenTheLastMost) {

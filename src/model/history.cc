@@ -16,8 +16,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/output_file.h"
-
 namespace tidelane::model {
 namespace {
 
@@ -113,12 +111,20 @@ Status Load(const std::string& path, HistoryEntry& entry) {
   return status.ok() ? Status() : std::move(status).At(path, 0, 0);
 }
 
+// Under the folder's lock, so one name for the new file is enough; one that a killed process left is written over.
 Status Replace(const std::string& path, const HistoryEntry& entry) {
-  OutputFile file;
-  if (Status status = file.Open(path); !status.ok()) return status;
+  const std::string temporary = path + ".new";
   const std::string text = HistoryText(entry);
-  (void)std::fwrite(text.data(), 1, text.size(), file.stream());
-  return file.Commit();
+  std::FILE* const file = std::fopen(temporary.c_str(), "we");  // e: not inherited across exec
+  int error = file == nullptr ? errno : 0;
+  if (file != nullptr && std::fwrite(text.data(), 1, text.size(), file) != text.size())
+    error = errno;
+  if (file != nullptr && std::fclose(file) != 0 && error == 0)
+    error = errno;  // a full disk shows here
+  if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  ::unlink(temporary.c_str());
+  return Status::Failed(error, "write the history").At(path, 0, 0);
 }
 
 uint64_t Hash(std::string_view text, uint64_t hash) {

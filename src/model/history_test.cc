@@ -36,7 +36,7 @@ Learned SomeRun(double seconds_per_mib = 0.005) {
     learned.copy.Add(kMib, mib * kMib, mib * 1e-4);
     learned.bytes.Add(mib * kMib), learned.write_bytes.Add(kMib);
     learned.compute.Add(0.1), learned.slack.Add(0.1);
-    learned.sync_waits.Add(mib * seconds_per_mib), learned.async_waits.Add(mib * 1e-4);
+    learned.sync_cost.Add(mib * seconds_per_mib), learned.async_cost.Add(mib * 1e-4);
     ++learned.epochs;
   }
   return learned;

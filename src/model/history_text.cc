@@ -108,8 +108,8 @@ bool FromJson(const Json& json, Learned& learned) {
          mean("write_bytes", kMostBytes, learned.write_bytes) &&
          mean("compute", kMostSeconds, learned.compute) &&
          mean("slack", kMostSeconds, learned.slack) &&
-         mean("sync_waits", kMostSeconds, learned.sync_waits) &&
-         mean("async_waits", kMostSeconds, learned.async_waits) &&
+         mean("sync_cost", kMostSeconds, learned.sync_cost) &&
+         mean("async_cost", kMostSeconds, learned.async_cost) &&
          Count(Member(json, "epochs"), learned.epochs);
 }
 
@@ -119,8 +119,8 @@ Json ToJson(const Learned& learned) {
           {"write_bytes", ToJson(learned.write_bytes)},
           {"compute", ToJson(learned.compute)},
           {"slack", ToJson(learned.slack)},
-          {"sync_waits", ToJson(learned.sync_waits)},
-          {"async_waits", ToJson(learned.async_waits)},
+          {"sync_cost", ToJson(learned.sync_cost)},
+          {"async_cost", ToJson(learned.async_cost)},
           {"sync", ToJson(learned.sync)},
           {"lanes", ToJson(learned.lanes)},
           {"copy", ToJson(learned.copy)}};

@@ -22,15 +22,16 @@ struct Learned {
   RecentMean compute;  ///< seconds between two phases in which the program neither wrote nor waited
   RecentMean
       slack;  ///< of these, before it asked for its bytes to be stored: what can be hidden behind
-  RecentMean sync_waits;  ///< seconds that a phase cost, or would have cost, written by the program
-  RecentMean async_waits;  ///< the same, handed over
+  RecentMean
+      sync_cost;  ///< seconds a byte that writes cost, or would have cost, made by the program
+  RecentMean async_cost;  ///< the same, handed over
   uint64_t epochs = 0;
 
   void Merge(const Learned& newer) {
     sync.Merge(newer.sync), lanes.Merge(newer.lanes), copy.Merge(newer.copy);
     bytes.Merge(newer.bytes), write_bytes.Merge(newer.write_bytes);
     compute.Merge(newer.compute), slack.Merge(newer.slack);
-    sync_waits.Merge(newer.sync_waits), async_waits.Merge(newer.async_waits);
+    sync_cost.Merge(newer.sync_cost), async_cost.Merge(newer.async_cost);
     epochs += newer.epochs;
   }
 };

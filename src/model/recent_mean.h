@@ -17,10 +17,12 @@ class RecentMean {
   constexpr RecentMean() = default;
   explicit constexpr RecentMean(double share) : share_(share) {}
 
-  void Add(double value) {
+  /// `weight`: less than 1 for a value that is to count for less.
+  void Add(double value, double weight = 1) {
     if (!std::isfinite(value)) return;
     ++count_;
-    const double share = std::max(share_, 1.0 / static_cast<double>(count_));
+    const double full = std::max(share_, 1.0 / static_cast<double>(count_));
+    const double share = count_ == 1 ? 1 : full * std::clamp(weight, 0.0, 1.0);
     const double step = value - mean_;
     mean_ += share * step;
     variance_ = (1 - share) * (variance_ + share * step * step);

@@ -48,7 +48,7 @@ void Look(Instance& instance, SieveHabit& habit, hid_t dxpl) {
 }
 
 bool OnQuickStorage(const SieveHabit& habit) {
-  return habit.contiguous && habit.known_file && Engine::Get().backlog().QuickOn(habit.device);
+  return habit.contiguous && habit.known_file && Engine::Get().chooser().QuickOn(habit.device);
 }
 
 hid_t SieveList(Instance& instance, hid_t dxpl) {

@@ -156,25 +156,25 @@ class SieveChoiceTest : public ConnectorTest {
 
 TEST_F(SieveChoiceTest, LessDenseRunsGoToTheSieveWhereStorageIsAsQuickAsMemory) {
   constexpr uint64_t kMib = 1u << 20;
-  Backlog& backlog = Engine::Get().backlog();
+  model::Chooser& chooser = Engine::Get().chooser();
   FileBench bench;
   bench.Open();
   driver_file = bench.file_;
   const uint64_t device = driver_file->identity().device, other = device + 1;
   const auto chosen = [&] { return LeavesItToTheSieve(ChooseAnew(contiguous_)); };
-  backlog.Stored(device, kMib, 50'000'000);
-  backlog.Stored(other, kMib, 200'000);
+  chooser.Stored(device, kMib, 0, 50'000'000);
+  chooser.Stored(other, kMib, 0, 200'000);
   SelectRuns(20, 2048);
   EXPECT_FALSE(chosen()) << "another device is quick";
-  backlog.Stored(device, kMib, 200'000);
-  backlog.Stored(other, kMib, 50'000'000);
+  chooser.Stored(device, kMib, 0, 200'000);
+  chooser.Stored(other, kMib, 0, 50'000'000);
   EXPECT_TRUE(chosen());
-  backlog.Stored(device, kMib, 50'000'000);
+  chooser.Stored(device, kMib, 0, 50'000'000);
   EXPECT_FALSE(chosen());
 }
 
 TEST_F(SieveChoiceTest, SmallWritesThatFollowEachOtherGoToTheSieveWhereStorageIsAsQuickAsMemory) {
-  Backlog& backlog = Engine::Get().backlog();
+  model::Chooser& chooser = Engine::Get().chooser();
   FileBench bench;
   bench.config_.mode = Mode::kAuto;
   bench.Open();
@@ -186,9 +186,9 @@ TEST_F(SieveChoiceTest, SmallWritesThatFollowEachOtherGoToTheSieveWhereStorageIs
     SelectRun(7, at, length);
     return LeavesItToTheSieve(Choose(contiguous_, H5P_DATASET_XFER_DEFAULT, leaves));
   };
-  backlog.Stored(device, 1u << 20, 50'000'000);
+  chooser.Stored(device, 1u << 20, 0, 50'000'000);
   EXPECT_FALSE(second_of(100, 100)) << "storage is slow";
-  backlog.Stored(device, 1u << 20, 200'000);
+  chooser.Stored(device, 1u << 20, 0, 200'000);
   EXPECT_TRUE(second_of(100, 100));
   EXPECT_TRUE(second_of(100, 3996)) << "to the end of the row";
   EXPECT_FALSE(second_of(101, 100)) << "somewhere else";

@@ -1,0 +1,46 @@
+// predict: what the model expects of an epoch, from a history: for bench/cases/modes.py, which then runs it.
+//
+//   predict --history=FOLDER --bytes=N --write-bytes=N --compute-us=N    one line of JSON, the newest entry's
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "model/epoch.h"
+#include "model/history.h"
+
+int main(int argc, char** argv) {
+  using namespace tidelane::model;
+  CLI::App app{"What the model expects of an epoch, from a history."};
+  std::string folder;
+  double bytes = 0, write_bytes = 4 << 20, compute_us = 0, ranks = 1;
+  app.add_option("--history", folder)->required();
+  app.add_option("--bytes", bytes)->required()->check(CLI::PositiveNumber);
+  app.add_option("--write-bytes", write_bytes)->check(CLI::PositiveNumber);
+  app.add_option("--compute-us", compute_us)->check(CLI::NonNegativeNumber);
+  app.add_option("--ranks", ranks)->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  const std::vector<HistoryEntry> entries = ListHistory(folder);
+  if (entries.empty()) {
+    std::fprintf(stderr, "predict: %s has no history\n", folder.c_str());
+    return 1;
+  }
+  const Learned& learned = entries.front().learned;
+  nlohmann::ordered_json out;
+  const auto tell = [&](const char* key, const IoRate& rate, auto epoch) {
+    const auto io = rate.Predict(bytes, ranks);
+    if (!io) return;
+    const EpochTimes times{io->seconds, compute_us / 1e6, learned.copy.Seconds(write_bytes, bytes)};
+    out[key] = {{"seconds", epoch(times)},
+                {"as_printed", AsyncEpochAsPrinted(times)},
+                {"error", io->relative_error},
+                {"form", Name(io->form)},
+                {"samples", rate.weight()},
+                {"r2", io->r2 ? nlohmann::ordered_json(*io->r2) : nlohmann::ordered_json()}};
+  };
+  tell("sync", learned.sync, SyncEpoch);
+  tell("async", learned.lanes, AsyncEpoch);
+  std::printf("%s\n", out.dump().c_str());
+  return 0;
+}

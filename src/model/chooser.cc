@@ -1,0 +1,417 @@
+#include "model/chooser.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/trace.h"
+
+namespace tidelane::model {
+namespace {
+
+constexpr uint64_t kMib = 1u << 20;
+constexpr uint64_t kTelling = 16 * 1024;       // shorter requests say little about storage,
+constexpr uint64_t kTellingRate = 256 * 1024;  // and these little about how much passes
+// Storage that answers as memory does: so long for each MiB, besides what a request takes.
+constexpr uint64_t kQuickMibNs = 1'000'000;
+constexpr double kCheaper = 0.97;      // what the other mode must cost at most to be taken up,
+constexpr double kClearly = 0.9;       // and to write oneself to storage that is slower than memory
+constexpr uint64_t kEpochsToTell = 3;  // before slower storage is written to by the program
+constexpr double kMixed =
+    10;  // a phase of which less than one in so many was copied was the program's
+constexpr double kStillUsual =
+    4;  // a phase longer than so many usual ones is not followed by a usual pause
+constexpr double kUsualCopy =
+    2;  // a copy that took more than so many times the usual met fresh pages, or a busy machine
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+double Seconds(const std::atomic<uint64_t>& ns) { return Seconds(ns.load(kRelaxed)); }
+
+// Not fetch_add: a locked addition costs more than a lost one matters.
+void Add(std::atomic<uint64_t>& to, uint64_t n) { to.store(to.load(kRelaxed) + n, kRelaxed); }
+
+}  // namespace
+
+void Chooser::Tally::Clear() {
+  for (auto* number : {&bytes, &writes, &copied_bytes, &copy_ns, &visible_ns})
+    number->store(0, kRelaxed);
+}
+
+Chooser::Chooser(const Times& times) : times_(times) {
+  for (Device& device : devices_) device.ns_per_mib.store(kQuickMibNs, kRelaxed);
+}
+
+bool Chooser::Opened(uint64_t device, bool promises) {
+  Device& slot = Slot(device);
+  if ((slot.name.load(kRelaxed) & ~uint64_t{1}) != Name(device)) {
+    MutexLock lock(mutex_);
+    slot.tally.Clear();
+    slot.tally.stored_bytes.store(0, kRelaxed), slot.tally.busy_ns.store(0, kRelaxed);
+    slot.title.clear(), slot.file.clear();
+    slot.earlier_runs = 0, slot.remembered = false;
+    slot.async.reset(), slot.forecast.reset();
+    slot.known = {}, slot.own = {}, slot.left = 0, slot.log_bytes = {};
+    slot.ns_per_mib.store(kQuickMibNs, kRelaxed);
+    slot.name.store(Name(device) | (promises ? 1 : 0), kRelaxed);
+    Decide(slot);
+  }
+  return QuickOn(device);
+}
+
+bool Chooser::Remembers(uint64_t device) {
+  const Device& slot = Slot(device);
+  if ((slot.name.load(kRelaxed) & ~uint64_t{1}) != Name(device)) return false;
+  MutexLock lock(mutex_);
+  return slot.remembered;
+}
+
+void Chooser::Remember(uint64_t device, std::string name, const Learned& learned, uint64_t runs) {
+  MutexLock lock(mutex_);
+  Device& slot = Slot(device);
+  slot.title = std::move(name);
+  slot.remembered = true;
+  slot.earlier_runs = runs;
+  slot.known = learned;
+  slot.known.Merge(slot.own);
+  slot.async.reset();
+  Decide(slot);
+}
+
+Chooser::Allowance Chooser::Begin(uint64_t now_ns, const Place& place, uint64_t bytes) {
+  const uint64_t last_end = last_end_ns_.load(kRelaxed);
+  Device& slot = Slot(place.device);
+  if (last_end == 0 || now_ns >= last_end + times_.shortest_pause_ns) NextEpoch(now_ns);
+  if (slot.tally.bytes.load(kRelaxed) == 0) {
+    slot.mode.store(place.mode, kRelaxed);
+    slot.room.store(place.room, kRelaxed);
+    MutexLock lock(mutex_);
+    slot.file = place.file;
+    Decide(slot);
+  }
+  const bool unusual = slot.tally.bytes.load(kRelaxed) >= slot.usual.load(kRelaxed);
+  Add(slot.tally.bytes, bytes);
+  Add(slot.tally.writes, 1);
+  Add(phase_bytes_, bytes);
+  return {unusual ? 0 : slot.allowance.load(kRelaxed), slot.anywhere.load(kRelaxed)};
+}
+
+void Chooser::End(uint64_t device, const Written& written) {
+  Tally& tally = Slot(device).tally;
+  Add(tally.copied_bytes, written.copied_bytes);
+  Add(tally.copy_ns, written.copy_ns);
+  Add(tally.visible_ns, written.end_ns - written.begin_ns);
+  last_end_ns_.store(written.end_ns, kRelaxed);
+  waited_since_end_ns_.store(0, kRelaxed);
+}
+
+bool Chooser::Pausing(uint64_t now_ns) const {
+  return now_ns >= last_end_ns_.load(kRelaxed) + times_.shortest_pause_ns;
+}
+
+uint64_t Chooser::Expected(uint64_t now_ns) const {
+  if (!Pausing(now_ns) || asked_early_.load(kRelaxed)) return 0;
+  return phase_bytes_.load(kRelaxed);
+}
+
+void Chooser::Asked(uint64_t now_ns) {
+  const uint64_t last_end = last_end_ns_.load(kRelaxed);
+  if (last_end == 0) return;
+  if (asked_ns_.load(kRelaxed) == 0) asked_ns_.store(now_ns, kRelaxed);
+  for (Device& device : devices_) {
+    const uint64_t takes =
+        device.tally.bytes.load(kRelaxed) / kMib * device.ns_per_mib.load(kRelaxed);
+    if (takes == 0 || now_ns > last_end + takes) continue;
+    asked_early_.store(true, kRelaxed);
+    if (device.allowance.load(kRelaxed) != UINT64_MAX) device.allowance.store(0, kRelaxed);
+  }
+}
+
+void Chooser::Waited(uint64_t ns) {
+  Add(waited_ns_, ns);
+  Add(waited_since_end_ns_, ns);
+}
+
+bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
+  const uint64_t ns = end_ns - begin_ns;
+  Device& slot = Slot(device);
+  const bool quick = ns < times_.quick_request_ns + bytes * kQuickMibNs / kMib;
+  if (bytes >= kTelling) slot.name.store(Name(device) | (quick ? 1 : 0), kRelaxed);
+  if (bytes >= kTellingRate) {
+    const uint64_t before = slot.ns_per_mib.load(kRelaxed);
+    slot.ns_per_mib.store((3 * before + ns * kMib / bytes) / 4, kRelaxed);
+  }
+  // Requests of several lanes overlap, and are told of when they end.
+  const uint64_t until = slot.stored_until_ns.load(kRelaxed);
+  if (end_ns > until) {
+    Add(slot.tally.busy_ns, end_ns - std::max(begin_ns, until));
+    slot.stored_until_ns.store(end_ns, kRelaxed);
+  }
+  Add(slot.tally.stored_bytes, bytes);
+  return quick;
+}
+
+void Chooser::NextEpoch(uint64_t now_ns) {
+  MutexLock lock(mutex_);
+  const uint64_t last_end = last_end_ns_.load(kRelaxed);
+  if (last_end != 0 && now_ns < last_end + times_.shortest_pause_ns) return;
+  if (phase_begin_ns_.load(kRelaxed) == 0) {
+    if (epoch_ == 0 && times_.start_ns != 0) NoteStart(Seconds(now_ns - times_.start_ns));
+  } else if (phase_begin_ns_.load(kRelaxed) <= last_end) {  // else another thread was faster
+    EndPhase(now_ns, false);
+  }
+  phase_begin_ns_.store(now_ns, kRelaxed);
+}
+
+void Chooser::EndPhase(uint64_t now_ns, bool last) {
+  const uint64_t last_end = last_end_ns_.load(kRelaxed);
+  const uint64_t asked = asked_ns_.load(kRelaxed);
+  const uint64_t paused = now_ns - last_end;
+  const uint64_t waited = std::min(waited_since_end_ns_.load(kRelaxed), paused);
+  Pause pause;
+  pause.last = last;
+  pause.begin_ns = phase_begin_ns_.load(kRelaxed);
+  pause.seconds = Seconds(now_ns - pause.begin_ns);
+  pause.compute = Seconds(paused - waited);
+  pause.asks = asked != 0;
+  pause.waits = Seconds(waited_ns_.load(kRelaxed));
+  pause.slack = asked == 0         ? pause.compute
+                : asked < last_end ? 0
+                                   : std::min(Seconds(asked - last_end), pause.compute);
+  const auto total = static_cast<double>(phase_bytes_.load(kRelaxed));
+  ++epoch_;
+  for (Device& device : devices_) {
+    const auto bytes = static_cast<double>(device.tally.bytes.load(kRelaxed));
+    if (bytes > 0) LookBack(device, pause, bytes / std::max(total, bytes));
+    device.tally.Clear();
+  }
+  phase_bytes_.store(0, kRelaxed);
+  asked_ns_.store(0, kRelaxed);
+  asked_early_.store(false, kRelaxed);
+  waited_ns_.store(0, kRelaxed);
+  waited_since_end_ns_.store(0, kRelaxed);
+}
+
+void Chooser::LookBack(Device& device, const Pause& pause, double share) {
+  const Tally& tally = device.tally;
+  const uint64_t bytes = tally.bytes.load(kRelaxed);
+  if (bytes < kLittle) return;
+  const double waited = Seconds(tally.visible_ns) + pause.waits * share;
+  // What was not copied yet must be known all the same, to tell what copying it would have cost.
+  if (!device.known.copy.known()) times_.calibrate(device.known.copy);
+  for (Learned* to : {&device.known, &device.own}) LearnRates(device, *to, waited);
+  if (!pause.last) {
+    device.log_bytes.Add(std::log(static_cast<double>(bytes)));
+    for (Learned* to : {&device.known, &device.own}) LearnHabits(device, *to, pause, waited);
+    const auto total = static_cast<double>(bytes);
+    const Pace pace =
+        PaceOf(device, total, total / static_cast<double>(tally.writes.load(kRelaxed)));
+    device.left = Deferred(device, pace, pause, HiddenShare(device, pace.lanes, total)).left;
+  }
+  device.tally.stored_bytes.store(0, kRelaxed), device.tally.busy_ns.store(0, kRelaxed);
+  Decision decision;
+  decision.epoch = epoch_;
+  decision.file = device.file;
+  decision.storage = device.title;
+  decision.begin_ns = pause.begin_ns;
+  decision.bytes = bytes;
+  decision.async = 2 * tally.copied_bytes.load(kRelaxed) >= bytes;
+  decision.fixed = device.mode.load(kRelaxed) != Mode::kAuto;
+  decision.last = pause.last;
+  decision.forecast = device.forecast;
+  decision.seconds = pause.seconds;
+  decision.compute_seconds = pause.compute;
+  if (internal::tracing.load(kRelaxed)) {
+    const double expected = decision.forecast ? decision.forecast->chosen : 0;
+    internal::RecordSpan(decision.async ? SpanKind::kEpochAsync : SpanKind::kEpochSync,
+                         pause.begin_ns,
+                         pause.begin_ns + static_cast<uint64_t>(pause.seconds * 1e9),
+                         static_cast<uint64_t>(expected * 1e6));
+  }
+  NoteDecision(std::move(decision));
+}
+
+void Chooser::LearnRates(const Device& device, Learned& to, double waited) {
+  const Tally& tally = device.tally;
+  const auto bytes = static_cast<double>(tally.bytes.load(kRelaxed));
+  const auto copied = static_cast<double>(tally.copied_bytes.load(kRelaxed));
+  const auto stored = static_cast<double>(tally.stored_bytes.load(kRelaxed));
+  const double write_bytes = bytes / static_cast<double>(tally.writes.load(kRelaxed));
+  ++to.epochs;
+  if (copied * kMixed < bytes) to.sync.Add(bytes, times_.ranks, waited);
+  if (copied * kMixed >= bytes && stored >= static_cast<double>(kLittle))
+    to.lanes.Add(stored, times_.ranks, Seconds(tally.busy_ns));
+  if (copied < static_cast<double>(kTelling)) return;
+  const double usual = device.known.copy.Seconds(write_bytes, copied);
+  to.copy.Add(write_bytes, copied, std::min(Seconds(tally.copy_ns), kUsualCopy * usual));
+}
+
+void Chooser::LearnHabits(const Device& device, Learned& to, const Pause& pause, double waited) {
+  const Tally& tally = device.tally;
+  const auto bytes = static_cast<double>(tally.bytes.load(kRelaxed));
+  const auto copied = static_cast<double>(tally.copied_bytes.load(kRelaxed));
+  const double write_bytes = bytes / static_cast<double>(tally.writes.load(kRelaxed));
+  to.bytes.Add(bytes), to.write_bytes.Add(write_bytes);
+  to.compute.Add(pause.compute), to.slack.Add(pause.slack);
+  const Pace pace = PaceOf(device, bytes, write_bytes);
+  const double share = HiddenShare(device, pace.lanes, bytes);
+  const Queue queue = Deferred(device, pace, pause, share);
+  // What is left for later is waited for in the end; what was left before is done now.
+  const double async = queue.waits + (1 - share) * pace.sync + queue.left - device.left;
+  const double sync = copied * kMixed < bytes ? waited : pace.sync;
+  // Small phases count for less, and a huge one for no more than a usual one.
+  const double weight = bytes / std::exp(device.log_bytes.mean());
+  to.sync_cost.Add(sync / bytes, weight);
+  to.async_cost.Add(std::max(async, 0.0) / bytes, weight);
+}
+
+Chooser::Pace Chooser::PaceOf(const Device& device, double bytes, double write_bytes) const {
+  const Learned& known = device.known;
+  const auto sync = known.sync.Predict(bytes, times_.ranks);
+  const auto lanes = known.lanes.Predict(bytes, times_.ranks);
+  const double guess = Seconds(device.ns_per_mib) * bytes / static_cast<double>(kMib);
+  Pace pace;
+  pace.lanes = lanes ? lanes->seconds : sync ? sync->seconds : guess;
+  // One thread is not quicker than all lanes: where that was found long ago, storage has become slower since.
+  pace.sync = std::max(sync ? sync->seconds : 0, pace.lanes);
+  pace.copy = known.copy.Seconds(write_bytes, bytes);
+  pace.room = static_cast<double>(device.room.load(kRelaxed)) / bytes * pace.lanes;
+  return pace;
+}
+
+// Of a phase that is handed over, how much really is: where storage is quick, what pauses can hide.
+double Chooser::HiddenShare(const Device& device, double lanes_seconds, double bytes) const {
+  const Learned& known = device.known;
+  if (!IsQuick(device) || known.bytes.mean() <= 0) return 1;
+  const double usual = lanes_seconds * known.bytes.mean() / bytes;
+  const double slack = known.slack.mean();
+  return usual <= slack ? 1 : std::min(1.0, slack / lanes_seconds);
+}
+
+Queue Chooser::Deferred(const Device& device, const Pace& pace, const Pause& pause,
+                        double share) const {
+  QueuedEpoch epoch;
+  epoch.times = {share * pace.lanes, pause.compute, share * pace.copy};
+  epoch.asks = pause.asks;
+  epoch.slack = pause.slack;
+  epoch.alongside = IsQuick(device) ? 0 : 1;
+  epoch.room = pace.room;
+  return AfterEpoch(device.left, epoch);
+}
+
+void Chooser::Decide(Device& device) {
+  const Learned& known = device.known;
+  const bool quick = IsQuick(device);
+  const bool evidence = known.sync_cost.count() != 0 && known.async_cost.count() != 0;
+  const double sync = known.sync_cost.mean(), async = known.async_cost.mean();
+  if (!device.async) device.async = evidence && quick ? async < sync : !quick;
+  // Written through only because it was quick.
+  if (!quick && !device.anywhere.load(kRelaxed)) device.async = true;
+  const bool sync_is_cheaper =
+      quick ? sync < kCheaper * async : sync < kClearly * async && known.epochs >= kEpochsToTell;
+  if (evidence && *device.async && sync_is_cheaper) {
+    device.async = false;
+  } else if (evidence && !*device.async && async < kCheaper * sync) {
+    device.async = true;
+  }
+  uint64_t allowance = *device.async ? UINT64_MAX : 0, usual = UINT64_MAX;
+  if (*device.async && quick) {
+    // As much as lanes can store in a pause, also of a phase that is longer than the usual one.
+    const double bytes = std::max(known.bytes.mean(), 1.0);
+    const Pace pace = PaceOf(device, bytes, known.write_bytes.mean());
+    const double most = std::min(static_cast<double>(device.room.load(kRelaxed)) / 2, 1e18);
+    const double storable = bytes / std::max(pace.lanes, 1e-9) * known.slack.mean();
+    allowance = static_cast<uint64_t>(storable >= bytes ? most : std::min(storable, most));
+    // Much longer ones are no gamble where a copy costs little.
+    if (2 * pace.copy > pace.sync)
+      usual = static_cast<uint64_t>(std::min(kStillUsual * bytes, 1e18));
+  }
+  device.allowance.store(allowance, kRelaxed);
+  device.usual.store(usual, kRelaxed);
+  device.anywhere.store(!quick && evidence && !*device.async, kRelaxed);
+  Forecast(device);
+}
+
+void Chooser::Forecast(Device& device) const {
+  const Learned& known = device.known;
+  device.forecast.reset();
+  if (known.compute.count() == 0) return;
+  const Pace pace = PaceOf(device, known.bytes.mean(), known.write_bytes.mean());
+  Pause pause;
+  pause.compute = known.compute.mean(), pause.slack = known.slack.mean();
+  pause.asks = pause.slack < kClearly * pause.compute;
+  const EpochTimes times{pace.lanes, pause.compute, pace.copy};
+  EpochForecast forecast;
+  forecast.sync = SyncEpoch({pace.sync, pause.compute, 0});
+  forecast.async = Deferred(device, pace, pause, 1).waits + pause.compute;
+  forecast.async_by_equation = AsyncEpoch(times);
+  forecast.async_as_printed = AsyncEpochAsPrinted(times);
+  const Mode mode = device.mode.load(kRelaxed);
+  forecast.chosen = forecast.sync;
+  if (mode == Mode::kAuto ? *device.async : mode == Mode::kAsync) {
+    const double share =
+        mode == Mode::kAuto ? HiddenShare(device, pace.lanes, known.bytes.mean()) : 1;
+    forecast.chosen =
+        Deferred(device, pace, pause, share).waits + (1 - share) * pace.sync + pause.compute;
+  }
+  device.forecast = forecast;
+}
+
+void Chooser::End(uint64_t now_ns) {
+  MutexLock lock(mutex_);
+  const uint64_t last_end = last_end_ns_.load(kRelaxed);
+  if (last_end == 0 || phase_begin_ns_.load(kRelaxed) == 0) return;
+  // What follows the last phase is the program's end, no computation between two phases.
+  const uint64_t waited = waited_since_end_ns_.load(kRelaxed);
+  NoteEnd(Seconds(now_ns - last_end - std::min(waited, now_ns - last_end)));
+  EndPhase(last_end + waited, true);
+  phase_begin_ns_.store(0, kRelaxed);
+  last_end_ns_.store(0, kRelaxed);
+  for (const Device& device : devices_) Tell(device);
+}
+
+void Chooser::Tell(const Device& device) {
+  const Learned& known = device.known;
+  if (known.epochs == 0) return;
+  const double bytes = std::max(known.bytes.mean(), 1.0);
+  const auto rate = [&](const IoRate& of) {
+    ModeledRate told;
+    const auto predicted = of.Predict(bytes, times_.ranks);
+    if (!predicted) return told;
+    told.samples = of.weight();
+    told.bytes_per_second = bytes / predicted->seconds;
+    told.error = predicted->relative_error;
+    told.form = model::Name(predicted->form);
+    told.r2 = predicted->r2;
+    return told;
+  };
+  const double copy = known.copy.Seconds(known.write_bytes.mean(), bytes);
+  NoteStorage({device.title, device.earlier_runs, rate(known.sync), rate(known.lanes),
+               copy > 0 ? bytes / copy : 0});
+}
+
+std::vector<std::pair<std::string, Learned>> Chooser::TakeLearnings(uint64_t epochs) {
+  MutexLock lock(mutex_);
+  std::vector<std::pair<std::string, Learned>> learnings;
+  for (Device& device : devices_) {
+    if (!device.title.empty() && device.own.epochs >= epochs)
+      learnings.emplace_back(device.title, std::exchange(device.own, {}));
+  }
+  return learnings;
+}
+
+void Chooser::UnlockAfterFork(bool child) {
+  if (child) {
+    for (Device& device : devices_) {
+      device.own = {};
+      device.tally.Clear();
+    }
+    phase_bytes_.store(0, kRelaxed);
+    phase_begin_ns_.store(0, kRelaxed);
+    last_end_ns_.store(0, kRelaxed);
+    epoch_ = 0;
+  }
+  mutex_.unlock();
+}
+
+}  // namespace tidelane::model

@@ -1,0 +1,344 @@
+/// \file
+/// The automatic mode without clocks: what it does after which phases, and what that costs a simulated program against
+/// both fixed modes.
+#include "model/chooser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "model/model_data.h"
+
+namespace tidelane::model {
+namespace {
+
+constexpr uint64_t kMib = 1u << 20;
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kDevice = 7;
+constexpr uint64_t kCopyNs = kMs / 8;  // a MiB
+
+const Chooser::Times kTimes{
+    .calibrate = [](CopyCost& cost) { cost.Add(kMib, kMib, kCopyNs / 1e9); }};
+
+class ChooserTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kMost = 64;  // MiB that may be queued: half the room
+
+  void Storage(uint64_t ns_per_mib) {
+    for (int i = 0; i < 50; ++i) chooser_.Stored(kDevice, kMib, 0, ns_per_mib);
+    ns_per_mib_ = ns_per_mib;
+  }
+  // Written through, whatever was allowed.
+  uint64_t WriteMib() {
+    const std::string file = "run.h5";
+    const auto allowed =
+        chooser_.Begin(now_, {.device = kDevice, .file = file, .room = 2 * kMost * kMib}, kMib);
+    const uint64_t begin = now_;
+    now_ += ns_per_mib_;
+    chooser_.End(kDevice, {.begin_ns = begin, .end_ns = now_});
+    return allowed.bytes == UINT64_MAX ? UINT64_MAX : allowed.bytes / kMib;
+  }
+  // A step of 16 MiB; returns what its last MiB was allowed.
+  uint64_t Phase() {
+    for (int i = 0; i < 15; ++i) WriteMib();
+    return WriteMib();
+  }
+  void Pause(uint64_t ms) { now_ += ms * kMs; }
+
+  Chooser chooser_{kTimes};
+  uint64_t now_ = kMs;
+  uint64_t ns_per_mib_ = kMs / 4;
+};
+
+TEST_F(ChooserTest, AProgramThatOnlyWritesDefersNothingOnQuickStorage) {
+  Storage(kMs / 4);
+  EXPECT_EQ(WriteMib(), 0u);
+  EXPECT_EQ(Phase(), 0u);
+}
+
+TEST_F(ChooserTest, AfterAPauseAsMuchAsCouldHaveBeenStoredInIt) {
+  Storage(kMs / 4);
+  Phase();
+  Pause(2);
+  EXPECT_NEAR(static_cast<double>(Phase()), 8, 1);
+  Pause(1000);
+  EXPECT_EQ(Phase(), kMost)
+      << "the phase fits into the pause: one that is longer, too, for the next ones' sake";
+}
+
+TEST_F(ChooserTest, AProgramThatWaitsForEachPhaseDefersNothing) {
+  Storage(kMs / 4);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(Phase(), 0u) << "it will do so again";
+    chooser_.Asked(now_ + kMs / 100);  // the file is closed; 16 MiB would have taken 4 ms
+    Pause(50);
+  }
+}
+
+TEST_F(ChooserTest, AskingLateIsNoWaiting) {
+  Storage(kMs / 4);
+  Phase();
+  Pause(500);
+  chooser_.Asked(now_);  // an event set, waited for when the computation is over
+  EXPECT_EQ(Phase(), kMost);
+}
+
+TEST_F(ChooserTest, InAPauseTheNextPhaseIsExpectedToBeAsTheLast) {
+  Storage(kMs / 4);
+  Phase();
+  EXPECT_EQ(chooser_.Expected(now_), 0u);
+  Pause(10);
+  EXPECT_EQ(chooser_.Expected(now_), 16 * kMib);
+  Phase();
+  chooser_.Asked(now_);
+  Pause(10);
+  EXPECT_EQ(chooser_.Expected(now_), 0u) << "it waits for its phases: nothing will be deferred";
+}
+
+TEST_F(ChooserTest, SlowerStorageNeedsALongerPause) {
+  Storage(kMs);
+  Phase();
+  Pause(10);
+  EXPECT_NEAR(static_cast<double>(Phase()), 10, 2);
+}
+
+TEST_F(ChooserTest, WaitingIsNoComputation) {
+  Storage(kMs / 4);
+  Phase();
+  chooser_.Asked(now_ + 1);
+  chooser_.Waited(100 * kMs);
+  Pause(100);
+  EXPECT_EQ(Phase(), 0u);
+}
+
+TEST_F(ChooserTest, UntilAFirstRequestTheKindOfFileSystemTells) {
+  Storage(kMs / 4);
+  EXPECT_TRUE(chooser_.Opened(kDevice + 1, true));
+  EXPECT_FALSE(chooser_.Opened(kDevice + 2, false));
+  EXPECT_FALSE(chooser_.Stored(kDevice + 1, kMib, 0, 20 * kMs));
+  EXPECT_FALSE(chooser_.Opened(kDevice + 1, true)) << "its requests know better";
+  EXPECT_TRUE(chooser_.QuickOn(kDevice)) << "others are as they were";
+  EXPECT_FALSE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
+  EXPECT_FALSE(chooser_.QuickOn(kDevice));
+}
+
+TEST_F(ChooserTest, OnSlowStorageEverythingMayWait) {
+  Storage(20 * kMs);
+  chooser_.Opened(kDevice, false);
+  EXPECT_EQ(Phase(), UINT64_MAX);
+  Pause(1);
+  EXPECT_EQ(Phase(), UINT64_MAX);
+}
+
+TEST_F(ChooserTest, WhatAnEarlierRunLearnedHoldsFromTheFirstPhaseOn) {
+  Storage(kMs / 4);
+  chooser_.Opened(kDevice, true);
+  for (int i = 0; i < 6; ++i) Phase(), Pause(10);
+  chooser_.End(now_);
+  const auto learned = chooser_.TakeLearnings();
+  ASSERT_TRUE(learned.empty()) << "nobody said what the device is called";
+  Chooser first(kTimes), second(kTimes);
+  first.Opened(kDevice, true);
+  first.Remember(kDevice, "tmpfs tmpfs", Learned(), 0);
+  EXPECT_TRUE(first.Remembers(kDevice));
+  const std::string file = "run.h5";
+  for (uint64_t now = kMs, i = 0; i < 6; ++i, now += 100 * kMs) {
+    first.Begin(now, {.device = kDevice, .file = file}, 16 * kMib);
+    first.End(kDevice, {.begin_ns = now, .end_ns = now + 8 * kMs});
+  }
+  const auto taken = first.TakeLearnings(5);
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_TRUE(first.TakeLearnings().empty()) << "it was taken";
+  second.Opened(kDevice, true);
+  second.Remember(kDevice, "tmpfs tmpfs", taken[0].second, 1);
+  EXPECT_GT(second.Begin(kMs, {.device = kDevice, .file = file}, kMib).bytes, 16 * kMib);
+}
+
+TEST_F(ChooserTest, EveryEpochIsRecordedWithWhatWasExpectedOfIt) {
+  ResetDecisionsAfterFork();
+  Storage(kMs / 4);
+  chooser_.Remember(kDevice, "tmpfs tmpfs", Learned(), 0);
+  for (int i = 0; i < 5; ++i) Phase(), chooser_.Asked(now_), Pause(10);
+  chooser_.End(now_);
+  const Decisions all = ReadDecisions();
+  EXPECT_EQ(all.epochs, 5u);
+  ASSERT_EQ(all.last.size(), 5u);
+  const Decision& third = all.last[2];
+  EXPECT_EQ(third.epoch, 3u);
+  EXPECT_EQ(third.file, "run.h5");
+  EXPECT_EQ(third.storage, "tmpfs tmpfs");
+  EXPECT_EQ(third.bytes, 16 * kMib);
+  EXPECT_FALSE(third.async);
+  EXPECT_NEAR(third.seconds, 0.014, 1e-6);
+  EXPECT_NEAR(third.compute_seconds, 0.010, 1e-6);
+  EXPECT_FALSE(all.last[0].forecast.has_value());
+  ASSERT_TRUE(third.forecast.has_value());
+  EXPECT_NEAR(third.forecast->chosen, 0.014, 1e-4);
+  EXPECT_NEAR(third.forecast->sync, 0.014, 1e-4);
+  EXPECT_NEAR(third.forecast->async, 0.016, 1e-4) << "a copy more, and nothing hidden";
+  EXPECT_TRUE(all.last[4].last);
+  EXPECT_NEAR(all.end_seconds, 0.010, 1e-6);
+  ASSERT_EQ(all.storages.size(), 1u);
+  EXPECT_NEAR(all.storages[0].sync.bytes_per_second, 4000. * kMib, 40. * kMib);
+}
+
+// A program on a machine -----------------------------------------------------------------------------------------------
+
+struct Step {
+  uint64_t mib = 16;
+  double compute_ms = 0;
+  bool flush = false;  // asks for its bytes at once
+};
+using Pattern = std::function<Step(int epoch)>;
+
+struct Machine {
+  double through_ms = 0.35;  // a MiB written by the program
+  double lane_ms = 0.35;     // by a lane
+  double copy_ms = 0.12;
+  bool contends = false;  // a lane stands still while the program copies
+  bool shared = false;    // who writes waits for who writes already: a device, not memory
+  uint64_t room_mib = 1024;
+  double slower_later = 1;  // from the middle of the run on
+};
+
+// Runs `epochs` steps; returns how long it took, in ms.
+double Simulate(Chooser& chooser, const Machine& machine, const Pattern& pattern, Mode mode,
+                int epochs = 60) {
+  const std::string file = "run.h5";
+  double now = 1, stored = 0;  // until when lanes are busy
+  const auto ns = [](double ms) { return static_cast<uint64_t>(ms * 1e6); };
+  for (int i = 0; i < epochs; ++i) {
+    const double slower = i >= epochs / 2 ? machine.slower_later : 1;
+    const double lane_ms = machine.lane_ms * slower, through_ms = machine.through_ms * slower;
+    const Step step = pattern(i);
+    for (uint64_t mib = 0; mib < step.mib; ++mib) {
+      const auto allowed = chooser.Begin(
+          ns(now), {.device = kDevice, .file = file, .mode = mode, .room = machine.room_mib * kMib},
+          kMib);
+      const double begin = now;
+      double queued = std::max(stored - now, 0.0) / lane_ms;  // in MiB
+      bool through = mode == Mode::kSync;
+      if (mode == Mode::kAuto && (allowed.anywhere || chooser.QuickOn(kDevice)))
+        through = queued * kMib >= static_cast<double>(allowed.bytes);
+      if (through) {
+        const double from = machine.shared ? std::max(stored, now) : now;
+        now = from + through_ms;
+        if (machine.shared) stored = now;
+        chooser.Stored(kDevice, kMib, ns(from), ns(now));
+        chooser.End(kDevice, {.begin_ns = ns(begin), .end_ns = ns(now)});
+        continue;
+      }
+      if (queued >= static_cast<double>(machine.room_mib))
+        now = stored - (static_cast<double>(machine.room_mib) - 1) * lane_ms;
+      if (machine.contends && stored > now) stored += machine.copy_ms;
+      now += machine.copy_ms;
+      const double from = std::max(stored, now);
+      stored = from + lane_ms;
+      chooser.Stored(kDevice, kMib, ns(from), ns(stored));
+      chooser.End(kDevice, {.begin_ns = ns(begin),
+                            .end_ns = ns(now),
+                            .copied_bytes = kMib,
+                            .copy_ns = ns(machine.copy_ms)});
+    }
+    if (step.flush) {
+      chooser.Asked(ns(now));
+      if (stored > now) chooser.Waited(ns(stored - now));
+      now = std::max(now, stored);
+    }
+    now += step.compute_ms;
+  }
+  const double end = std::max(now, stored);
+  if (stored > now) chooser.Waited(ns(stored - now));
+  chooser.End(ns(end));
+  return end;
+}
+
+struct Case {
+  const char* name;
+  Pattern pattern;
+  double unknown = 1.06;  // what a first run may take of the better mode's time
+};
+
+std::vector<Case> Patterns() {
+  return {
+      {"no compute", [](int) { return Step{16, 0}; }},
+      {"compute shorter than the copy", [](int) { return Step{16, 1.2}; }},
+      {"compute as long as the copy", [](int) { return Step{16, 2}; }},
+      {"compute shorter than the write", [](int) { return Step{16, 4}; }},
+      {"compute as long as the write", [](int) { return Step{16, 6}; }},
+      {"compute longer than the write", [](int) { return Step{16, 30}; }},
+      {"compute much longer", [](int) { return Step{16, 500}; }},
+      {"alternating long and short", [](int i) { return Step{16, i % 2 == 0 ? 20. : 1.5}; }},
+      {"alternating large and small", [](int i) { return Step{i % 2 == 0 ? 32u : 2u, 6}; }},
+      {"every fifth is large", [](int i) { return Step{i % 5 == 0 ? 64u : 4u, 8}; }},
+      {"flush at once, then compute", [](int) { return Step{16, 20, true}; }},
+      {"every second one flushes", [](int i) { return Step{16, 20, i % 2 == 0}; }},
+      {"compute comes in the middle", [](int i) { return Step{16, i < 30 ? 0. : 20.}; },
+       1.17},  // that it will ever pause, nobody could know
+
+      {"compute ends in the middle", [](int i) { return Step{16, i < 30 ? 20. : 0.}; }},
+      {"growing", [](int i) { return Step{static_cast<uint64_t>(2 + i), 8}; }},
+      {"at random",
+       [](int i) {
+         Numbers numbers(static_cast<uint64_t>(i) * 77 + 5);
+         numbers.Next();
+         const auto mib = static_cast<uint64_t>(numbers.Between(1, 48));
+         return Step{mib, numbers.Between(0, 30), numbers.Next() < 0.2};
+       }},
+  };
+}
+
+struct Storages {
+  const char* name;
+  Machine machine;
+};
+
+std::vector<Storages> Machines() {
+  return {
+      {"memory", {}},
+      {"memory, one at a time", {.contends = true}},
+      {"memory, slow copies", {.copy_ms = 0.3, .contends = true}},
+      {"memory, copies slower than writes", {.copy_ms = 0.45, .contends = true}},
+      {"a device", {.through_ms = 2, .lane_ms = 2, .shared = true}},
+      {"slow storage", {.through_ms = 7, .lane_ms = 5, .shared = true}},
+      {"little memory", {.through_ms = 5, .lane_ms = 5, .shared = true, .room_mib = 4}},
+      {"memory that becomes slow", {.contends = true, .slower_later = 15}},
+  };
+}
+
+// Twice: as a program that nobody knows, and as one whose history is known. The second run is the rule.
+TEST(ChooserRegretTest, NeverMuchSlowerThanTheBetterFixedMode) {
+  for (const auto& [where, machine] : Machines()) {
+    for (const auto& [name, pattern, unknown] : Patterns()) {
+      const auto run = [&](Mode mode, const Learned& learned, Learned* out) {
+        Chooser chooser(kTimes);
+        chooser.Opened(kDevice, machine.through_ms < 1);
+        chooser.Remember(kDevice, where, learned, 1);
+        const double ms = Simulate(chooser, machine, pattern, mode);
+        if (out != nullptr) *out = chooser.TakeLearnings().at(0).second;
+        return ms;
+      };
+      const double sync = run(Mode::kSync, {}, nullptr), async = run(Mode::kAsync, {}, nullptr);
+      Learned learned;
+      const double first = run(Mode::kAuto, {}, &learned);
+      const double second = run(Mode::kAuto, learned, nullptr);
+      const double best = std::min(sync, async);
+      if (std::getenv("TIDELANE_TEST_SHOW") != nullptr)
+        std::printf("%-34s %-34s sync %8.1f async %8.1f first %+5.1f %% then %+5.1f %%\n", where,
+                    name, sync, async, 100 * (first / best - 1), 100 * (second / best - 1));
+      EXPECT_LE(second, 1.03 * best)
+          << where << ", " << name << ": sync " << sync << ", async " << async;
+      EXPECT_LE(first, unknown * best)
+          << where << ", " << name << ", unknown: sync " << sync << ", async " << async;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidelane::model

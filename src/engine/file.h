@@ -237,7 +237,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool StoreOrWaitLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
   /// A wait is over: while it stored, lanes were told of nothing, and take over what is left.
   void HandOverLocked() TL_REQUIRES(mutex_);
-  void StoreOne() TL_EXCLUDES(mutex_);
+  /// Without memory the process ends: a run would be lost half-way.
+  void StoreOne() noexcept TL_EXCLUDES(mutex_);
   void WantLocked(bool and_older) TL_REQUIRES(mutex_);
   Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const
       TL_REQUIRES(mutex_);

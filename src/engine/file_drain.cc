@@ -19,8 +19,15 @@ namespace {
 
 constexpr uint64_t kLongestRun =
     1u << 20;  // longer writes hold the inode's lock against the program's own
+constexpr std::byte kZeros[4096]{};
 constexpr uint64_t kLongPiece =
     4096;  // on quick storage a request takes no longer than reading and writing so much again
+
+// How many parts a run has at most, with zeros in its gaps.
+size_t MostParts(const Run& run) {
+  const size_t extents = run.extents.size();
+  return run.gap_bytes == 0 ? extents : 2 * extents + run.gap_bytes / sizeof kZeros;
+}
 
 }  // namespace
 
@@ -45,7 +52,7 @@ void File::RunOne() {
   StoreOne();
 }
 
-void File::StoreOne() {
+void File::StoreOne() noexcept {
   Run run;
   bool took = false;
   bool truncate = false;
@@ -103,11 +110,18 @@ int File::WriteTimed(Run& run, const iovec* parts, size_t count) {
   return error;
 }
 
+// In gaps lies nothing yet: zeros, then.
 int File::WriteParts(Run& run) {
   std::vector<iovec> parts;
-  parts.reserve(run.extents.size());
+  parts.reserve(MostParts(run));
+  uint64_t at = run.begin;
   for (const Extent& extent : run.extents) {
+    for (; at < extent.address; at += parts.back().iov_len) {
+      const uint64_t gap = std::min<uint64_t>(extent.address - at, sizeof kZeros);
+      parts.push_back({const_cast<std::byte*>(kZeros), gap});
+    }
     parts.push_back({const_cast<std::byte*>(extent.data), extent.size});
+    at = extent.end();
   }
   return WriteTimed(run, parts.data(), parts.size());
 }
@@ -134,8 +148,9 @@ int File::WriteWhole(Run& run, uint64_t stored) {
 
 int File::WriteRun(Run& run, uint64_t stored) {
   Count(Counter::kRequestsWritten);
+  const bool nothing_to_keep = run.gap_bytes == 0 || run.begin >= stored;
   const bool in_parts =
-      run.gap_bytes == 0 && run.extents.size() <= IOV_MAX;  // more would be several requests
+      nothing_to_keep && MostParts(run) <= IOV_MAX;  // more would be several requests
   int error = 0;
   try {
     error = in_parts ? WriteParts(run) : WriteWhole(run, stored);

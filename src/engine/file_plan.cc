@@ -20,8 +20,8 @@ constexpr size_t kManyExtents = 1u << 16;  // what one sweep has to merge
 
 void File::KickLocked() {
   if (scheduled_ || storing_here_) return;
+  lanes_.Schedule(shared_from_this());  // first: there may be no memory
   scheduled_ = true;
-  lanes_.Schedule(shared_from_this());
 }
 
 bool File::PatientLocked() const {
@@ -52,10 +52,10 @@ void File::PlanLocked() {
   if (WorthwhileLocked()) {
     KickLocked();
   } else if (!lingering_ && !settings_.paused && pending_.ordinary() != 0) {
-    lingering_ = true;
     lingering_since_ = std::chrono::steady_clock::now();
     const uint64_t delay_us = settings_.delay_us;
     LingerLocked(std::chrono::microseconds(delay_us != 0 ? delay_us : config_.linger_us));
+    lingering_ = true;
   }
 }
 

@@ -15,6 +15,21 @@ constexpr uint64_t kLargeRead = uint64_t{16} * 1024;
 // Of a file whose successor is to be fetched.
 constexpr size_t kMostPlaces = 1024;
 
+/// Pieces of a read, whose slabs stay until it is done or given up.
+class Pieces {
+ public:
+  Pieces() = default;
+  ~Pieces() {
+    for (const Piece& piece : list) {
+      if (piece.slab != nullptr) Arena::Unref(piece.slab);
+    }
+  }
+  Pieces(const Pieces&) = delete;
+  Pieces& operator=(const Pieces&) = delete;
+
+  std::vector<Piece> list;
+};
+
 }  // namespace
 
 Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
@@ -80,7 +95,8 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
 Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer,
                          uint64_t& storage_ns) {
   auto* out = static_cast<std::byte*>(buffer);
-  std::vector<Piece> pieces;
+  Pieces held;
+  std::vector<Piece>& pieces = held.list;
   uint64_t stored = UINT64_MAX;
   bool lent = false;
   {
@@ -111,7 +127,6 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
     if (piece.data != nullptr && piece.slab == nullptr) continue;  // copied above
     if (piece.data != nullptr) {
       std::memcpy(to, piece.data, piece.size);
-      Arena::Unref(piece.slab);
     } else if (!from_storage(piece)) {
       std::memset(to, 0,
                   piece.size);  // written by nobody yet, and nobody else is there: no need to ask

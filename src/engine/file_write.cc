@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/incidents.h"
@@ -133,7 +134,13 @@ uint64_t File::OpenBarrierLocked() {
 void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, CallScope* scope) {
   // No request waits for the superblock, which may have to wait for a drain: only barriers do.
   const bool superblock = address < superblock_end_ && address >= superblock_begin_;
-  const uint64_t epoch = superblock ? Epochs::kUntracked : CurrentEpochLocked(scope);
+  uint64_t epoch = Epochs::kUntracked;
+  try {
+    if (!superblock) epoch = CurrentEpochLocked(scope);
+  } catch (const std::bad_alloc&) {
+    Arena::Unref(space.slab);
+    throw;
+  }
   pending_.Insert({address, space.size, space.data, space.slab, epoch, false});
   captured_any_ = true;
   tally_.bytes += space.size;
@@ -358,7 +365,7 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   }
   const iovec part{const_cast<void*>(bytes), size};
   const uint64_t begin_ns = NowNs();
-  const int error = device_->Write(address, &part, 1);
+  int error = device_->Write(address, &part, 1);
   const uint64_t end_ns = NowNs();
   Count(Counter::kWritesSync);
   if (error != 0) {
@@ -370,14 +377,18 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   pending_.Complete(direct);
   if (error == 0) {
     NoteSpeedLocked(size, begin_ns, end_ns);
-    pending_.CutRange(direct.begin, direct.end);
+    try {
+      pending_.CutRange(direct.begin, direct.end);
+    } catch (const std::bad_alloc&) {
+      error = ENOMEM;  // older bytes are still queued, and will be stored over these
+    }
   }
   NoteSize(stored_end);
   if (stored_end > eof_.load(std::memory_order_relaxed))
     eof_.store(stored_end, std::memory_order_relaxed);
   SettleLocked();
-  PlanLocked();  // lanes may have waited for these bytes
   changed_.NotifyAll();
+  PlanLocked();  // lanes may have waited for these bytes
   if (error != 0) {
     Status status = Status::Failed(error, "write").At(path_, address, size);
     NoteError(status);

@@ -1,6 +1,7 @@
 #include "extent/pending_map.h"
 
 #include <algorithm>
+#include <new>
 
 #include "buffer/loan.h"
 #include "extent/broken.h"
@@ -47,18 +48,18 @@ void PendingMap::Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch) {
     Extent& old = it->second;
     if (newer_epoch != 0) epochs_.Supersede(old.epoch, newer_epoch);
     const uint64_t old_end = old.end();
-    if (newer_epoch != 0) replaced_bytes_ += std::min(old_end, end) - std::max(old.address, begin);
     if (old_end > end) {  // the part behind the cut stays, under its new address
       Extent tail = old;
       tail.address = end;
       tail.size = old_end - end;
       tail.data = old.data + (end - old.address);
+      queued_.emplace_hint(std::next(it), end, tail);  // first: there may be no memory
       Arena::Ref(tail.slab);
       epochs_.Add(tail.epoch);
       queued_bytes_ += tail.size;
       if (tail.failed) ++failed_;
-      queued_.emplace_hint(std::next(it), end, tail);
     }
+    if (newer_epoch != 0) replaced_bytes_ += std::min(old_end, end) - std::max(old.address, begin);
     if (old.address < begin) {  // so does the part before it
       queued_bytes_ -= old_end - begin;
       old.size = begin - old.address;
@@ -90,7 +91,22 @@ void PendingMap::Insert(const Extent& extent) {
     if ((behind == queued_.end() || extent.end() <= behind->first) && Extend(newest_, extent))
       return;
   }
-  epochs_.Add(extent.epoch);
+  try {
+    epochs_.Add(extent.epoch);
+  } catch (const std::bad_alloc&) {
+    Arena::Unref(extent.slab);
+    throw;
+  }
+  try {
+    InsertCounted(extent);
+  } catch (const std::bad_alloc&) {
+    Arena::Unref(extent.slab);
+    epochs_.Remove(extent.epoch);
+    throw;
+  }
+}
+
+void PendingMap::InsertCounted(const Extent& extent) {
   auto next = FirstFrom(extent.address);
   const bool covers_next = next != queued_.end() && next->first < extent.end();
   if (covers_next || (next != queued_.begin() && std::prev(next)->second.end() > extent.address)) {
@@ -101,15 +117,15 @@ void PendingMap::Insert(const Extent& extent) {
     epochs_.Remove(extent.epoch);
     return;
   }
-  queued_bytes_ += extent.size;
   newest_ = queued_.emplace_hint(next, extent.address, extent);
+  queued_bytes_ += extent.size;
 }
 
 void PendingMap::SetHeld(uint64_t begin, uint64_t end) {
-  held_begin_ = begin;
-  held_end_ = end;
   SplitQueued(begin);
   SplitQueued(end);
+  held_begin_ = begin;
+  held_end_ = end;
 }
 
 void PendingMap::SplitQueued(uint64_t at) {
@@ -121,11 +137,11 @@ void PendingMap::SplitQueued(uint64_t at) {
   rest.address = at;
   rest.size = before.end() - at;
   rest.data = before.data + (at - before.address);
+  queued_.emplace_hint(next, at, rest);  // first: there may be no memory
   before.size = at - before.address;
   Arena::Ref(rest.slab);
   epochs_.Add(rest.epoch);
   if (rest.failed) ++failed_;
-  queued_.emplace_hint(next, at, rest);
 }
 
 void PendingMap::OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>& pieces) const {
@@ -137,7 +153,6 @@ void PendingMap::OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>&
       const uint64_t from = std::max(begin, extent.address);
       const uint64_t to = std::min(end, extent.end());
       if (from >= to) continue;
-      Arena::Ref(extent.slab);
       found.push_back({from, to - from, extent.data + (from - extent.address), extent.slab});
     }
   }
@@ -147,6 +162,7 @@ void PendingMap::OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>&
   for (const Piece& piece : found) {
     if (piece.address > at) pieces.push_back({at, piece.address - at, nullptr, nullptr});
     pieces.push_back(piece);
+    Arena::Ref(piece.slab);
     at = std::max(at, piece.address + piece.size);
   }
   if (at < end) pieces.push_back({at, end - at, nullptr, nullptr});
@@ -166,8 +182,8 @@ void PendingMap::Overlay(uint64_t address, uint64_t size, std::vector<Piece>& pi
     const uint64_t from = std::max(at, extent.address);
     const uint64_t to = std::min(end, extent.end());
     if (from > at) OverlayFlight(at, from, pieces);
-    Arena::Ref(extent.slab);
     pieces.push_back({from, to - from, extent.data + (from - extent.address), extent.slab});
+    Arena::Ref(extent.slab);
     at = to;
   }
   if (at < end) OverlayFlight(at, end, pieces);
@@ -248,12 +264,12 @@ void PendingMap::Split(uint64_t at, Run& run) {
   rest.address = at;
   rest.size = last.end() - at;
   rest.data = last.data + (at - last.address);
+  queued_.emplace(at, rest);  // first: there may be no memory
   Arena::Ref(rest.slab);
   epochs_.Add(rest.epoch);
   last.size = at - last.address;
   run.end = at;
   queued_.at(last.address).size = last.size;  // erased by the caller with the rest of the run
-  queued_.emplace(at, rest);
 }
 
 bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done, Run& run) {
@@ -277,6 +293,7 @@ bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done
   run.end = run.begin;
   run.gap_bytes = 0;
   run.extents.clear();
+  in_flight_.reserve(in_flight_.size() + 1);
   Grow(it, limits, order, rest_is_done, run);
   for (const Extent& extent : run.extents) {  // neighbours in the queue, too
     queued_bytes_ -= extent.size;

@@ -39,16 +39,19 @@ class PendingMap {
   ~PendingMap();
 
   /// Adds [address, address + size) with one slab reference, which the map now owns. Replaces what was queued there.
+  /// Without memory (std::bad_alloc) nothing is added and the reference dropped; what was to be replaced may be gone.
   void Insert(const Extent& extent);
   /// Forgets queued bytes at and above `address`.
   void CutFrom(uint64_t address) { Cut(address, UINT64_MAX, 0); }
   /// Forgets queued bytes in [begin, end), because the caller writes them itself.
   void CutRange(uint64_t begin, uint64_t end) { Cut(begin, end, 0); }
 
-  /// Splits [address, address + size) into pieces in address order; the caller drops the slab references.
+  /// Splits [address, address + size) into pieces in address order; the caller drops the slab references, also when there
+  /// was no memory for all of them (std::bad_alloc).
   void Overlay(uint64_t address, uint64_t size, std::vector<Piece>& pieces) const;
 
-  /// Takes the next run in address order, from where the last one ended. False when nothing can be taken now.
+  /// Takes the next run in address order, from where the last one ended. False when nothing can be taken now. Without
+  /// memory (std::bad_alloc) everything stays queued.
   bool TakeRun(const RunLimits& limits, Order order, bool rest_is_done, Run& run);
   /// The run is stored: drops its extents.
   void Complete(const Run& run);
@@ -96,6 +99,7 @@ class PendingMap {
   using Map = std::map<uint64_t, Extent>;
 
   bool Extend(Map::iterator it, const Extent& extent);
+  void InsertCounted(const Extent& extent);
   Map::iterator FirstFrom(uint64_t address);
   void Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch);
   Map::iterator Erase(Map::iterator it);

@@ -56,6 +56,16 @@ herr_t Report(const Handle& handle, const Status& status) {
   return -1;
 }
 
+// `work()` gives a Status. Nothing may be thrown through HDF5: what there was no memory for has failed.
+template <typename Work>
+herr_t Guarded(const Handle& handle, const char* operation, Work work) {
+  try {
+    return Report(handle, work());
+  } catch (const std::bad_alloc&) {
+    return Report(handle, Status::Failed(ENOMEM, operation).At(handle.file->path(), 0, 0));
+  }
+}
+
 // As sec2: the environment's word counts before the list's.
 bool IgnoreDisabledLocks(h5::Library& library, hid_t fapl) {
   if (const char* text = std::getenv("HDF5_USE_FILE_LOCKING"); text != nullptr && *text != '\0') {
@@ -112,7 +122,13 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
 
 template <int Slot>
 H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) noexcept {
-  return OpenIn(h5::LibraryOf<Slot>(), name, flags, fapl, max_address);
+  h5::Library& library = h5::LibraryOf<Slot>();
+  try {
+    return OpenIn(library, name, flags, fapl, max_address);
+  } catch (const std::bad_alloc&) {
+    h5::PushError(library, Status::Failed(ENOMEM, "open").At(name, 0, 0));
+    return nullptr;
+  }
 }
 
 herr_t Close(H5FD_t* file) noexcept {
@@ -147,9 +163,10 @@ haddr_t GetEof(const H5FD_t* file, H5FD_mem_t) noexcept { return Of(file).file->
 herr_t GetHandle(H5FD_t* file, hid_t, void** out) noexcept {
   if (out == nullptr) return Report(Of(file), Status::Failed(EINVAL, "get the descriptor of"));
   int* descriptor = nullptr;
-  const Status status = Of(file).file->Descriptor(descriptor);
+  const herr_t result = Guarded(Of(file), "get the descriptor of",
+                                [&] { return Of(file).file->Descriptor(descriptor); });
   *out = descriptor;
-  return Report(Of(file), status);
+  return result;
 }
 
 bool Overflows(haddr_t address, size_t size) {
@@ -171,12 +188,13 @@ Status WritePiece(Handle& handle, haddr_t address, size_t size, const void* buff
 
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size,
             void* buffer) noexcept {
-  return Report(Of(file), ReadPiece(Of(file), type, address, size, buffer));
+  return Guarded(Of(file), "read",
+                 [&] { return ReadPiece(Of(file), type, address, size, buffer); });
 }
 
 herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size,
              const void* buffer) noexcept {
-  return Report(Of(file), WritePiece(Of(file), address, size, buffer));
+  return Guarded(Of(file), "write", [&] { return WritePiece(Of(file), address, size, buffer); });
 }
 
 // Vectors may end early: a size of 0 (after the first) or a type of "no list" says that the one before holds for the rest.
@@ -205,34 +223,38 @@ class VectorShorthand {
 
 herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                   size_t sizes[], void* buffers[]) noexcept {
-  VectorShorthand entry(types, sizes);
-  for (uint32_t i = 0; i < count; ++i) {
-    entry.Advance(i);
-    const Status status = ReadPiece(Of(file), entry.type(), addresses[i], entry.size(), buffers[i]);
-    if (!status.ok()) return Report(Of(file), status);
-  }
-  return 0;
+  return Guarded(Of(file), "read", [&] {
+    VectorShorthand entry(types, sizes);
+    for (uint32_t i = 0; i < count; ++i) {
+      entry.Advance(i);
+      Status status = ReadPiece(Of(file), entry.type(), addresses[i], entry.size(), buffers[i]);
+      if (!status.ok()) return status;
+    }
+    return Status();
+  });
 }
 
 herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                    size_t sizes[], const void* buffers[]) noexcept {
-  VectorShorthand entry(types, sizes);
-  for (uint32_t i = 0; i < count; ++i) {
-    entry.Advance(i);
-    const Status status = WritePiece(Of(file), addresses[i], entry.size(), buffers[i]);
-    if (!status.ok()) return Report(Of(file), status);
-  }
-  return 0;
+  return Guarded(Of(file), "write", [&] {
+    VectorShorthand entry(types, sizes);
+    for (uint32_t i = 0; i < count; ++i) {
+      entry.Advance(i);
+      Status status = WritePiece(Of(file), addresses[i], entry.size(), buffers[i]);
+      if (!status.ok()) return status;
+    }
+    return Status();
+  });
 }
 
 herr_t Flush(H5FD_t* file, hid_t, hbool_t closing) noexcept {
-  return Report(Of(file), Of(file).file->Flush(closing));
+  return Guarded(Of(file), "flush", [&] { return Of(file).file->Flush(closing); });
 }
 
 herr_t Truncate(H5FD_t* file, hid_t, hbool_t) noexcept {
   Handle& handle = Of(file);
   if (handle.eoa == handle.file->eof()) return 0;
-  return Report(handle, handle.file->Truncate(handle.eoa));
+  return Guarded(handle, "truncate", [&] { return handle.file->Truncate(handle.eoa); });
 }
 
 herr_t Lock(H5FD_t* file, hbool_t exclusive) noexcept {

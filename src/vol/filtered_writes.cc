@@ -77,7 +77,7 @@ bool FilteredWrites::IsPlain(void* dataset, hid_t dxpl) {
 // nullptr: whatever the dataset is, this write is HDF5's, and meets no chunk of ours.
 FilteredWrites::Dataset* FilteredWrites::LookAt(const Writing& writing, hid_t dxpl) {
   Habit& habit = HabitOf(writing.dataset);
-  if (habit.plain) return nullptr;
+  if (habit.plain || (habit.probably_plain && !AnyChunksPending(instance_))) return nullptr;
   const auto known = datasets_.find(writing.dataset);
   if (known == datasets_.end()) {
     habit.plain = IsStoredInOnePiece(instance_, writing.dataset, dxpl);

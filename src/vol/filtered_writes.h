@@ -52,6 +52,9 @@ class FilteredWrites {
 
   /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
   bool KeepOpen(void* dataset);
+  /// `dataset` has just been made, in one piece as far as can be told: the list that says so may have been changed since
+  /// it was looked at. Then HDF5 filters its chunks; where any chunk of ours is pending, the dataset is looked at.
+  void NoteProbablyPlain(void* dataset) { HabitOf(dataset).probably_plain = true; }
   /// Datasets may have come to live at other addresses without a close. Call when all is settled.
   void ForgetDatasets();
   /// The program closes a file, perhaps one that it has open a second time.
@@ -76,6 +79,7 @@ class FilteredWrites {
   struct Habit {
     void* dataset = nullptr;
     bool plain = false;
+    bool probably_plain = false;
     unsigned small = 0;
   };
   struct LateError {

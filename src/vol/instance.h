@@ -64,6 +64,8 @@ struct Instance {
   RequestQueue requests;
   hid_t default_dxpl =
       h5::kNoId;  ///< what H5P_DEFAULT means for transfers, seen when files are opened
+  /// The last list that was seen to make datasets in one piece (vol/objects.cc).
+  hid_t plain_dcpl = h5::kNoId;
   hid_t sieve_dxpl =
       h5::kNoId;  ///< a copy of it that leaves tiny runs to the sieve (vol/sieve_choice.h)
   /// How many properties that list has: one with as many has none of ours (vol/property_lists.h).
@@ -72,7 +74,8 @@ struct Instance {
   size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
   SieveHabits sieve_habits;
-  size_t next_habit = 0;  ///< which of them makes room for the next dataset; 0: there are none
+  size_t next_habit = 0;    ///< which of them makes room for the next dataset; 0: there are none
+  size_t newest_habit = 0;  ///< which of them was asked for last
   /// Counts calls that may change where datasets' chunks are (class Changing).
   uint64_t changes = 0;
   uint64_t flushes = 0;  ///< calls that flush something

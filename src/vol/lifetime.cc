@@ -26,7 +26,7 @@ herr_t WaitForEventSet(hid_t event_set, void* context) {
 
 void Forget(Instance& instance) {
   instance.hdf5().ForgetIds();
-  instance.default_dxpl = instance.sieve_dxpl = h5::kNoId;
+  instance.default_dxpl = instance.sieve_dxpl = instance.plain_dcpl = h5::kNoId;
   instance.sieve_habits = {};
   ForgetAllFiltered(instance);
   instance.default_properties = 0;

@@ -128,6 +128,27 @@ bool MayWrite(Instance& instance, size_t count, void* datasets[]) {
   return true;
 }
 
+herr_t WritePlainly(Instance& instance, const Writes& writes, hid_t dxpl) {
+  if (!MayChange(instance, writes.datasets[0], H5I_DATASET)) return -1;
+  bool may_run = true;
+  FilteredWrites* const filtered = FilteredWritesOf(instance);
+  if (filtered != nullptr && filtered->Take(writes.At(0), dxpl, may_run)) return 0;
+  return may_run ? WriteNatively(instance, writes, dxpl) : -1;
+}
+
+// Looking at a dataset before its first write takes several times as long as at the list that it is made with, which is
+// often the same as before.
+void NoteMade(Instance& instance, void* dataset, hid_t dcpl) {
+  FilteredWrites* const filtered = FilteredWritesOf(instance);
+  if (filtered == nullptr) return;
+  if (dcpl != instance.plain_dcpl) {
+    const H5D_layout_t layout = instance.hdf5().Pget_layout(dcpl);
+    if (layout != H5D_CONTIGUOUS && layout != H5D_COMPACT) return;
+    instance.plain_dcpl = dcpl;
+  }
+  filtered->NoteProbablyPlain(dataset);
+}
+
 void CountExternal(h5::Library& hdf5, hid_t dcpl) {
   if (WaitsAreRecorded() && hdf5.Pget_external_count(dcpl) > 0) Count(Fallback::kExternalRaw);
 }
@@ -155,11 +176,14 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
   InsertFinished(instance, dxpl);
   CountExternal(hdf5, dcpl);
-  if (RunsPlain(Effect::kWrite, request)) {
-    return native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
-  }
+  const auto create = [&] {
+    void* const made = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
+    if (made != nullptr) NoteMade(instance, made, dcpl);
+    return made;
+  };
+  if (RunsPlain(Effect::kWrite, request)) return create();
   TrackedCall call(instance, Effect::kWrite, request);
-  void* dataset = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
+  void* const dataset = create();
   call.Finish(dataset != nullptr);
   return dataset;
 }
@@ -168,10 +192,9 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request) {
   Writes writes{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
-  // Nearly every write: the list is the default one, nobody asked for anything, no lane filters.
-  if (request == nullptr && dxpl == instance.default_dxpl &&
-      FilteredWritesOf(instance) == nullptr) {
-    return MayWrite(instance, count, datasets) ? WriteNatively(instance, writes, dxpl) : -1;
+  // Nearly every write: of one dataset, with the default list, and nobody asked for anything.
+  if (request == nullptr && count == 1 && dxpl == instance.default_dxpl) {
+    return WritePlainly(instance, writes, dxpl);
   }
   const Transfer transfer = TransferOf(instance, dxpl);
   Steer(instance, count, datasets, transfer);

@@ -27,8 +27,14 @@ SieveHabit* FindHabit(Instance& instance, void* dataset) {
 }
 
 SieveHabit& HabitOf(Instance& instance, void* dataset) {
-  if (SieveHabit* const known = FindHabit(instance, dataset); known != nullptr) return *known;
-  SieveHabit& habit = instance.sieve_habits[instance.next_habit++ % instance.sieve_habits.size()];
+  SieveHabit& newest = instance.sieve_habits[instance.newest_habit];
+  if (newest.dataset == dataset) return newest;
+  if (SieveHabit* const known = FindHabit(instance, dataset); known != nullptr) {
+    instance.newest_habit = static_cast<size_t>(known - instance.sieve_habits.data());
+    return *known;
+  }
+  instance.newest_habit = instance.next_habit++ % instance.sieve_habits.size();
+  SieveHabit& habit = instance.sieve_habits[instance.newest_habit];
   habit = {.dataset = dataset};
   return habit;
 }

@@ -34,6 +34,10 @@ namespace tidelane {
     "chunks that a thread of the program took through them, because it needed them")              \
   X(FilterBytesIn, "filter_bytes_in", "bytes that went into filters so")                          \
   X(FilterBytesOut, "filter_bytes_out", "bytes that came out of them")                            \
+  X(ReadBytesByLanes, "read_bytes_by_lanes", "of these, bytes that lanes read")                   \
+  X(ReadsDeferred, "reads_deferred",                                                              \
+    "asynchronous reads that returned before their elements were there")                          \
+  X(ReadBytesDeferred, "read_bytes_deferred", "bytes that they read")                             \
   X(ReadAheadHits, "readahead_hits", "small reads answered from a block that was read before")    \
   X(AheadHits, "ahead_hits", "reads answered from what lanes fetched before they were made")      \
   X(AheadMisses, "ahead_misses",                                                                  \
@@ -41,8 +45,8 @@ namespace tidelane {
   X(AheadBytes, "ahead_bytes", "bytes that lanes fetched before they were asked for")             \
   X(AheadBytesWasted, "ahead_bytes_wasted", "of these, bytes that nobody asked for")              \
   X(ChunksByCallers, "chunks_by_callers",                                                         \
-    "filtered chunks that reading threads of the program decoded themselves")                     \
-  X(ChunksByLanes, "chunks_by_lanes", "filtered chunks that lanes decoded for them")              \
+    "chunks that reading threads of the program read and decoded themselves")                     \
+  X(ChunksByLanes, "chunks_by_lanes", "chunks that lanes read and decoded for them")              \
   X(ChunkBytesRead, "chunk_bytes_read", "bytes of both, decoded")                                 \
   X(LaneBusyNs, "lane_busy_ns", "time lanes spent on storage, summed over lanes")                 \
   X(CopyNs, "copy_ns", "time callers spent on capturing large writes, waits left out")            \
@@ -101,9 +105,11 @@ enum class Counter : unsigned {
   X(OtherConnector, "other_connector", "file", "a foreign VOL connector below us")                 \
   X(NoReservation, "no_reservation", "file", "the file system cannot reserve space")               \
   X(ReadFilter, "read_filter", "dataset", "filters or types that only HDF5 can read")              \
-  X(ReadShape, "read_shape", "read", "selections of filtered chunks that only HDF5 can read")      \
-  X(ReadConverted, "read_converted", "read", "filtered chunks whose elements HDF5 converts")       \
-  X(ReadFailed, "read_failed", "read", "a filtered chunk could not be read: HDF5 says why")        \
+  X(ReadShape, "read_shape", "read", "selections of chunks that only HDF5 can read")               \
+  X(ReadConverted, "read_converted", "read", "elements that HDF5 converts on the way")             \
+  X(ReadFailed, "read_failed", "read", "a chunk could not be read: HDF5 says why")                 \
+  X(ReadCached, "read_cached", "read", "asynchronous, of what HDF5's chunk cache may have")        \
+  X(ReadNow, "read_now", "read", "asynchronous reads that only HDF5 can make, at once")            \
   X(FilterUnknown, "filter_unknown", "write", "filters or types that only HDF5 can write")         \
   X(FilterSmall, "filter_small", "write", "chunks of less than 16 KiB are left to HDF5")           \
   X(FilterPartial, "filter_partial", "write", "parts of filtered chunks: HDF5 filters them")       \

@@ -1,9 +1,12 @@
 #include "engine/call_scope.h"
 
+#include <algorithm>
 #include <functional>
 
+#include "base/counters.h"
 #include "buffer/loan.h"
 #include "engine/file.h"
+#include "engine/piece_read.h"
 
 namespace tidelane {
 namespace {
@@ -20,6 +23,9 @@ CallScope::CallScope(unsigned permissions, bool track)
 
 CallScope::~CallScope() {
   innermost = outer_;
+  // The call failed after all: nobody would say when its memory is free.
+  for (const auto& read : pieces_) (void)read->Finish();
+  for (const auto& read : reads_) (void)read->Finish();
   if (loan_ == nullptr) return;
   // No request was taken, because the call failed after all: nobody would say when its buffer is free.
   for (const Completion::Part& part : parts_) part.file->EndLoans();
@@ -60,9 +66,42 @@ uint64_t CallScope::EpochOf(const File* file) const {
   return 0;
 }
 
+bool CallScope::MayComeLater(const std::byte* to, uint64_t size) const {
+  const std::less_equal<const std::byte*> in_order;  // of any two pointers
+  return std::ranges::any_of(accepted_, [&](const Memory& memory) {
+    return in_order(memory.begin, to) && in_order(to + size, memory.begin + memory.size);
+  });
+}
+
+std::shared_ptr<PieceRead> CallScope::PiecesOf(const File& file) const {
+  const auto found = std::ranges::find_if(
+      pieces_, [&](const auto& read) { return &read->file() == &file && !read->sealed(); });
+  return found == pieces_.end() ? nullptr : *found;
+}
+
+void CallScope::AddPieces(std::shared_ptr<PieceRead> read) {
+  read->Defer();
+  read->file().deferred_reads().Add(read);
+  pieces_.push_back(std::move(read));
+}
+
+void CallScope::AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes) {
+  Count(Counter::kReadBytesDeferred, bytes);
+  read->Defer();
+  read->file().deferred_reads().Add(read);
+  read->Start();
+  reads_.push_back(std::move(read));
+}
+
 std::shared_ptr<Completion> CallScope::TakeCompletion() {
-  if (parts_.empty()) return nullptr;
-  return std::make_shared<Completion>(std::move(parts_));
+  for (auto& read : pieces_) {
+    Count(Counter::kReadBytesDeferred, read->bytes());
+    read->Start();
+    reads_.push_back(std::move(read));
+  }
+  pieces_.clear();
+  if (parts_.empty() && reads_.empty()) return nullptr;
+  return std::make_shared<Completion>(std::move(parts_), std::move(reads_));
 }
 
 KeepRefused::KeepRefused() { ++keeping; }

@@ -18,6 +18,8 @@
 
 namespace tidelane {
 
+class PieceRead;
+class SharedRead;
 struct Slab;
 
 class CallScope {
@@ -60,6 +62,11 @@ class CallScope {
   uint64_t EpochOf(const File* file) const;
   /// A loan (buffer/loan.h) that `bytes` lie in, with a reference for the extent to be; nullptr: they must be copied.
   Slab* LoanOf(const std::byte* bytes, uint64_t size);
+  /// Whether bytes that are read into [to, to + size) may come after the call.
+  bool MayComeLater(const std::byte* to, uint64_t size) const;
+  /// What of `file` this call reads later, so far; nullptr: nothing yet.
+  std::shared_ptr<PieceRead> PiecesOf(const File& file) const;
+  void AddPieces(std::shared_ptr<PieceRead> read);
   /// This call closed `file`, whose bytes could not be stored: the engine keeps it for another attempt.
   void Keep(std::shared_ptr<File> file) { kept_ = std::move(file); }
   /// The settings for files that this call opens; nullptr: the process's.
@@ -73,14 +80,28 @@ class CallScope {
   /// The program keeps `size` bytes at `begin` as they are until the request of this call has completed: they need not
   /// be copied. Only for calls that leave a request: if none is taken, they are copied when the scope ends.
   void Lend(const void* begin, uint64_t size);
+  /// The program leaves these bytes alone until the request of this call has completed, and nobody else looks at them
+  /// during the call: elements may be read into them later. If no request is taken, they are read when the scope ends.
+  void AcceptLater(std::byte* begin, uint64_t size) { accepted_.push_back({begin, size}); }
+  /// A part of this call that goes on after it.
+  void AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes);
   /// `settings` must outlive the scope.
   void SetFileSettings(const FileSettings* settings) { file_settings_ = settings; }
 
  private:
+  struct Memory {
+    const std::byte* begin;
+    uint64_t size;
+  };
+
   const unsigned permissions_;
   const bool track_;
   CallScope* const outer_;
   std::vector<Completion::Part> parts_;
+  std::vector<Memory> accepted_;
+  std::vector<std::shared_ptr<PieceRead>>
+      pieces_;  // whose number is not known until the call is over
+  std::vector<std::shared_ptr<SharedRead>> reads_;
   const std::byte* lent_begin_ = nullptr;
   uint64_t lent_size_ = 0;
   Slab* loan_ = nullptr;

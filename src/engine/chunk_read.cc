@@ -1,126 +1,129 @@
 #include "engine/chunk_read.h"
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <new>
-#include <span>
 #include <utility>
 
-#include "base/activity.h"
-#include "base/annotations.h"
 #include "base/counters.h"
 
 namespace tidelane {
 namespace {
 
-// Memory that is not cleared, and is taken only where it is needed.
-class Room {
+// What a lane reads before it looks at other tasks.
+constexpr uint64_t kTurn = 2u << 20;
+// A run of a chunk that is not filtered is read by itself if it is so long; shorter ones with what is between them.
+constexpr uint64_t kLongRun = uint64_t{64} * 1024;
+
+class ChunkRead final : public SharedRead {
  public:
-  /// nullptr: there is no memory.
-  std::byte* Get(size_t size) {
-    if (size <= size_) return bytes_.get();
-    bytes_.reset(new (std::nothrow) std::byte[size]);
-    size_ = bytes_ == nullptr ? 0 : size;
-    return bytes_.get();
-  }
-
- private:
-  std::unique_ptr<std::byte[]> bytes_;
-  size_t size_ = 0;
-};
-
-struct Rooms {
-  Room stored;
-  Room chunk;
-};
-
-class ChunkReader final : public LaneTask {
- public:
-  explicit ChunkReader(ChunkReading reading)
-      : reading_(std::move(reading)),
+  ChunkRead(ChunkReading reading, Lanes& lanes, unsigned helpers)
+      : SharedRead(reading.file, lanes, helpers),
+        reading_(std::move(reading)),
         count_(reading_.touched.count()),
-        chunk_bytes_(reading_.grid.ChunkBytes()) {}
-
-  void RunOne() override {
-    if (getpid() == process_) Work(File::Reader::kLane);  // a forked child has no such caller
+        chunk_bytes_(reading_.grid.ChunkBytes()) {
+    SetParts(count_, kTurn / std::max<uint64_t>(chunk_bytes_, 1));
   }
 
-  Status Finish() TL_EXCLUDES(mutex_) {
-    Work(File::Reader::kProgram);
-    MutexLock lock(mutex_);
-    if (finished_ == count_) return status_;
-    const Waiting waiting(Wait::kRead);
-    while (finished_ != count_) all_finished_.Wait(mutex_);
-    return status_;
+  // So that Touches need not walk the grid.
+  void NoteRanges() {
+    ForEachStored([this](const StoredChunk& chunk) {
+      ranges_.push_back({chunk.address, chunk.address + chunk.size});
+      longest_ = std::max<uint64_t>(longest_, chunk.size);
+    });
+    std::ranges::sort(ranges_, {}, &ByteRange::begin);
+  }
+
+  bool Touches(uint64_t begin, uint64_t end) const override {
+    const uint64_t from = begin > longest_ ? begin - longest_ : 0;
+    for (auto at = std::ranges::lower_bound(ranges_, from, {}, &ByteRange::begin);
+         at != ranges_.end() && at->begin < end; ++at) {
+      if (at->end > begin) return true;
+    }
+    return false;
   }
 
   // What lies together was one read.
   void NoteRead() const {
     uint64_t begin = 0;
     uint64_t end = 0;
-    for (uint64_t i = 0; i < count_; ++i) {
-      const StoredChunk& chunk = (*reading_.map)[reading_.touched.At(i).chunk];
-      if (chunk.size == 0) continue;
+    ForEachStored([&](const StoredChunk& chunk) {
       if (chunk.address != end) {
-        reading_.file->NoteRead(begin, end - begin);
+        file().NoteRead(begin, end - begin);
         begin = chunk.address;
       }
       end = chunk.address + chunk.size;
-    }
-    reading_.file->NoteRead(begin, end - begin);
+    });
+    file().NoteRead(begin, end - begin);
   }
 
  private:
-  void Work(File::Reader reader) TL_EXCLUDES(mutex_) {
-    Rooms rooms;
-    for (;;) {
-      const uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
-      if (i >= count_) return;
-      Status status;
-      if (!failed_.load(std::memory_order_relaxed)) status = TryOne(reader, i, rooms);
-      MutexLock lock(mutex_);
-      if (!status.ok() && !failed_.exchange(true, std::memory_order_relaxed)) status_ = status;
-      if (++finished_ == count_) all_finished_.NotifyAll();
+  template <typename Each>
+  void ForEachStored(Each each) const {
+    for (uint64_t i = 0; i < count_; ++i) {
+      const StoredChunk& chunk = (*reading_.map)[reading_.touched.At(i).chunk];
+      if (chunk.size != 0) each(chunk);
     }
   }
 
-  Status TryOne(File::Reader reader, uint64_t i, Rooms& rooms) {
-    try {
-      return ReadOne(reader, i, rooms);
-    } catch (const std::bad_alloc&) {
-      return Status::Failed(ENOMEM, "read a chunk");
-    }
-  }
-
-  Status ReadOne(File::Reader reader, uint64_t i, Rooms& rooms) {
-    const ChunkPiece piece = reading_.touched.At(i);
+  Status ReadPart(File::Reader reader, uint64_t part, Rooms& rooms) override {
+    const ChunkPiece piece = reading_.touched.At(part);
     const StoredChunk& chunk = (*reading_.map)[piece.chunk];
     if (chunk.size == 0) return Fill(piece);
-    std::byte* const stored = rooms.stored.Get(chunk.size);
-    std::byte* const whole =
-        piece.whole ? reading_.memory + piece.to : rooms.chunk.Get(chunk_bytes_);
-    if (stored == nullptr || whole == nullptr) return Refuse(ENOMEM, chunk);
-    // Beyond its end storage reads as zeros, which some filters take for data.
-    const uint64_t eof = reading_.file->eof();
-    if (chunk.address > eof || chunk.size > eof - chunk.address) return Refuse(EIO, chunk);
-    Status status = reading_.file->ReadAlongside(reader, chunk.address, chunk.size, stored);
+    Status status = reading_.pipeline == nullptr ? ReadPlain(reader, piece, chunk, rooms)
+                                                 : ReadFiltered(reader, piece, chunk, rooms);
     if (!status.ok()) return status;
-    status = reading_.pipeline->Decode({stored, chunk.size}, chunk.mask, {whole, chunk_bytes_});
-    if (!status.ok()) return status;
-    if (!piece.whole) Copy(piece, whole);
     Count(reader == File::Reader::kLane ? Counter::kChunksByLanes : Counter::kChunksByCallers);
     Count(Counter::kChunkBytesRead, chunk_bytes_);
     return {};
   }
 
-  void Copy(const ChunkPiece& piece, const std::byte* chunk) const {
-    reading_.touched.ForEachRun(piece, [&](uint64_t from, uint64_t to, uint64_t bytes) {
-      std::memcpy(reading_.memory + to, chunk + from, bytes);
+  Status ReadFiltered(File::Reader reader, const ChunkPiece& piece, const StoredChunk& chunk,
+                      Rooms& rooms) {
+    std::byte* const stored = rooms.stored.Get(chunk.size);
+    std::byte* const whole =
+        piece.whole ? reading_.memory + piece.to : rooms.whole.Get(chunk_bytes_);
+    if (stored == nullptr || whole == nullptr) return Refuse(ENOMEM, chunk);
+    // Beyond its end storage reads as zeros, which some filters take for data.
+    const uint64_t eof = file().eof();
+    if (chunk.address > eof || chunk.size > eof - chunk.address) return Refuse(EIO, chunk);
+    Status status = file().ReadAlongside(reader, chunk.address, chunk.size, stored);
+    if (!status.ok()) return status;
+    status = reading_.pipeline->Decode({stored, chunk.size}, chunk.mask, {whole, chunk_bytes_});
+    if (status.ok() && !piece.whole) Copy(piece, whole, 0);
+    return status;
+  }
+
+  Status ReadPlain(File::Reader reader, const ChunkPiece& piece, const StoredChunk& chunk,
+                   Rooms& rooms) {
+    uint64_t runs = 0;
+    uint64_t wanted = 0;
+    uint64_t end = 0;
+    reading_.touched.ForEachRun(piece, [&](uint64_t from, uint64_t, uint64_t bytes) {
+      ++runs;
+      wanted += bytes;
+      end = from + bytes;
+    });
+    if (runs == 1 || wanted / runs >= kLongRun) {
+      Status status;
+      reading_.touched.ForEachRun(piece, [&](uint64_t from, uint64_t to, uint64_t bytes) {
+        if (!status.ok()) return;
+        status = file().ReadAlongside(reader, chunk.address + from, bytes, reading_.memory + to);
+      });
+      return status;
+    }
+    std::byte* const span = rooms.whole.Get(end - piece.from);
+    if (span == nullptr) return Refuse(ENOMEM, chunk);
+    Status status =
+        file().ReadAlongside(reader, chunk.address + piece.from, end - piece.from, span);
+    if (status.ok()) Copy(piece, span, piece.from);
+    return status;
+  }
+
+  // `bytes` are those of the chunk from `first` on.
+  void Copy(const ChunkPiece& piece, const std::byte* bytes, uint64_t first) const {
+    reading_.touched.ForEachRun(piece, [&](uint64_t from, uint64_t to, uint64_t size) {
+      std::memcpy(reading_.memory + to, bytes + (from - first), size);
     });
   }
 
@@ -139,35 +142,33 @@ class ChunkReader final : public LaneTask {
   }
 
   Status Refuse(int error, const StoredChunk& chunk) const {
-    return Status::Failed(error, "read a chunk")
-        .At(reading_.file->path(), chunk.address, chunk.size);
+    return Status::Failed(error, "read a chunk").At(file().path(), chunk.address, chunk.size);
   }
 
   const ChunkReading reading_;
   const uint64_t count_;
   const uint64_t chunk_bytes_;
-  const pid_t process_ = getpid();
-  std::atomic<uint64_t> next_{0};
-  std::atomic<bool> failed_{false};
-  Mutex mutex_;
-  Condition all_finished_;
-  uint64_t finished_ TL_GUARDED_BY(mutex_) = 0;
-  Status status_ TL_GUARDED_BY(mutex_);
+  std::vector<ByteRange> ranges_;  // of a read that is deferred, by address
+  uint64_t longest_ = 0;
 };
 
 }  // namespace
 
 Status ReadChunks(ChunkReading reading, Lanes& lanes, unsigned helpers) {
-  const uint64_t others = reading.touched.count() - 1;
-  const auto reader = std::make_shared<ChunkReader>(std::move(reading));
-  try {
-    for (uint64_t i = std::min<uint64_t>(helpers, others); i > 0; --i) lanes.Schedule(reader);
-  } catch (const std::bad_alloc&) {
-    // Whoever was asked already touches the program's memory: go on, and wait for it.
-  }
-  Status status = reader->Finish();
-  if (status.ok()) reader->NoteRead();
+  const auto others =
+      static_cast<unsigned>(std::min<uint64_t>(reading.touched.count() - 1, helpers));
+  const auto read = std::make_shared<ChunkRead>(std::move(reading), lanes, others);
+  read->Start();
+  Status status = read->Finish();
+  if (status.ok()) read->NoteRead();
   return status;
+}
+
+std::shared_ptr<SharedRead> ChunksToRead(ChunkReading reading, Lanes& lanes, unsigned helpers) {
+  auto read = std::make_shared<ChunkRead>(std::move(reading), lanes, helpers);
+  read->NoteRanges();
+  read->NoteRead();
+  return read;
 }
 
 }  // namespace tidelane

@@ -1,20 +1,11 @@
 /// \file
-/// Reads a box of a chunked, filtered array: the program's thread and lanes together fetch chunks,
-/// decode them, and put what is wanted of each into the program's memory.
+/// Reads a box of a chunked array as a shared read (shared_read.h): each part is a chunk, which is
+/// fetched, decoded if the array has filters, and put into the program's memory as far as it is wanted.
 ///
-///   1. The caller asks lanes to help, and begins.
-///   2. Everybody takes the next chunk that nobody has taken, until there is none. A lane that comes
-///      later than that finds nothing to do, and touches nothing.
-///   3. The caller waits for the chunks that others have taken and not finished; it never waits for a
-///      lane to begin. Lanes need nothing that the caller holds (HDF5's lock): no deadlock.
-///   4. The first failure ends it: chunks not yet begun are left out.
+/// A chunk that is wanted whole, and lies in memory as it does in the array, is read or decoded in
+/// place; of others the wanted part is copied. Nobody holds more than one chunk and its stored bytes.
 ///
-/// A chunk that is wanted whole, and lies in memory as it does in the array, is decoded in place; of
-/// others the wanted part is copied. Nobody holds more than one chunk and its stored bytes.
-///
-/// Invariant: when ReadChunks has returned, nobody touches the memory any more.
-///
-/// Thread safety: ReadChunks is one call of the program's side of the file (engine/file.h).
+/// Thread safety: as shared_read.h; ReadChunks is one call of the program's side of the file (engine/file.h).
 #pragma once
 
 #include <cstddef>
@@ -25,8 +16,7 @@
 #include "base/status.h"
 #include "codec/pipeline.h"
 #include "engine/chunk_grid.h"
-#include "engine/file.h"
-#include "lane/lanes.h"
+#include "engine/shared_read.h"
 
 namespace tidelane {
 
@@ -41,7 +31,7 @@ using ChunkMap = std::vector<StoredChunk>;
 
 struct ChunkReading {
   std::shared_ptr<File> file;
-  std::shared_ptr<const Pipeline> pipeline;
+  std::shared_ptr<const Pipeline> pipeline;  ///< nullptr: chunks are stored as they are
   std::shared_ptr<const ChunkMap> map;
   std::shared_ptr<const std::vector<std::byte>>
       fill;  ///< one element; empty: unknown, no chunk may be missing
@@ -52,5 +42,8 @@ struct ChunkReading {
 
 /// Up to `helpers` lanes help. After a failure it is open what the memory holds.
 Status ReadChunks(ChunkReading reading, Lanes& lanes, unsigned helpers);
+
+/// The same as a read that is to be deferred (CallScope::AddRead).
+std::shared_ptr<SharedRead> ChunksToRead(ChunkReading reading, Lanes& lanes, unsigned helpers);
 
 }  // namespace tidelane

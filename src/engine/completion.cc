@@ -3,8 +3,14 @@
 #include <chrono>
 
 #include "engine/file.h"
+#include "engine/shared_read.h"
 
 namespace tidelane {
+
+Completion::Completion(std::vector<Part> parts, std::vector<std::shared_ptr<SharedRead>> reads)
+    : parts_(std::move(parts)), reads_(std::move(reads)) {}
+
+Completion::~Completion() = default;
 
 Completion::State Completion::Poll() { return Wait(0); }
 
@@ -14,6 +20,24 @@ Completion::State Completion::Wait(uint64_t timeout_ns) {
   const auto deadline =
       for_ever ? Clock::time_point::max() : Clock::now() + std::chrono::nanoseconds(timeout_ns);
   MutexLock lock(mutex_);
+  WaitForParts(timeout_ns, deadline);
+  WaitForReads(deadline);
+  if (!parts_.empty() || !reads_.empty()) return State::kPending;
+  return error_.ok() ? State::kDone : State::kFailed;
+}
+
+void Completion::WaitForReads(Deadline deadline) {
+  for (size_t i = 0; i < reads_.size();) {
+    if (!reads_[i]->FinishUntil(deadline)) {
+      ++i;
+      continue;
+    }
+    if (error_.ok()) error_ = reads_[i]->status();
+    reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void Completion::WaitForParts(uint64_t timeout_ns, Deadline deadline) {
   Status error;
   // All parts start before any is waited for.
   if (timeout_ns != 0 && parts_.size() > 1) {
@@ -31,8 +55,6 @@ Completion::State Completion::Wait(uint64_t timeout_ns) {
     if (state == Epochs::State::kFailed && error_.ok()) error_ = error;
     parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  if (!parts_.empty()) return State::kPending;
-  return error_.ok() ? State::kDone : State::kFailed;
 }
 
 Status Completion::error() const {

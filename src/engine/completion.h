@@ -1,5 +1,6 @@
 /// \file
-/// What a request waits for: the bytes that one call captured, in whatever files it touched.
+/// What a request waits for: the bytes that one call captured, in whatever files it touched, and those that it reads
+/// after it has returned.
 ///
 /// Every tracked call (a VOL call with a request) opens an *epoch* on each file it writes; the file counts the extents
 /// of each epoch that are not yet stored. A completion is done when each of its epochs is stored (or failed), not when
@@ -9,6 +10,7 @@
 /// Thread safety: one completion may be polled and waited for from several threads.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,6 +21,7 @@
 namespace tidelane {
 
 class File;
+class SharedRead;
 
 class Completion {
  public:
@@ -31,7 +34,10 @@ class Completion {
     bool and_older;
   };
 
-  explicit Completion(std::vector<Part> parts) : parts_(std::move(parts)) {}
+  explicit Completion(std::vector<Part> parts, std::vector<std::shared_ptr<SharedRead>> reads = {});
+  ~Completion();
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
 
   /// Starts the work now (no lingering for neighbours) and says how it stands.
   State Poll() TL_EXCLUDES(mutex_);
@@ -41,9 +47,14 @@ class Completion {
   Status error() const TL_EXCLUDES(mutex_);
 
  private:
+  using Deadline = std::chrono::steady_clock::time_point;
+  void WaitForParts(uint64_t timeout_ns, Deadline deadline) TL_REQUIRES(mutex_);
+  void WaitForReads(Deadline deadline) TL_REQUIRES(mutex_);
+
   mutable Mutex mutex_;
   std::vector<Part> parts_
       TL_GUARDED_BY(mutex_);  // finished parts are dropped: a file must not live on in requests
+  std::vector<std::shared_ptr<SharedRead>> reads_ TL_GUARDED_BY(mutex_);  // likewise
   Status error_ TL_GUARDED_BY(mutex_);
 };
 

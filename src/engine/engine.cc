@@ -253,7 +253,8 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
 
 Status Engine::Close(const std::shared_ptr<File>& file) {
   series_.Closing(*file);
-  const bool deferred = file->CloseMayBeDeferred() && !file->drained();
+  const bool deferred =
+      file->CloseMayBeDeferred() && (!file->drained() || file->deferred_reads().any());
   Status status;
   if (!deferred) status = file->Drain(Wait::kClose);
   // What could not be stored is not thrown away: the file stays, as a deferred one, for whoever tries again.
@@ -367,12 +368,13 @@ Status Engine::Shutdown() {
 }
 
 // fork copies memory and descriptors but no threads. Both sides must find whole files and free locks:
-//   1. drain everything, so that no byte is pending in two processes;
+//   1. end reads and drain everything, so that no byte is on its way in two processes;
 //   2. park the lanes, so that none is inside an allocator or a C library call;
 //   3. take every lock in order, so that none is held by a thread that the child will not have;
 //   4. release them on both sides; the child forgets its lanes, and the next write starts new ones.
 void Engine::PrepareFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
+  for (const auto& file : engine.Known()) file->deferred_reads().AwaitAll();
   (void)engine.DrainAll(Wait::kOther);
   engine.lanes_.Pause();
   engine.mutex_.lock();

@@ -103,6 +103,7 @@ Status File::Truncate(uint64_t size) {
     eof_.store(size, std::memory_order_relaxed);
     return {};
   }
+  deferred_reads_.Await(size, UINT64_MAX);
   {
     MutexLock lock(read_mutex_);
     cache_.CutFrom(size);
@@ -161,6 +162,7 @@ Status File::Lock(bool exclusive) {
 Status File::Unlock() {
   // A file whose close is deferred keeps its lock until it is whole; closing the descriptor releases it.
   if (CloseMayBeDeferred()) return {};
+  deferred_reads_.AwaitAll();
   Status status = Drain(Wait::kClose);
   locked_.store(false, std::memory_order_relaxed);
   exclusive_.store(false, std::memory_order_relaxed);
@@ -178,6 +180,7 @@ Status File::WriteThrough(Fallback reason) {
   if (!write_through_.load(std::memory_order_relaxed)) {  // the program's side: one caller
     through_reason_.store(reason, std::memory_order_relaxed);
     write_through_.store(true, std::memory_order_relaxed);
+    deferred_reads_.AwaitAll();
     DropAhead(0, UINT64_MAX);
     Count(reason);
     if (reason != Fallback::kModeSync) NoteNative(reason, path_);

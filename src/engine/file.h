@@ -26,6 +26,7 @@
 #include "base/status.h"
 #include "cache/block_cache.h"
 #include "device/device.h"
+#include "engine/deferred_reads.h"
 #include "engine/read_ahead.h"
 #include "engine/slab_writer.h"
 #include "extent/pending_map.h"
@@ -36,6 +37,8 @@
 namespace tidelane {
 
 class CallScope;
+
+class PieceRead;
 
 class File final : public LaneTask, public std::enable_shared_from_this<File> {
  public:
@@ -73,12 +76,19 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status Write(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   /// `raw`: dataset elements rather than metadata.
   Status Read(uint64_t address, uint64_t size, void* buffer, bool raw) TL_EXCLUDES(mutex_);
+  /// For a read of `bytes` dataset elements in large pieces, all of which are added to it and then read by Finish, the
+  /// program's thread and lanes together; nullptr: storage is as quick as memory, or it is too little, so that Read is
+  /// as good.
+  std::shared_ptr<PieceRead> ShareRead(uint64_t bytes, uint64_t pieces);
   /// Who reads: the program waits for its own reads, and for those that lanes make for it, not for those made ahead.
   enum class Reader { kProgram, kLane, kAhead };
-  /// As Read, of dataset elements, by several threads at once while one call of the program lasts: nothing else of the
-  /// program's side may run meanwhile.
+  /// As Read, of dataset elements, by several threads at once. Meanwhile the program may do anything but change those
+  /// bytes: see shared_read.h.
   Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer)
       TL_EXCLUDES(mutex_);
+  /// Reads that go on after their calls. A read of dataset elements into memory that the current CallScope has named
+  /// for it becomes one.
+  DeferredReads& deferred_reads() { return deferred_reads_; }
   /// The program has read these dataset elements: what comes next may be fetched. Read says so itself.
   void NoteRead(uint64_t address, uint64_t size);
   /// From now on the places that are read are noted, for as long as they are few.
@@ -272,6 +282,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     return may_read_ahead_ && locked_.load(std::memory_order_relaxed) &&
            !write_through_.load(std::memory_order_relaxed);
   }
+  bool DeferRead(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(read_mutex_);
   bool FetchedAhead(uint64_t address, uint64_t size, bool raw) const;
   Status ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer,
                      uint64_t& storage_ns) TL_EXCLUDES(mutex_);
@@ -329,6 +340,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::atomic<bool> exclusive_{false};      // and nobody else reads it
   std::atomic<bool> handed_out_{false};     // the program has the descriptor
 
+  DeferredReads deferred_reads_;
   const bool may_read_ahead_;
   const std::shared_ptr<AheadRoom> ahead_room_;
   std::unique_ptr<ReadAhead> ahead_owner_;  // made by the first read that is worth it

@@ -55,11 +55,15 @@ class FileBench {
       }
       return plan_ ? plan_(point, address, size) : Fault{};
     };
-    File::Environment environment{config_, arena_, lanes_,
+    File::Environment environment{config_,
+                                  arena_,
+                                  lanes_,
                                   [this] {
                                     if (file_ != nullptr) file_->RelieveArena();
                                   },
-                                  std::make_shared<model::Chooser>(chooser_times_)};
+                                  std::make_shared<model::Chooser>(chooser_times_),
+                                  [] {},
+                                  ahead_room_};
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
     if (wrap_) device = wrap_(std::move(device));
     file_ = std::make_shared<File>(std::move(environment), std::move(device), FileIdentity{1, 1},
@@ -97,6 +101,7 @@ class FileBench {
   model::Chooser::Times chooser_times_{
       .calibrate = [](model::CopyCost& cost) { cost.Add(1 << 20, 1 << 20, 1e-7); }};
   Arena arena_;
+  std::shared_ptr<AheadRoom> ahead_room_;  ///< before Open; nullptr: nothing is read ahead
   Lanes lanes_;
   std::shared_ptr<MemoryFile> storage_;
   FaultPlan plan_;      ///< set while no lane works

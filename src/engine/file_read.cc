@@ -1,17 +1,22 @@
 // Reads: pending bytes on top of storage, small reads through blocks of the same, large ones from what lanes fetched ahead.
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/trace.h"
 #include "buffer/loan.h"
+#include "engine/call_scope.h"
 #include "engine/file.h"
+#include "engine/piece_read.h"
 
 namespace tidelane {
 namespace {
 
 // Smaller reads tell nothing of what comes next: looking at them would take as long as they do.
 constexpr uint64_t kLargeRead = uint64_t{16} * 1024;
+// Below this one request is as good as two.
+constexpr uint64_t kLeastShared = 2u << 20;
 // Of a file whose successor is to be fetched.
 constexpr size_t kMostPlaces = 1024;
 
@@ -33,7 +38,13 @@ class Pieces {
 }  // namespace
 
 Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
-  if (size == 0) return {};
+  if (size == 0 || (raw && DeferRead(address, size, buffer))) return {};
+  if (raw && size >= kLeastShared) {
+    const std::shared_ptr<PieceRead> read = ShareRead(size, 1);
+    if (read != nullptr && read->Add(address, size, static_cast<std::byte*>(buffer))) {
+      return read->ReadNow();
+    }
+  }
   Status status;
   uint64_t ns = 0;
   const bool fetched = FetchedAhead(address, size, raw);
@@ -58,6 +69,43 @@ Status File::ReadAlongside(Reader reader, uint64_t address, uint64_t size, void*
   Status status = LogicalRead(reader, address, size, buffer, ns);
   if (ns != 0) NoteSpeed(size, ns);
   return status;
+}
+
+bool File::DeferRead(uint64_t address, uint64_t size, void* buffer) {
+  CallScope* const scope = CallScope::current();
+  auto* const to = static_cast<std::byte*>(buffer);
+  if (scope == nullptr || !scope->MayComeLater(to, size) || writes_through()) return false;
+  {
+    MutexLock lock(read_mutex_);
+    if (cache_.Read(address, size, buffer)) {
+      Count(Counter::kReadAheadHits);
+      return true;
+    }
+  }
+  try {
+    std::shared_ptr<PieceRead> read = scope->PiecesOf(*this);
+    if (read == nullptr) {
+      read = std::make_shared<PieceRead>(shared_from_this(), lanes_, config_.lanes);
+      scope->AddPieces(read);
+    }
+    if (!read->Add(address, size, to)) return false;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  NoteRead(address, size);
+  return true;
+}
+
+std::shared_ptr<PieceRead> File::ShareRead(uint64_t bytes, uint64_t pieces) {
+  if (bytes < kLeastShared || bytes / pieces < kLargeRead || !read_speed_.slow() ||
+      !config_.parallel_reads || !lanes_.threaded()) {
+    return nullptr;
+  }
+  try {
+    return std::make_shared<PieceRead>(shared_from_this(), lanes_, config_.lanes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 void File::NoteSpeed(uint64_t size, uint64_t ns) {
@@ -155,6 +203,7 @@ Status File::ReadStorage(Reader reader, uint64_t address, uint64_t size, void* b
   }
   Count(Counter::kStorageReads);
   Count(Counter::kStorageReadBytes, size);
+  if (reader == Reader::kLane) Count(Counter::kReadBytesByLanes, size);
   if (error != 0) return Status::Failed(error, "read").At(path_, address, size);
   return {};
 }

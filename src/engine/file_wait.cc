@@ -208,6 +208,7 @@ bool File::Adopt() {
 }
 
 Status File::CloseDevice() {
+  deferred_reads_.AwaitAll();
   StopAhead();
   uint64_t expected = 0;
   Status status;

@@ -32,6 +32,7 @@ constexpr auto kIdleArenaWait = std::chrono::microseconds(100);  // where lanes 
 
 Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   if (size == 0) return {};
+  deferred_reads_.Await(address, address + size);
   const bool write_through = write_through_.load(std::memory_order_relaxed);
   // Before anyone is told of the bytes: if there is no space, the file does not have them.
   if (!write_through && reserving_) {

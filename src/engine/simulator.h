@@ -6,7 +6,7 @@
 /// further program calls, so that they happen while a run is in flight. With lanes of their own, it
 /// is the program's side of a stress test.
 ///
-/// Checked at every read: the bytes. At every flush that reports success: the whole of storage.
+/// Checked at every read, also one that ends long after its call: the bytes. At every flush that reports success: the whole of storage.
 /// After every failure: that it is told, and that a flush succeeds once storage has recovered.
 ///
 /// Invariant: `model` is what a synchronous driver's file would hold after the calls made so far.
@@ -54,8 +54,8 @@ class Simulator {
   const std::string& wrong() const { return wrong_; }
 
   struct Tally {
-    uint64_t writes = 0, lent = 0, reads = 0, cuts = 0, grows = 0, flushes = 0, failures = 0,
-             waits = 0, nested = 0;
+    uint64_t writes = 0, lent = 0, reads = 0, reads_later = 0, cuts = 0, grows = 0, flushes = 0,
+             failures = 0, waits = 0, nested = 0;
   };
   const Tally& tally() const { return tally_; }
 
@@ -67,6 +67,10 @@ class Simulator {
   struct Issued {
     std::shared_ptr<Completion> completion;
     std::shared_ptr<std::string> lent;
+    /// What a read that goes on after its call reads, and should have read.
+    std::shared_ptr<std::string> read;
+    std::string expected;
+    uint64_t address = 0;
     void End() const {
       if (lent != nullptr) lent->assign(lent->size(), '!');
     }
@@ -81,6 +85,10 @@ class Simulator {
   void Issue(CallScope& scope, std::shared_ptr<std::string> lent = nullptr);
   void Apply(uint64_t address, const std::string& bytes);
   void Read();
+  void ReadLater();
+  std::string Expected(uint64_t address, uint64_t size) const;
+  void CheckRead(const Issued& issued);
+  bool MayChange(uint64_t begin, uint64_t end) const;
   void Truncate(uint64_t size);
   void Flush();
   void FlushEarly();
@@ -107,6 +115,7 @@ class Simulator {
   unsigned depth_ = 0;          // device calls in progress, when interleaving
   bool program_calls_ = false;  // a call of the program is in progress: it makes no second one
   std::vector<std::pair<uint64_t, uint64_t>> flying_;  // what those device calls write
+  unsigned flying_reads_ = 0;                          // how many of them read
   std::atomic<bool> failing_{false};
   std::atomic<uint64_t> fault_state_;
   std::atomic<uint64_t> failures_{0};

@@ -33,6 +33,7 @@ Simulator::Simulator(const SimulatorOptions& options)
   bench_.config_.linger_us = 100;
   bench_.config_.mode = Pick(3) == 0 ? Mode::kAuto : Mode::kAsync;
   bench_.config_.read_ahead = Pick(2) == 0 ? Toggle::kOn : Toggle::kAuto;
+  bench_.ahead_room_ = std::make_shared<AheadRoom>(bench_.arena_, UINT64_MAX);
   if (options.existing) {
     model_ =
         std::string(options.base_address, 'u') + Superblock('o') + std::string(Pick(100'000), 'o');
@@ -60,7 +61,10 @@ Fault Simulator::Plan(FaultPoint point, uint64_t address, uint64_t size) {
   if (options_.interleave && options_.lanes == 0) Interleave(point, address, size);
   // A device that takes its time now and then, so that calls and runs meet.
   if (options_.lanes != 0 && Pause()) std::this_thread::sleep_for(std::chrono::microseconds(100));
-  if (!failing_ || (point != FaultPoint::kWrite && point != FaultPoint::kTruncate)) return {};
+  // The program's own reads do not fail here: nothing would be learned from them.
+  const bool lane_reads = point == FaultPoint::kRead && options_.lanes == 0 && !program_calls_;
+  const bool changes = point == FaultPoint::kWrite || point == FaultPoint::kTruncate;
+  if (!failing_ || (!changes && !lane_reads)) return {};
   const uint64_t state = fault_state_.fetch_add(0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u >> 32;
   if (state % 3 != 0) return {};
   ++failures_;
@@ -75,6 +79,7 @@ void Simulator::Interleave(FaultPoint point, uint64_t address, uint64_t size) {
   if (depth_ >= 3 || program_calls_) return;
   ++depth_;
   if (point == FaultPoint::kWrite) flying_.emplace_back(address, address + size);
+  flying_reads_ += point == FaultPoint::kRead;
   const bool resizing = point == FaultPoint::kTruncate;
   for (uint64_t calls = Pick(4); calls > 0; --calls) {
     ++tally_.nested;
@@ -83,22 +88,36 @@ void Simulator::Interleave(FaultPoint point, uint64_t address, uint64_t size) {
     switch (Pick(6)) {
       case 0:
       case 1:
-        if (RoomFor(length) && !SuperblockFlying()) Write(PickAddress(length), length);
+        if (const uint64_t at = PickAddress(length);
+            RoomFor(length) && !SuperblockFlying() && MayChange(at, at + length)) {
+          Write(at, length);
+        }
         break;
-      case 2: Read(); break;
+      case 2: Pick(2) == 0 ? Read() : ReadLater(); break;
       case 3: FlushEarly(); break;
       case 4: RunLane(); break;  // another lane
       default: {
         uint64_t above = 0;
         for (const auto& [begin, end] : flying_) above = std::max(above, end);
         const bool waits = resizing || SuperblockFlying() || bench_.config_.gap_bytes != 0;
-        if (!waits && model_.size() > above) Truncate(above + Pick(model_.size() - above));
+        if (waits || model_.size() <= above) break;
+        const uint64_t cut = above + Pick(model_.size() - above);
+        if (MayChange(cut, UINT64_MAX)) Truncate(cut);
         break;
       }
     }
   }
   if (point == FaultPoint::kWrite) flying_.pop_back();
+  flying_reads_ -= point == FaultPoint::kRead;
   --depth_;
+}
+
+// A read that goes on may be what this thread is in the middle of: it cannot wait for itself.
+bool Simulator::MayChange(uint64_t begin, uint64_t end) const {
+  return flying_reads_ == 0 || std::ranges::none_of(requests_, [&](const Issued& issued) {
+           return issued.read != nullptr && issued.address < end &&
+                  begin < issued.address + issued.expected.size();
+         });
 }
 
 bool Simulator::SuperblockFlying() const {
@@ -141,7 +160,7 @@ void Simulator::Apply(uint64_t address, const std::string& bytes) {
 }
 
 void Simulator::Issue(CallScope& scope, std::shared_ptr<std::string> lent) {
-  Issued issued{scope.TakeCompletion(), std::move(lent)};
+  Issued issued{scope.TakeCompletion(), std::move(lent), nullptr, {}, 0};
   if (issued.completion == nullptr) {
     issued.End();  // already complete
   } else {
@@ -197,11 +216,7 @@ void Simulator::Read() {
   ++tally_.reads;
   const uint64_t size = Pick(2) == 0 ? 1 + Pick(300) : PickSize(100'000);
   const uint64_t address = Pick(1 + model_.size());
-  std::string expected(size, '\0');
-  if (address < model_.size()) {
-    const uint64_t there = std::min<uint64_t>(size, model_.size() - address);
-    expected.replace(0, there, model_, address, there);
-  }
+  const std::string expected = Expected(address, size);
   const std::string got = bench_.Read(address, size, Pick(2) == 0);
   if (got != expected)
     Wrong("read of " + std::to_string(size) + " at " + std::to_string(address) + ": " +
@@ -210,6 +225,50 @@ void Simulator::Read() {
     Wrong("eof is " + std::to_string(bench_.file_->eof()) + " instead of " +
           std::to_string(model_.size()));
   }
+}
+
+std::string Simulator::Expected(uint64_t address, uint64_t size) const {
+  std::string expected(size, '\0');
+  if (address < model_.size()) {
+    const uint64_t there = std::min<uint64_t>(size, model_.size() - address);
+    expected.replace(0, there, model_, address, there);
+  }
+  return expected;
+}
+
+// A read whose bytes may come after the call, of one piece or of some with gaps between them.
+void Simulator::ReadLater() {
+  InCall in_call(program_calls_);
+  ++tally_.reads_later;
+  const uint64_t size = PickSize(100'000);
+  const uint64_t address = Pick(1 + model_.size());
+  Issued issued{nullptr, nullptr, std::make_shared<std::string>(size, '\0'),
+                Expected(address, size), address};
+  CallScope scope(CallScope::kNone);
+  auto* const to = reinterpret_cast<std::byte*>(issued.read->data());
+  scope.AcceptLater(to, size);
+  for (uint64_t at = 0; at < size;) {
+    const uint64_t piece = Pick(3) == 0 ? 1 + Pick(size - at) : size - at;
+    const bool gap = Pick(4) == 0;
+    if (gap) {
+      issued.expected.replace(at, piece, piece, '\0');
+    } else if (!bench_.file_->Read(address + at, piece, to + at, true).ok()) {
+      Wrong("a read failed at once");
+    }
+    at += piece;
+  }
+  issued.completion = scope.TakeCompletion();
+  if (issued.completion == nullptr) {
+    CheckRead(issued);  // it was all at hand
+  } else {
+    requests_.push_back(std::move(issued));
+  }
+}
+
+void Simulator::CheckRead(const Issued& issued) {
+  if (issued.read == nullptr || *issued.read == issued.expected) return;
+  Wrong("late read of " + std::to_string(issued.expected.size()) + " at " +
+        std::to_string(issued.address) + ": " + Difference(*issued.read, issued.expected));
 }
 
 void Simulator::Truncate(uint64_t size) {
@@ -284,6 +343,7 @@ void Simulator::WaitForOne() {
     Wrong("a request's state and error disagree");
   if (state == Completion::State::kFailed && failures_ == 0)
     Wrong("a request failed on healthy storage");
+  if (state == Completion::State::kDone) CheckRead(requests_[index]);
   requests_[index].End();
   requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(index));
 }
@@ -301,8 +361,8 @@ void Simulator::Step() {
     case 7: Write(PickAddress(size), size); break;
     case 8:
     case 9:
-    case 10:
-    case 11: Read(); break;
+    case 10: Read(); break;
+    case 11: ReadLater(); break;
     case 12:
     case 13:
     case 14:
@@ -344,6 +404,8 @@ void Simulator::Finish() {
   while (!requests_.empty() && wrong_.empty()) WaitForOne();
   Flush();
   if (bench_.lanes_.threaded()) return;
+  bench_.RunLanes();
+  bench_.file_->RelieveArena();  // gives up what was read ahead
   bench_.RunLanes();
   const uint64_t held = bench_.arena_.in_use();
   if (held > bench_.arena_.slab_size()) Wrong("slabs are held by nobody: " + std::to_string(held));

@@ -35,6 +35,7 @@ Simulator::Tally RunSeeds(SimulatorOptions options, unsigned seeds, unsigned ste
     all.writes += simulator.tally().writes;
     all.lent += simulator.tally().lent;
     all.reads += simulator.tally().reads;
+    all.reads_later += simulator.tally().reads_later;
     all.flushes += simulator.tally().flushes;
     all.nested += simulator.tally().nested;
     all.failures += simulator.tally().failures;
@@ -44,16 +45,21 @@ Simulator::Tally RunSeeds(SimulatorOptions options, unsigned seeds, unsigned ste
     if (::testing::Test::HasFailure() || only != 0) break;
   }
   std::printf(
-      "calls: %lu writes (%lu lent), %lu reads, %lu cuts, %lu grows, %lu flushes, %lu failures, "
+      "calls: %lu writes (%lu lent), %lu reads (%lu late), %lu cuts, %lu grows, %lu flushes, %lu "
+      "failures, "
       "%lu waits, "
       "%lu nested\n",
-      all.writes, all.lent, all.reads, all.cuts, all.grows, all.flushes, all.failures, all.waits,
-      all.nested);
+      all.writes, all.lent, all.reads, all.reads_later, all.cuts, all.grows, all.flushes,
+      all.failures, all.waits, all.nested);
   return all;
 }
 
 TEST(SimulatorTest, RandomCallsOnHealthyStorage) {
-  EXPECT_GT(RunSeeds({}, Seeds(30), 1500).lent, 1000u);
+  const uint64_t ahead = Read(Counter::kAheadBytes);
+  const Simulator::Tally all = RunSeeds({}, Seeds(30), 1500);
+  EXPECT_GT(all.lent, 1000u);
+  EXPECT_GT(all.reads_later, 1000u);
+  EXPECT_GT(Read(Counter::kAheadBytes), ahead);
 }
 
 TEST(SimulatorTest, RandomCallsOnStorageThatFailsAndRecovers) {

@@ -168,6 +168,7 @@ typedef enum H5T_cset_t { H5T_CSET_ERROR = -1, H5T_CSET_ASCII = 0, H5T_CSET_UTF8
   = 9, H5T_CSET_RESERVED_10 = 10, H5T_CSET_RESERVED_11 = 11, H5T_CSET_RESERVED_12 = 12,
   H5T_CSET_RESERVED_13 = 13, H5T_CSET_RESERVED_14 = 14, H5T_CSET_RESERVED_15 = 15 } H5T_cset_t;
 extern hid_t H5T_NATIVE_INT32_g;
+hid_t H5Tcopy(hid_t);
 htri_t H5Tequal(hid_t, hid_t);
 hid_t H5Tget_super(hid_t);
 H5T_class_t H5Tget_class(hid_t);
@@ -437,6 +438,7 @@ typedef enum H5S_seloper_t { H5S_SELECT_NOOP = -1, H5S_SELECT_SET = 0, H5S_SELEC
 typedef enum { H5S_SEL_ERROR = -1, H5S_SEL_NONE = 0, H5S_SEL_POINTS = 1, H5S_SEL_HYPERSLABS = 2,
   H5S_SEL_ALL = 3, H5S_SEL_N } H5S_sel_type;
 herr_t H5Sclose(hid_t);
+hid_t H5Scopy(hid_t);
 hid_t H5Screate_simple(int, const hsize_t [], const hsize_t []);
 htri_t H5Sget_regular_hyperslab(hid_t, hsize_t [], hsize_t [], hsize_t [], hsize_t []);
 herr_t H5Sget_select_bounds(hid_t, hsize_t [], hsize_t []);
@@ -461,6 +463,7 @@ htri_t H5Pexist(hid_t, const char *);
 herr_t H5Pget(hid_t, const char *, void *);
 herr_t H5Pget_nprops(hid_t, size_t *);
 herr_t H5Pget_size(hid_t, const char *, size_t *);
+herr_t H5Pset(hid_t, const char *, const void *);
 H5Z_filter_t H5Pget_filter2(hid_t, unsigned, unsigned int *, size_t *, unsigned [], size_t, char [],
   unsigned *);
 int H5Pget_nfilters(hid_t);

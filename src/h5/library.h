@@ -38,11 +38,11 @@ inline constexpr int kSlots = 8;
     X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_external_count) \
     X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \
     X(Pget_nprops) X(Pget_page_buffer_size) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) \
-    X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
-  X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
+    X(Pset) X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
+  X(Scopy) X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
     X(Sselect_hyperslab) X(Sselect_valid) \
-  X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
+  X(Tcopy) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
     X(Tis_variable_str) \
   X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
     X(VLintrospect_get_conn_cls) X(VLregister_opt_operation) \

@@ -16,7 +16,9 @@
 #include <new>
 #include <utility>
 
+#include "engine/call_scope.h"
 #include "engine/engine.h"
+#include "engine/piece_read.h"
 #include "h5/error.h"
 #include "h5/library.h"
 
@@ -221,9 +223,33 @@ class VectorShorthand {
   H5FD_mem_t type_ = H5FD_MEM_DEFAULT;
 };
 
+// Many large pieces are one read of the program's thread and lanes, where storage gains from that.
+std::shared_ptr<PieceRead> Shared(Handle& handle, uint32_t count, const H5FD_mem_t* types,
+                                  const haddr_t* addresses, const size_t* sizes, void** buffers) {
+  if (count < 2 || CallScope::current() != nullptr) return nullptr;
+  uint64_t bytes = 0;
+  VectorShorthand entry(types, sizes);
+  for (uint32_t i = 0; i < count; ++i) {
+    entry.Advance(i);
+    if (entry.type() != H5FD_MEM_DRAW || Overflows(addresses[i], entry.size())) return nullptr;
+    bytes += entry.size();
+  }
+  std::shared_ptr<PieceRead> read = handle.file->ShareRead(bytes, count);
+  if (read == nullptr) return nullptr;
+  VectorShorthand again(types, sizes);
+  for (uint32_t i = 0; i < count; ++i) {
+    again.Advance(i);
+    if (!read->Add(addresses[i], again.size(), static_cast<std::byte*>(buffers[i]))) return nullptr;
+  }
+  return read;
+}
+
 herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                   size_t sizes[], void* buffers[]) noexcept {
   return Guarded(Of(file), "read", [&] {
+    if (const auto shared = Shared(Of(file), count, types, addresses, sizes, buffers)) {
+      return shared->ReadNow();
+    }
     VectorShorthand entry(types, sizes);
     for (uint32_t i = 0; i < count; ++i) {
       entry.Advance(i);

@@ -3,36 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "vol/transfer_told.h"
+
 namespace tidelane::vol {
 
 namespace {
 
 constexpr size_t kMostFilterValues = 32;
-
-// Elements that are what they are in the file: no references, nothing of variable length.
-bool IsPlain(h5::Library& hdf5, hid_t type) {
-  switch (hdf5.Tget_class(type)) {
-    case H5T_INTEGER:
-    case H5T_FLOAT:
-    case H5T_BITFIELD:
-    case H5T_OPAQUE:
-    case H5T_ENUM: return true;
-    case H5T_STRING: return hdf5.Tis_variable_str(type) == 0;
-    case H5T_ARRAY: {
-      const h5::OwnedId base(hdf5, hdf5.Tget_super(type));
-      return base.valid() && IsPlain(hdf5, base.get());
-    }
-    case H5T_COMPOUND: {
-      const int members = hdf5.Tget_nmembers(type);
-      for (int i = 0; i < members; ++i) {
-        const h5::OwnedId member(hdf5, hdf5.Tget_member_type(type, static_cast<unsigned>(i)));
-        if (!member.valid() || !IsPlain(hdf5, member.get())) return false;
-      }
-      return members > 0;
-    }
-    default: return false;
-  }
-}
 
 // What a chunk that was never stored reads as; empty where HDF5 leaves the program's memory as it is.
 std::vector<std::byte> FillOf(h5::Library& hdf5, hid_t dcpl, hid_t type, size_t element) {
@@ -49,6 +26,30 @@ std::vector<std::byte> FillOf(h5::Library& hdf5, hid_t dcpl, hid_t type, size_t 
 }
 
 }  // namespace
+
+bool IsPlainType(h5::Library& hdf5, hid_t type) {
+  switch (hdf5.Tget_class(type)) {
+    case H5T_INTEGER:
+    case H5T_FLOAT:
+    case H5T_BITFIELD:
+    case H5T_OPAQUE:
+    case H5T_ENUM: return true;
+    case H5T_STRING: return hdf5.Tis_variable_str(type) == 0;
+    case H5T_ARRAY: {
+      const h5::OwnedId base(hdf5, hdf5.Tget_super(type));
+      return base.valid() && IsPlainType(hdf5, base.get());
+    }
+    case H5T_COMPOUND: {
+      const int members = hdf5.Tget_nmembers(type);
+      for (int i = 0; i < members; ++i) {
+        const h5::OwnedId member(hdf5, hdf5.Tget_member_type(type, static_cast<unsigned>(i)));
+        if (!member.valid() || !IsPlainType(hdf5, member.get())) return false;
+      }
+      return members > 0;
+    }
+    default: return false;
+  }
+}
 
 h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl) {
   H5VL_dataset_get_args_t get{};
@@ -91,7 +92,7 @@ bool FindChunks(Instance& instance, void* dataset, hid_t dcpl, hid_t dxpl, Chunk
   h5::Library& hdf5 = instance.hdf5();
   const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
   unsigned options = 0;
-  if (!type.valid() || !IsPlain(hdf5, type.get()) || hdf5.Pget_chunk_opts(dcpl, &options) < 0 ||
+  if (!type.valid() || !IsPlainType(hdf5, type.get()) || hdf5.Pget_chunk_opts(dcpl, &options) < 0 ||
       options != 0) {
     return false;
   }
@@ -155,7 +156,7 @@ bool IsUnconverted(Instance& instance, void* dataset, hid_t memory_type, hid_t d
 }
 
 bool IsPlainTransfer(Instance& instance, hid_t dxpl) {
-  return dxpl == instance.default_dxpl || instance.hdf5().Pequal(dxpl, instance.default_dxpl) > 0;
+  return dxpl == instance.default_dxpl || AsksForDefaults(instance, dxpl);
 }
 
 }  // namespace tidelane::vol

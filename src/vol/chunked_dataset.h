@@ -31,6 +31,9 @@ h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t wha
 std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, DeflateWith deflate,
                                            Pipeline::Use use = Pipeline::Use::kBoth);
 
+/// Elements that are what they are in the file: no references, nothing of variable length.
+bool IsPlainType(h5::Library& hdf5, hid_t type);
+
 /// Grid (without the extent) and fill value; false: elements, or chunks, that only HDF5 understands.
 bool FindChunks(Instance& instance, void* dataset, hid_t dcpl, hid_t dxpl, ChunkedDataset& found);
 

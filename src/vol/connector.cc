@@ -15,6 +15,7 @@
 
 #include "base/annotations.h"
 #include "vol/control.h"
+#include "vol/dataset_read.h"
 #include "vol/file.h"
 #include "vol/info.h"
 #include "vol/lifetime.h"

@@ -69,6 +69,7 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
   switch (KindOf(instance, kind, args.op_type)) {
     case Operations::kWait:
       if (!Settle(instance, object, kind, dxpl)) return -1;
+      file->deferred_reads().AwaitAll();
       status = file->Drain(Wait::kRequest);
       break;
     case Operations::kStart: file->Start(); break;
@@ -79,7 +80,8 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
     case Operations::kTest: {
       bool stored = false;
       status = file->Test(stored);
-      if (AnyChunksPending(instance) && instance.filtered_writes->HasChunksOf(*file)) {
+      if (file->deferred_reads().any() ||
+          (AnyChunksPending(instance) && instance.filtered_writes->HasChunksOf(*file))) {
         stored = false;
       }
       static_cast<tl_test_args*>(args.args)->stored = stored ? 1 : 0;

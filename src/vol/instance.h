@@ -49,7 +49,7 @@ struct SieveHabit {
 };
 using SieveHabits = std::array<SieveHabit, 16>;
 
-class FilteredDatasets;
+class ReadDatasets;
 class FilteredWrites;
 
 struct Instance {
@@ -68,6 +68,8 @@ struct Instance {
   hid_t plain_dcpl = h5::kNoId;
   hid_t sieve_dxpl =
       h5::kNoId;  ///< a copy of it that leaves tiny runs to the sieve (vol/sieve_choice.h)
+  hid_t told_dxpl =
+      h5::kNoId;  ///< a copy of it that says how a transfer went (vol/transfer_told.h)
   /// How many properties that list has: one with as many has none of ours (vol/property_lists.h).
   size_t default_properties = 0;
   bool limits_copies = false;  ///< a file was opened whose settings let buffers be lent
@@ -79,8 +81,8 @@ struct Instance {
   /// Counts calls that may change where datasets' chunks are (class Changing).
   uint64_t changes = 0;
   uint64_t flushes = 0;  ///< calls that flush something
-  /// What is known of filtered datasets (vol/filtered_reads.h). Never destroyed.
-  FilteredDatasets* filtered = nullptr;
+  /// What is known of datasets that were read (vol/read_dataset.h). Never destroyed.
+  ReadDatasets* read_datasets = nullptr;
   /// Chunks that were written and are not in the file yet (vol/filtered_writes.h); nullptr: there never were any. Never
   /// destroyed.
   FilteredWrites* filtered_writes = nullptr;

@@ -35,7 +35,16 @@ std::span<const std::byte> Selected(Instance& instance, hid_t space, const Writi
   return {static_cast<const std::byte*>(writing.buffer) + first * size, (last - first + 1) * size};
 }
 
-std::span<const std::byte> Selected(Instance& instance, const Writing& writing) {
+uint64_t CopyLimit(Instance& instance, const Writing& writing, const Transfer& transfer) {
+  if (transfer.copy_limit.has_value()) return *transfer.copy_limit;
+  if (!instance.limits_copies) return UINT64_MAX;
+  const std::shared_ptr<File> file = FileOf(instance, writing.dataset, H5I_DATASET);
+  return file == nullptr ? UINT64_MAX : file->settings().copy_limit;
+}
+
+}  // namespace
+
+std::span<const std::byte> SelectedMemory(Instance& instance, const Writing& writing) {
   hid_t space = writing.memory_space == h5::kDefault ? writing.file_space : writing.memory_space;
   h5::OwnedId own;
   if (space == h5::kDefault) {
@@ -48,21 +57,12 @@ std::span<const std::byte> Selected(Instance& instance, const Writing& writing) 
   return Selected(instance, space, writing);
 }
 
-uint64_t CopyLimit(Instance& instance, const Writing& writing, const Transfer& transfer) {
-  if (transfer.copy_limit.has_value()) return *transfer.copy_limit;
-  if (!instance.limits_copies) return UINT64_MAX;
-  const std::shared_ptr<File> file = FileOf(instance, writing.dataset, H5I_DATASET);
-  return file == nullptr ? UINT64_MAX : file->settings().copy_limit;
-}
-
-}  // namespace
-
 std::span<const std::byte> BufferToLend(Instance& instance, const Writing& writing,
                                         const Transfer& transfer) {
   if (instance.requests.any_failed()) return {};
   const uint64_t limit = CopyLimit(instance, writing, transfer);
   if (limit == UINT64_MAX) return {};
-  const std::span<const std::byte> selected = Selected(instance, writing);
+  const std::span<const std::byte> selected = SelectedMemory(instance, writing);
   return selected.size() > limit ? selected : std::span<const std::byte>();
 }
 

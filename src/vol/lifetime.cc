@@ -5,8 +5,8 @@
 #include "vol/control.h"
 #include "vol/deflate_filter.h"
 #include "vol/enter.h"
-#include "vol/filtered_reads.h"
 #include "vol/filtered_writes.h"
+#include "vol/read_dataset.h"
 
 namespace tidelane::vol {
 
@@ -26,9 +26,10 @@ herr_t WaitForEventSet(hid_t event_set, void* context) {
 
 void Forget(Instance& instance) {
   instance.hdf5().ForgetIds();
-  instance.default_dxpl = instance.sieve_dxpl = instance.plain_dcpl = h5::kNoId;
+  instance.default_dxpl = instance.sieve_dxpl = instance.told_dxpl = h5::kNoId;
+  instance.plain_dcpl = h5::kNoId;
   instance.sieve_habits = {};
-  ForgetAllFiltered(instance);
+  ForgetAllRead(instance);
   instance.default_properties = 0;
   instance.operations = Operations();
   instance.closing = false;

@@ -1,20 +1,19 @@
 #include "vol/objects.h"
 
-#include <vector>
-
 #include "base/activity.h"
 #include "base/counters.h"
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/control.h"
-#include "vol/filtered_reads.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/lending.h"
 #include "vol/property_lists.h"
+#include "vol/read_dataset.h"
 #include "vol/settle.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
+#include "vol/transfers.h"
 
 namespace tidelane::vol {
 
@@ -31,40 +30,12 @@ void Steer(Instance& instance, size_t count, void* datasets[], const Transfer& t
   }
 }
 
-// What H5Dwrite or H5Dwrite_multi was asked for.
-struct Writes {
-  size_t count;
-  void** datasets;
-  hid_t* memory_types;
-  hid_t* memory_spaces;
-  hid_t* file_spaces;
-  const void** buffers;
+using Writes = Transfers<const void*>;
 
-  Writing At(size_t i) const {
-    return {datasets[i], memory_types[i], memory_spaces[i], file_spaces[i], buffers[i]};
-  }
-};
-
-// Some of them: HDF5's arrays are not ours to change.
-class Rest {
- public:
-  void Add(const Writing& writing) {
-    datasets_.push_back(writing.dataset);
-    memory_types_.push_back(writing.memory_type);
-    memory_spaces_.push_back(writing.memory_space);
-    file_spaces_.push_back(writing.file_space);
-    buffers_.push_back(writing.buffer);
-  }
-  Writes writes() {
-    return {datasets_.size(),      datasets_.data(),    memory_types_.data(),
-            memory_spaces_.data(), file_spaces_.data(), buffers_.data()};
-  }
-
- private:
-  std::vector<void*> datasets_;
-  std::vector<hid_t> memory_types_, memory_spaces_, file_spaces_;
-  std::vector<const void*> buffers_;
-};
+Writing At(const Writes& writes, size_t i) {
+  return {writes.datasets[i], writes.memory_types[i], writes.memory_spaces[i],
+          writes.file_spaces[i], writes.buffers[i]};
+}
 
 FilteredWrites* FilteredWritesOf(Instance& instance) {
   if (instance.closing) return nullptr;  // nobody would insert them
@@ -76,19 +47,19 @@ FilteredWrites* FilteredWritesOf(Instance& instance) {
 
 // Leaves in `writes`, with the help of `rest`, what HDF5 has to run. False: an earlier write of such a file could not be
 // stored, as the error stack says; nothing more may run.
-bool TakeChunks(Instance& instance, Writes& writes, Rest& rest, hid_t dxpl) {
+bool TakeChunks(Instance& instance, Writes& writes, Rest<const void*>& rest, hid_t dxpl) {
   FilteredWrites* const filtered = FilteredWritesOf(instance);
   if (filtered == nullptr) return true;
   bool may_run = true;
   if (writes.count == 1) {
-    if (filtered->Take(writes.At(0), dxpl, may_run)) writes.count = 0;
+    if (filtered->Take(At(writes, 0), dxpl, may_run)) writes.count = 0;
     return may_run;
   }
   for (size_t i = 0; i < writes.count; ++i) {
-    if (!filtered->Take(writes.At(i), dxpl, may_run)) rest.Add(writes.At(i));
+    if (!filtered->Take(At(writes, i), dxpl, may_run)) rest.Add(writes, i);
     if (!may_run) return false;
   }
-  writes = rest.writes();
+  writes = rest.rows();
   return true;
 }
 
@@ -108,12 +79,12 @@ herr_t WriteExplicitly(Instance& instance, Writes writes, const Transfer& transf
   TrackedCall call(instance, Effect::kData, request);
   const size_t count = writes.count;
   void** const datasets = writes.datasets;
-  Rest rest;
+  Rest<const void*> rest;
   if (!TakeChunks(instance, writes, rest, dxpl)) return -1;
   // The request is to complete when these chunks are stored: they go into the file while it is made.
   if (writes.count != count && !SettleFor(instance, count, datasets, dxpl)) return -1;
   if (count == 1 && writes.count == 1) {
-    const std::span<const std::byte> lent = BufferToLend(instance, writes.At(0), transfer);
+    const std::span<const std::byte> lent = BufferToLend(instance, At(writes, 0), transfer);
     if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
   }
   const herr_t result = WriteNatively(instance, writes, dxpl, Leaves::kRequest);
@@ -132,7 +103,7 @@ herr_t WritePlainly(Instance& instance, const Writes& writes, hid_t dxpl) {
   if (!MayChange(instance, writes.datasets[0], H5I_DATASET)) return -1;
   bool may_run = true;
   FilteredWrites* const filtered = FilteredWritesOf(instance);
-  if (filtered != nullptr && filtered->Take(writes.At(0), dxpl, may_run)) return 0;
+  if (filtered != nullptr && filtered->Take(At(writes, 0), dxpl, may_run)) return 0;
   return may_run ? WriteNatively(instance, writes, dxpl) : -1;
 }
 
@@ -207,34 +178,20 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
     call.Finish(result >= 0);
     return result;
   }
-  Rest rest;
+  Rest<const void*> rest;
   if (!TakeChunks(instance, writes, rest, dxpl)) return -1;
   return WriteNatively(instance, writes, dxpl);
 }
 
-herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
-                   hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
-                   void** request) {
-  if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteReads(count, datasets);
-  if (!SettleFor(instance, count, datasets, dxpl)) return -1;
-  if (count == 1 && request == nullptr) {
-    const Reading reading{datasets[0], memory_types[0], memory_spaces[0], file_spaces[0],
-                          dxpl,        buffers[0]};
-    if (ReadFiltered(instance, reading)) return 0;
-  }
-  return instance.hdf5().native().dataset_cls.read(count, datasets, memory_types, memory_spaces,
-                                                   file_spaces, dxpl, buffers, request);
-}
-
 void ForgetDatasets(Instance& instance) {
   instance.sieve_habits = {};
-  ForgetAllFiltered(instance);
+  ForgetAllRead(instance);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->ForgetDatasets();
 }
 
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request) {
   ForgetSieve(instance, dataset);
-  ForgetFiltered(instance, dataset);
+  ForgetRead(instance, dataset);
   InsertFinished(instance, dxpl);
   if (instance.filtered_writes != nullptr && instance.filtered_writes->KeepOpen(dataset)) return 0;
   const auto native = instance.hdf5().native().dataset_cls.close;

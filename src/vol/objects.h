@@ -24,11 +24,6 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request);
 
-/// Filtered chunks are decoded with lanes' help where that is possible (vol/filtered_reads.h).
-herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
-                   hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
-                   void** request);
-
 /// Something may now be where another dataset was, and nobody closed that one.
 void ForgetDatasets(Instance& instance);
 

@@ -23,6 +23,11 @@ void Request::Notify(H5VL_request_notify_t callback, void* context) {
   notify_context_ = context;
 }
 
+bool Request::TriedAgain() {
+  const std::unique_ptr<SecondTry> second_try = std::move(second_try_);
+  return second_try != nullptr && second_try->Run(error_stack_);
+}
+
 void Request::Unref() {
   if (--references_ == 0) delete this;
 }
@@ -49,11 +54,12 @@ void RequestQueue::SettleOldest(Completion::State state) {
   oldest_ = request->next_;
   if (oldest_ == nullptr) newest_ = nullptr;
   request->next_ = nullptr;
-  if (state == Completion::State::kFailed) {
+  if (state == Completion::State::kFailed && !request->TriedAgain()) {
     request->error_ = request->completion_->error();
     any_failed_ = true;
   }
   request->completion_.reset();
+  request->second_try_.reset();
   request->duration_ns_ = NowNs() - request->issued_ns_;
   request->settled_ = true;
   if (request->notify_ != nullptr) request->notify_(request->notify_context_, request->status());
@@ -126,6 +132,11 @@ herr_t RequestSpecific(Instance& instance, void* request, H5VL_request_specific_
   const auto* self = static_cast<const Request*>(request);
   switch (args->op_type) {
     case H5VL_REQUEST_GET_ERR_STACK:
+      if (const hid_t stack = self->error_stack().get();
+          stack >= 0 && instance.hdf5().Iinc_ref(stack) >= 0) {
+        args->args.get_err_stack.err_stack_id = stack;  // each caller's reference is its own
+        return 0;
+      }
       args->args.get_err_stack.err_stack_id = h5::MakeErrorStack(instance.hdf5(), self->error());
       return args->args.get_err_stack.err_stack_id < 0 ? -1 : 0;
     case H5VL_REQUEST_GET_EXEC_TIME:

@@ -18,14 +18,23 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/status.h"
 #include "engine/completion.h"
-#include "h5/library.h"
+#include "h5/owned_id.h"
 
 namespace tidelane::vol {
 
 class RequestQueue;
+
+/// What may make good a request that failed, before anybody is told.
+class SecondTry {
+ public:
+  virtual ~SecondTry() = default;
+  /// Whether it did. If not, `stack` may be what there is to say instead of the request's own failure.
+  virtual bool Run(h5::OwnedId& stack) = 0;
+};
 
 class Request {
  public:
@@ -43,14 +52,20 @@ class Request {
   /// Calls `callback` when the request settles, at once if it has. HDF5 calls back into the library
   /// from it.
   void Notify(H5VL_request_notify_t callback, void* context);
+  void TryAgainWith(std::unique_ptr<SecondTry> second_try) { second_try_ = std::move(second_try); }
+  /// What the failure is told with; not valid: as `error` says.
+  const h5::OwnedId& error_stack() const { return error_stack_; }
   void Unref();
 
  private:
   friend class RequestQueue;
   ~Request() = default;
+  bool TriedAgain();
 
   std::shared_ptr<Completion> completion_;
+  std::unique_ptr<SecondTry> second_try_;
   Status error_;
+  h5::OwnedId error_stack_;
   const uint64_t issued_ns_;
   uint64_t number_ = 0;
   uint64_t duration_ns_ = 0;

@@ -1,101 +1,20 @@
 // What lanes fetch before the program asks for it: that it is used, and that nobody could tell from what is read.
 // Every scenario also runs natively. Who reads what of storage is seen at the gate.
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "conformance/fixture.h"
+#include "conformance/time_steps.h"
 
 namespace tidelane::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr size_t kCount = 64 * 1024;               // elements of a dataset
-constexpr uint64_t kBytes = kCount * sizeof(int);  // 256 KiB
-constexpr int kVariables = 4;
-constexpr uint64_t kLarge = 64 * 1024 + 1;  // dataset elements, not a block of metadata
-
-// Reads, told apart by who makes them; the program's, if they are large.
-class Watch {
- public:
-  Watch() {
-    storage::follow_reads([this](const storage::Call& call) {
-      const bool program = std::this_thread::get_id() == program_;
-      if (!program) by_lanes_ += call.size;
-      if (program && call.size >= kLarge) by_program_ += call.size;
-      storage::Fault fault;
-      fault.error = program ? program_fails.load() : lanes_fail.load();
-      return fault;
-    });
-  }
-  ~Watch() { storage::follow_reads({}); }
-
-  uint64_t by_lanes() const { return by_lanes_; }
-  uint64_t by_program() const { return by_program_; }
-  // Waits until lanes have asked for so much, and for nothing more for a while.
-  bool wait_for_lanes(uint64_t bytes) const {
-    uint64_t before = 0;
-    for (int i = 0; i < 500; ++i) {
-      std::this_thread::sleep_for(20ms);
-      if (by_lanes_ >= bytes && by_lanes_ == before) return true;
-      before = by_lanes_;
-    }
-    return false;
-  }
-
-  std::atomic<int> lanes_fail{0};
-  std::atomic<int> program_fails{0};
-
- private:
-  const std::thread::id program_ = std::this_thread::get_id();
-  std::atomic<uint64_t> by_lanes_{0};
-  std::atomic<uint64_t> by_program_{0};
-};
-
-std::string variable(int step, int number) {
-  return "/Step#" + std::to_string(step) + "/v" + std::to_string(number);
-}
-int seed_of(int step, int number) { return step * 100 + number; }
-
-void create_steps(const std::string& path, int steps) {
-  const Hid opened = create(path);
-  for (int step = 0; step < steps; ++step) {
-    const std::string group = "Step#" + std::to_string(step);
-    const Hid made(H5Gcreate2(opened, group.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    for (int v = 0; v < kVariables; ++v) put(opened, variable(step, v), seed_of(step, v), kCount);
-  }
-}
-
-void expect_step(hid_t opened, int step) {
-  for (int v = 0; v < kVariables; ++v)
-    expect_dataset(opened, variable(step, v), seed_of(step, v), kCount);
-}
-
-class ReadAhead : public Conformance {
- public:
-  Environment reading_ahead(const std::string& read_ahead = "on") const {
-    Environment given = environment();
-    if (plugged()) given["TIDELANE_READAHEAD"] = read_ahead;
-    return given;
-  }
-  using Conformance::run;
-  Summary run(const std::function<void()>& scenario) { return run(scenario, reading_ahead()); }
-  // Reads the first step, which natively fetches nothing else; under the plugin, the second one comes by itself.
-  void read_first_step(hid_t opened, const Watch& watch) const {
-    expect_step(opened, 0);
-    if (plugged()) {
-      ASSERT_TRUE(watch.wait_for_lanes(kVariables * kBytes)) << watch.by_lanes();
-    }
-  }
-};
 
 TEST_P(ReadAhead, TheNextStepIsHereBeforeTheProgramAsks) {
   run_natively([&] { create_steps(file(), 4); });
@@ -370,117 +289,6 @@ TEST_P(ReadAhead, CompressedSlabs) {
   }
 }
 
-class ReadAheadFiles : public ReadAhead {
- public:
-  std::string path_of(int number) const {
-    return in_folder("time_000" + std::to_string(number) + ".h5");
-  }
-  // Files that somebody wrote some time ago.
-  void create_series(int files) const {
-    run_in_child([&] {
-      for (int i = 0; i < files; ++i) {
-        const Hid opened = create(path_of(i));
-        for (int v = 0; v < kVariables; ++v)
-          put(opened, "v" + std::to_string(v), seed_of(i, v), kCount);
-      }
-    });
-    std::this_thread::sleep_for(2200ms);
-  }
-  void run_in_child(const std::function<void()>& scenario) const {
-    Child child(environment(kNative), scenario);
-    child.expect_success();
-  }
-  static void expect_file(const std::string& path, int number) {
-    const Hid opened = open(path, H5F_ACC_RDONLY);
-    for (int v = 0; v < kVariables; ++v)
-      expect_dataset(opened, "v" + std::to_string(v), seed_of(number, v), kCount);
-  }
-};
-
-TEST_P(ReadAheadFiles, TheNextFileIsHereBeforeItIsOpened) {
-  create_series(5);
-  const Summary summary = run([&] {
-    const Watch watch;
-    expect_file(path_of(0), 0);
-    for (int i = 1; i < 5; ++i) {
-      const uint64_t lanes = watch.by_lanes();
-      const uint64_t before = watch.by_program();
-      expect_file(path_of(i), i);
-      if (!plugged()) continue;
-      if (i > 1) {
-        EXPECT_EQ(watch.by_program(), before) << i;
-      }
-      if (i < 4) {
-        ASSERT_TRUE(watch.wait_for_lanes(lanes + kVariables * kBytes)) << i;
-      }
-    }
-  });
-  if (plugged()) {
-    EXPECT_GE(summary.counter("ahead_hits"), 3 * kVariables);
-  }
-}
-
-TEST_P(ReadAheadFiles, AFileThatIsChangedOrReplacedMeanwhileIsReadAsItIs) {
-  create_series(5);
-  run([&] {
-    const Watch watch;
-    const auto fetched = [&](uint64_t lanes) {
-      if (plugged()) {
-        ASSERT_TRUE(watch.wait_for_lanes(lanes + kVariables * kBytes));
-      }
-    };
-    expect_file(path_of(0), 0);
-    uint64_t lanes = watch.by_lanes();
-    expect_file(path_of(1), 1);
-    fetched(lanes);
-    // Some bytes of a dataset, past HDF5 and every lock.
-    const std::string bytes = bytes_on_storage(path_of(2));
-    const int first = elements(seed_of(2, 1), 1)[0];
-    const size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&first), sizeof first));
-    ASSERT_NE(at, std::string::npos);
-    const int other = 4711;
-    const int fd = ::open(path_of(2).c_str(), O_WRONLY | O_CLOEXEC);
-    ASSERT_EQ(pwrite(fd, &other, sizeof other, static_cast<off_t>(at)), 4);
-    ::close(fd);
-    {
-      const Hid opened = open(path_of(2), H5F_ACC_RDONLY);
-      expect_dataset(opened, "v0", seed_of(2, 0), kCount);
-      const Hid dataset(H5Dopen2(opened, "v1", H5P_DEFAULT));
-      std::vector<int> values(kCount);
-      ASSERT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
-      EXPECT_EQ(values[0], other);
-      lanes = watch.by_lanes();
-    }
-    if (plugged()) {
-      EXPECT_TRUE(watch.wait_for_lanes(lanes + kBytes));
-    }
-    ASSERT_EQ(rename(path_of(4).c_str(), path_of(3).c_str()), 0);
-    expect_file(path_of(3), 4);
-  });
-}
-
-TEST_P(ReadAheadFiles, AFileThatIsWrittenHereFirst) {
-  create_series(4);
-  run([&] {
-    const Watch watch;
-    expect_file(path_of(0), 0);
-    const uint64_t lanes = watch.by_lanes();
-    expect_file(path_of(1), 1);
-    if (plugged()) {
-      ASSERT_TRUE(watch.wait_for_lanes(lanes + kVariables * kBytes));
-    }
-    {
-      const Hid opened = open(path_of(2));
-      expect_dataset(opened, "v1", seed_of(2, 1), kCount);
-      overwrite(opened, "v1", 4711, kCount);
-      expect_dataset(opened, "v1", 4711, kCount);
-    }
-    const Hid opened = open(path_of(2), H5F_ACC_RDONLY);
-    expect_dataset(opened, "v1", 4711, kCount);
-    expect_dataset(opened, "v2", seed_of(2, 2), kCount);
-  });
-}
-
 TEST_P(ReadAhead, NotWithoutALock) {
   run_natively([&] { create_steps(file(), 3); });
   Environment unlocked = reading_ahead();
@@ -530,7 +338,6 @@ TEST_P(ReadAhead, NotWhereItIsNotWanted) {
   }
 }
 
-CONFORMANCE_WAYS(ReadAheadFiles, kNative, kImplicit, kDeferredAll);
 CONFORMANCE_WAYS(ReadAhead, kNative, kImplicit, kDeferredAll, kAuto);
 
 }  // namespace

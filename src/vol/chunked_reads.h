@@ -1,6 +1,6 @@
 /// \file
-/// Blocking reads of filtered chunks, past HDF5: the map of chunks is HDF5's, bytes and decoding are
-/// ours and the lanes' (engine/chunk_read.h).
+/// Reads of chunks past HDF5: the map of chunks is HDF5's, bytes and decoding are ours and the lanes'
+/// (engine/chunk_read.h).
 ///
 /// What is read is what HDF5 would give:
 ///   1. The map comes from one H5Dchunk_iter, which first writes what the dataset's chunk cache has and
@@ -10,40 +10,32 @@
 ///      of ours that changes anything counts, whatever it changes.
 ///   3. A read of what fits into the dataset's chunk cache is left to HDF5: it may be there, decoded.
 ///      So is all that HDF5 converts, picks from scattered places, or cannot read: also when one of
-///      our own attempts fails, HDF5 is asked, and says why.
+///      our own attempts fails, HDF5 is asked, and says why. Of reads that may come later, whole
+///      chunks are ours even if they would fit.
+///   4. A read that comes later than its call finds what it would have found then (engine/shared_read.h).
 ///
 /// A map costs a walk through the whole index. One that has become void is made anew only after reads
 /// that together touched a 64th of the chunks. All maps together take 64 MiB at most.
 ///
-/// Invariant: nothing is known of a dataset after its close.
-///
-/// Cost: for a dataset that is not filtered some hundredths of a microsecond, and some microseconds
+/// Cost: for a dataset without chunks some hundredths of a microsecond, and some microseconds
 /// once if it is not small.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 
-#include "vol/instance.h"
+#include "base/counters.h"
+#include "engine/call_scope.h"
+#include "vol/read_dataset.h"
 
 namespace tidelane::vol {
 
-/// What H5Dread was asked for.
-struct Reading {
-  void* dataset;
-  hid_t memory_type;
-  hid_t memory_space;
-  hid_t file_space;
-  hid_t dxpl;
-  void* buffer;
-};
-
 /// False: HDF5 has to read it. The error stack stays as it is.
-bool ReadFiltered(Instance& instance, const Reading& reading);
+bool ReadChunked(Instance& instance, const Reading& reading);
 
-/// `dataset` is closed; another one may come to live at its address.
-void ForgetFiltered(Instance& instance, void* dataset);
-void ForgetAllFiltered(Instance& instance);
+/// The same, later: `scope` is the call's. False: HDF5 has to read it, for `reason`.
+bool ReadChunkedLater(Instance& instance, const Reading& reading, CallScope& scope,
+                      Fallback& reason);
 
 }  // namespace tidelane::vol

@@ -1,0 +1,132 @@
+#include "engine/shared_read.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <optional>
+
+#include "base/activity.h"
+#include "base/counters.h"
+
+namespace tidelane {
+
+std::byte* Room::Get(size_t size) {
+  if (size <= size_) return bytes_.get();
+  bytes_.reset(new (std::nothrow) std::byte[size]);
+  size_ = bytes_ == nullptr ? 0 : size;
+  return bytes_.get();
+}
+
+pid_t SharedRead::OwnProcess() { return getpid(); }
+
+void SharedRead::SetParts(uint64_t parts, uint64_t per_turn) {
+  MutexLock lock(mutex_);
+  parts_ = parts;
+  per_turn_ = std::max<uint64_t>(per_turn, 1);
+}
+
+void SharedRead::Defer() {
+  deferred_ = true;
+  Count(Counter::kReadsDeferred);
+}
+
+void SharedRead::Start() {
+  Seal();
+  uint64_t parts = 0;
+  {
+    MutexLock lock(mutex_);
+    parts = parts_ - next_;
+  }
+  try {
+    for (uint64_t i = std::min<uint64_t>(helpers_, parts); i > 0; --i) {
+      lanes_.Schedule(shared_from_this());
+    }
+  } catch (const std::bad_alloc&) {
+    // Whoever was asked already touches the program's memory: go on. Who waits does the rest.
+  }
+}
+
+void SharedRead::RunOne() {
+  if (getpid() != process_) return;  // a forked child has no such caller
+  uint64_t most = 0;
+  {
+    MutexLock lock(mutex_);
+    most = per_turn_;
+  }
+  try {
+    if (Work(File::Reader::kLane, most)) lanes_.Schedule(shared_from_this());
+  } catch (const std::bad_alloc&) {
+    // As above.
+  }
+}
+
+Status SharedRead::TryPart(File::Reader reader, uint64_t part, Rooms& rooms) {
+  try {
+    return ReadPart(reader, part, rooms);
+  } catch (const std::bad_alloc&) {
+    return Status::Failed(ENOMEM, "read").At(file_->path(), 0, 0);
+  }
+}
+
+// Whether parts are left.
+bool SharedRead::Work(File::Reader reader, uint64_t most) {
+  Rooms rooms;
+  std::optional<Working> working;
+  for (bool another = false;; another = true) {
+    uint64_t part = 0;
+    {
+      MutexLock lock(mutex_);
+      if (another && ++finished_ == parts_) all_finished_.NotifyAll();
+      if (!status_.ok() && next_ < parts_) {
+        finished_ += parts_ - next_;
+        next_ = parts_;
+        if (finished_ == parts_) all_finished_.NotifyAll();
+      }
+      if (next_ == parts_) return false;
+      if (most-- == 0) return true;
+      part = next_++;
+    }
+    if (deferred_ && reader == File::Reader::kLane && !working.has_value()) working.emplace();
+    Status status = TryPart(reader, part, rooms);
+    if (status.ok()) continue;
+    MutexLock lock(mutex_);
+    if (status_.ok()) status_ = std::move(status);
+  }
+}
+
+bool SharedRead::FinishUntil(std::chrono::steady_clock::time_point deadline) {
+  using Clock = std::chrono::steady_clock;
+  Seal();
+  if (deadline == Clock::time_point::max()) {
+    (void)Work(File::Reader::kProgram, UINT64_MAX);
+  } else if (!lanes_.threaded()) {
+    while (Work(File::Reader::kProgram, 1) && Clock::now() < deadline) {
+    }
+  }
+  MutexLock lock(mutex_);
+  if (finished_ == parts_) return true;
+  if (deadline != Clock::time_point::max() && Clock::now() >= deadline) return false;
+  const Waiting waiting(deferred_ ? Wait::kRequest : Wait::kRead);
+  while (finished_ != parts_) {
+    if (deadline == Clock::time_point::max()) {
+      all_finished_.Wait(mutex_);
+    } else if (!all_finished_.WaitUntil(mutex_, deadline)) {
+      return finished_ == parts_;
+    }
+  }
+  return true;
+}
+
+bool SharedRead::done() {
+  MutexLock lock(mutex_);
+  return finished_ == parts_;
+}
+
+Status SharedRead::status() {
+  MutexLock lock(mutex_);
+  return finished_ == parts_ ? status_ : Status();
+}
+
+}  // namespace tidelane

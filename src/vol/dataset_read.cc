@@ -1,0 +1,122 @@
+#include "vol/dataset_read.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/counters.h"
+#include "engine/call_scope.h"
+#include "vol/chunked_reads.h"
+#include "vol/filtered_writes.h"
+#include "vol/lending.h"
+#include "vol/read_again.h"
+#include "vol/settle.h"
+#include "vol/transfers.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+using Reads = Transfers<void*>;
+
+Reading At(const Reads& reads, size_t i, hid_t dxpl) {
+  return {
+      reads.datasets[i], reads.memory_types[i], reads.memory_spaces[i], reads.file_spaces[i], dxpl,
+      reads.buffers[i]};
+}
+
+herr_t ReadNatively(Instance& instance, const Reads& reads, hid_t dxpl) {
+  if (reads.count == 0) return 0;
+  return instance.hdf5().native().dataset_cls.read(reads.count, reads.datasets, reads.memory_types,
+                                                   reads.memory_spaces, reads.file_spaces, dxpl,
+                                                   reads.buffers, nullptr);
+}
+
+// Leaves in `reads`, with the help of `rest`, what `take` does not take.
+template <typename Take>
+void TakeEach(Reads& reads, Rest<void*>& rest, hid_t dxpl, Take take) {
+  if (reads.count == 1) {
+    if (take(At(reads, 0, dxpl))) reads.count = 0;
+    return;
+  }
+  for (size_t i = 0; i < reads.count; ++i) {
+    if (!take(At(reads, i, dxpl))) rest.Add(reads, i);
+  }
+  reads = rest.rows();
+}
+
+// What a transfer of several datasets leaves on its list HDF5 says of all of them.
+bool MayTake(const Instance& instance, const Reads& reads, hid_t dxpl) {
+  return reads.count == 1 || dxpl == instance.default_dxpl;
+}
+
+// Whether our driver may leave what HDF5 reads straight into the program's memory to lanes.
+bool AcceptLater(Instance& instance, const Reading& reading, CallScope& scope, Fallback& reason) {
+  const ReadDataset& known = ReadDatasets::Of(instance).Know(instance, reading);
+  const std::shared_ptr<File> file = known.file.lock();
+  if (!known.direct || file == nullptr || file->writes_through()) return false;
+  if (!IsUnconverted(instance, reading.dataset, reading.memory_type, instance.default_dxpl) ||
+      !IsPlainTransfer(instance, reading.dxpl)) {
+    reason = Fallback::kReadConverted;
+    return false;
+  }
+  const std::span<const std::byte> memory =
+      SelectedMemory(instance, {reading.dataset, reading.memory_type, reading.memory_space,
+                                reading.file_space, reading.buffer});
+  if (memory.empty()) return false;
+  const auto* const buffer = static_cast<const std::byte*>(reading.buffer);
+  scope.AcceptLater(static_cast<std::byte*>(reading.buffer) + (memory.data() - buffer),
+                    memory.size());
+  return true;
+}
+
+herr_t ReadLater(Instance& instance, Reads reads, hid_t dxpl, void** request) {
+  CallScope scope(CallScope::kNone);
+  auto again = std::make_unique<ReadAgain>(instance);
+  Fallback reason = Fallback::kReadNow;
+  Rest<void*> rest;
+  if (MayTake(instance, reads, dxpl)) {
+    TakeEach(reads, rest, dxpl, [&](const Reading& reading) {
+      if (!again->Note(reading)) return false;
+      if (ReadChunkedLater(instance, reading, scope, reason)) return true;
+      again->DropLast();
+      return false;
+    });
+  }
+  for (size_t i = 0; i < reads.count; ++i) {
+    static_cast<void>(AcceptLater(instance, At(reads, i, dxpl), scope, reason));
+  }
+  if (ReadNatively(instance, reads, dxpl) < 0) return -1;
+  std::shared_ptr<Completion> completion = scope.TakeCompletion();
+  if (completion == nullptr) {
+    Count(reason);
+    return 0;  // there is nothing to wait for
+  }
+  Request* const issued = instance.requests.Issue(std::move(completion));
+  // Of what is left to HDF5 and our driver, the driver's failure is all that there is to say.
+  if (!again->empty() && reads.count == 0) issued->TryAgainWith(std::move(again));
+  *request = issued;
+  return 0;
+}
+
+}  // namespace
+
+herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+                   hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
+                   void** request) {
+  if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteReads(count, datasets);
+  if (!SettleFor(instance, count, datasets, dxpl)) return -1;
+  Reads reads{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+  if (request != nullptr && !instance.requests.any_failed() && !instance.closing) {
+    return ReadLater(instance, reads, dxpl, request);
+  }
+  Rest<void*> rest;
+  if (MayTake(instance, reads, dxpl)) {
+    TakeEach(reads, rest, dxpl,
+             [&](const Reading& reading) { return ReadChunked(instance, reading); });
+  }
+  return ReadNatively(instance, reads, dxpl);
+}
+
+}  // namespace tidelane::vol

@@ -1,0 +1,67 @@
+#include "vol/read_again.h"
+
+#include <utility>
+
+#include "base/counters.h"
+#include "h5/error.h"
+#include "vol/enter.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+h5::OwnedId CopyOfSpace(h5::Library& hdf5, hid_t space) {
+  if (hdf5.Iget_type(space) != H5I_DATASPACE) return {};  // H5S_ALL, H5S_BLOCK
+  return {hdf5, hdf5.Scopy(space)};
+}
+
+}  // namespace
+
+bool ReadAgain::Note(const Reading& reading) {
+  h5::Library& hdf5 = instance_.hdf5();
+  if (hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
+  const ReadDataset& known = ReadDatasets::Of(instance_).Know(instance_, reading);
+  if (!known.chunks) return false;
+  reads_.push_back({reading.dataset,
+                    known.number,
+                    {hdf5, hdf5.Tcopy(reading.memory_type)},
+                    CopyOfSpace(hdf5, reading.memory_space),
+                    CopyOfSpace(hdf5, reading.file_space),
+                    reading.memory_space,
+                    reading.file_space,
+                    reading.buffer});
+  changes_ = instance_.changes;
+  if (reads_.back().type.valid()) return true;
+  reads_.pop_back();
+  return false;
+}
+
+bool ReadAgain::ReadOne(const Kept& kept) {
+  const ReadDataset* const known = ReadDatasets::Of(instance_).Find(kept.dataset);
+  if (known == nullptr || known->number != kept.number || changes_ != instance_.changes) {
+    return false;
+  }
+  void* dataset = kept.dataset;
+  hid_t type = kept.type.get();
+  hid_t memory = kept.memory_space.valid() ? kept.memory_space.get() : kept.memory_id;
+  hid_t file = kept.file_space.valid() ? kept.file_space.get() : kept.file_id;
+  void* buffer = kept.buffer;
+  return instance_.hdf5().native().dataset_cls.read(1, &dataset, &type, &memory, &file,
+                                                    instance_.default_dxpl, &buffer, nullptr) >= 0;
+}
+
+bool ReadAgain::Run(h5::OwnedId& stack) {
+  if (instance_.closing) return false;
+  Count(Fallback::kReadFailed);
+  bool all = true;
+  Enter(instance_, [&] {
+    for (const Kept& kept : reads_) all = all && ReadOne(kept);
+    h5::Library& hdf5 = instance_.hdf5();
+    if (!all && hdf5.Eget_num(h5::kDefault) > 0) {
+      stack = h5::OwnedId(hdf5, hdf5.Eget_current_stack());
+    }
+  });
+  return all;
+}
+
+}  // namespace tidelane::vol

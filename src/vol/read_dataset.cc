@@ -1,0 +1,95 @@
+#include "vol/read_dataset.h"
+
+#include <utility>
+
+#include "base/counters.h"
+#include "h5/driver.h"
+#include "vol/find_file.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// Chunks in all maps together, which have 16 bytes for each.
+constexpr uint64_t kMostMapped = 4u << 20;
+// A worker holds one chunk and what is stored of it.
+constexpr uint64_t kMostChunkBytes = 64u << 20;
+
+// The chunk queries of HDF5 before 1.14.4 leave the user block out of addresses.
+bool AddressesAreOurs(h5::Library& hdf5, uint64_t base_address) {
+  unsigned major = 0, minor = 0, release = 0;
+  if (base_address == 0) return true;
+  if (hdf5.get_libversion(&major, &minor, &release) < 0) return false;
+  return major > 1 || minor > 14 || release >= 4;
+}
+
+// HDF5 reads them one to one from our driver, or not at all.
+bool IsDirect(Instance& instance, const Reading& reading, hid_t dcpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const H5D_layout_t layout = hdf5.Pget_layout(dcpl);
+  if ((layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) || hdf5.Pget_external_count(dcpl) != 0) {
+    return false;
+  }
+  const h5::OwnedId type =
+      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_TYPE, instance.default_dxpl);
+  return type.valid() && IsPlainType(hdf5, type.get());
+}
+
+bool HasChunks(Instance& instance, const Reading& reading, hid_t dcpl, ReadDataset& known) {
+  h5::Library& hdf5 = instance.hdf5();
+  if (hdf5.Pget_layout(dcpl) != H5D_CHUNKED) return false;
+  const int filters = hdf5.Pget_nfilters(dcpl);
+  if (filters > 0) {
+    known.pipeline = PipelineOf(hdf5, dcpl, DeflateWith::kLibdeflate, Pipeline::Use::kDecode);
+  }
+  if (filters < 0 || (filters > 0 && known.pipeline == nullptr) ||
+      !FindChunks(instance, reading.dataset, dcpl, instance.default_dxpl, known) ||
+      known.grid.ChunkBytes() > kMostChunkBytes) {
+    Count(Fallback::kReadFilter);
+    return false;
+  }
+  const std::optional<uint64_t> cache =
+      ChunkCacheOf(instance, reading.dataset, instance.default_dxpl);
+  known.cache_bytes = cache.value_or(0);
+  return cache.has_value();
+}
+
+void Look(Instance& instance, const Reading& reading, ReadDataset& known) {
+  const h5::OwnedId dcpl =
+      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_DCPL, instance.default_dxpl);
+  if (!dcpl.valid()) return;
+  const bool chunks = HasChunks(instance, reading, dcpl.get(), known);
+  const std::shared_ptr<File> file = FileOf(instance, reading.dataset, H5I_DATASET);
+  if (file == nullptr) return;
+  const h5::AboveDriver above = h5::Above(instance.slot, *file);
+  known.file = file;
+  if (above.page_buffer) return;
+  known.direct = IsDirect(instance, reading, dcpl.get());
+  known.chunks = known.direct && chunks && AddressesAreOurs(instance.hdf5(), above.base_address);
+}
+
+}  // namespace
+
+ReadDatasets& ReadDatasets::Of(Instance& instance) {
+  if (instance.read_datasets == nullptr) instance.read_datasets = new ReadDatasets;
+  return *instance.read_datasets;
+}
+
+ReadDataset& ReadDatasets::Know(Instance& instance, const Reading& reading) {
+  const auto [at, added] = known_.try_emplace(reading.dataset);
+  if (added) {
+    at->second.number = ++numbers_;
+    Look(instance, reading, at->second);
+  }
+  return at->second;
+}
+
+void ReadDatasets::MakeRoom(uint64_t chunks) {
+  for (const auto& [dataset, known] : known_) {
+    if (known.map != nullptr) chunks += known.map->size();
+  }
+  if (chunks <= kMostMapped) return;
+  for (auto& [dataset, known] : known_) known.map = nullptr;
+}
+
+}  // namespace tidelane::vol

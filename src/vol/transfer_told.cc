@@ -1,0 +1,51 @@
+#include "vol/transfer_told.h"
+
+#include "h5/error.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+constexpr const char* kCause = "no_selection_io_cause";
+constexpr const char* kMode = "actual_selection_io_mode";  // since HDF5 1.14.3
+
+bool Has(h5::Library& hdf5, hid_t list, const char* name) {
+  size_t size = 0;
+  return hdf5.Pexist(list, name) > 0 && hdf5.Pget_size(list, name, &size) >= 0 &&
+         size == sizeof(uint32_t);
+}
+
+Told ToldOn(h5::Library& hdf5, hid_t list) {
+  Told told;
+  if (!Has(hdf5, list, kCause) || hdf5.Pget(list, kCause, &told.cause) < 0) told.cause = 0;
+  if (!Has(hdf5, list, kMode) || hdf5.Pget(list, kMode, &told.mode) < 0) told.mode = 0;
+  return told;
+}
+
+void Put(h5::Library& hdf5, hid_t list, const Told& told) {
+  if (Has(hdf5, list, kCause)) hdf5.Pset(list, kCause, &told.cause);
+  if (Has(hdf5, list, kMode)) hdf5.Pset(list, kMode, &told.mode);
+}
+
+}  // namespace
+
+void TellTransfer(Instance& instance, hid_t dxpl, const Told& told) {
+  if (dxpl == instance.default_dxpl) return;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  Put(instance.hdf5(), dxpl, told);
+}
+
+bool AsksForDefaults(Instance& instance, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  if (hdf5.Pequal(dxpl, instance.default_dxpl) > 0) return true;
+  // What earlier transfers with it left there is nothing that it asks for.
+  const Told told = ToldOn(hdf5, dxpl);
+  if (told == Told()) return false;
+  if (instance.told_dxpl < 0) instance.told_dxpl = hdf5.Pcopy(instance.default_dxpl);
+  if (instance.told_dxpl < 0) return false;
+  if (ToldOn(hdf5, instance.told_dxpl) != told) Put(hdf5, instance.told_dxpl, told);
+  return hdf5.Pequal(dxpl, instance.told_dxpl) > 0;
+}
+
+}  // namespace tidelane::vol

@@ -253,8 +253,9 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
 
 Status Engine::Close(const std::shared_ptr<File>& file) {
   series_.Closing(*file);
-  const bool deferred =
-      file->CloseMayBeDeferred() && (!file->drained() || file->deferred_reads().any());
+  // A deferred file may be taken over by who opens it for writing: one that cannot be written is not kept for its reads.
+  const bool reading = file->writable() && file->deferred_reads().any();
+  const bool deferred = file->CloseMayBeDeferred() && (!file->drained() || reading);
   Status status;
   if (!deferred) status = file->Drain(Wait::kClose);
   // What could not be stored is not thrown away: the file stays, as a deferred one, for whoever tries again.

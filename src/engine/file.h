@@ -63,6 +63,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   const FileIdentity& identity() const { return identity_; }
   const std::string& path() const { return path_; }
+  bool writable() const { return writable_; }
   /// The process's, unless the file was given its own when it was opened.
   FileSettings settings() const TL_EXCLUDES(mutex_);
   void SetSettings(const FileSettings& settings) TL_EXCLUDES(mutex_);

@@ -76,6 +76,11 @@ herr_t FlushForClose(Instance& instance, void* file, hid_t dxpl) {
   return NativeFile(instance).specific(file, &flush, dxpl, nullptr);
 }
 
+// As a dataset's close does (read_dataset.h), also where bytes that were written may wait.
+void EndReads(Instance& instance, void* file) {
+  if (const auto known = FileOf(instance, file, H5I_FILE)) known->deferred_reads().AwaitAll();
+}
+
 bool CloseIsDeferred(Instance& instance, void* file) {
   const std::shared_ptr<File> ours = FileOf(instance, file, H5I_FILE);
   return ours != nullptr && ours->settings().close_deferred;
@@ -249,6 +254,7 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   }
   if (!Settle(instance, file, H5I_FILE, dxpl)) return -1;
   NoteClosed(instance, file);
+  if (request == nullptr) EndReads(instance, file);
   if (request == nullptr && !CloseIsDeferred(instance, file)) {
     if (FlushForClose(instance, file, dxpl) < 0) return -1;
     const CallScope scope(CallScope::kNone);

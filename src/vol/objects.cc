@@ -191,6 +191,7 @@ void ForgetDatasets(Instance& instance) {
 
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request) {
   ForgetSieve(instance, dataset);
+  if (request == nullptr) EndReadsOf(instance, dataset);
   ForgetRead(instance, dataset);
   InsertFinished(instance, dxpl);
   if (instance.filtered_writes != nullptr && instance.filtered_writes->KeepOpen(dataset)) return 0;

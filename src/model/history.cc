@@ -1,6 +1,7 @@
 // The folder: loading, saving, listing. What a file says is history_text.cc's.
 #include "model/history.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -12,9 +13,8 @@
 #include <cinttypes>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
+#include <memory>
 #include <string_view>
-#include <system_error>
 
 namespace tidelane::model {
 namespace {
@@ -78,27 +78,42 @@ int ReadAll(const std::string& path, std::string& text) {
   return error == 0 && size > kMostBytes ? EFBIG : error;
 }
 
+// No std::filesystem and no streams in the plugin: they bring the C++ library's locales, and half a millisecond at its start.
 int MakeFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  return error.value();
+  for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
+    const int error = ::mkdir(folder.substr(0, end).c_str(), 0777) == 0 ? 0 : errno;
+    if (end == std::string::npos) return error == EEXIST ? 0 : error;
+  }
+}
+
+// The paths of a folder's histories; none where it cannot be read.
+std::vector<std::string> Files(const std::string& folder) {
+  std::vector<std::string> files;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (open == nullptr) return files;
+  while (const dirent* const entry = ::readdir(open.get())) {
+    if (std::string_view(entry->d_name).ends_with(".json"))
+      files.push_back(folder + "/" + entry->d_name);
+  }
+  return files;
 }
 
 // Makes room for one more: the file that was written longest ago goes.
 void DropOldest(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::path oldest;
-  std::filesystem::file_time_type when;
-  unsigned files = 0;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->path().extension() != ".json") continue;
-    ++files;
-    const auto written = at->last_write_time(error);
-    if (error || (!oldest.empty() && written >= when)) continue;
-    oldest = at->path(), when = written;
+  const std::vector<std::string> files = Files(folder);
+  if (files.size() < kMostHistories) return;
+  const std::string* oldest = nullptr;
+  timespec when{};
+  for (const std::string& file : files) {
+    struct stat found;
+    if (::stat(file.c_str(), &found) != 0) continue;
+    const timespec& written = found.st_mtim;
+    if (oldest != nullptr && (written.tv_sec != when.tv_sec ? written.tv_sec > when.tv_sec
+                                                            : written.tv_nsec >= when.tv_nsec))
+      continue;
+    oldest = &file, when = written;
   }
-  if (files >= kMostHistories) std::filesystem::remove(oldest, error);
+  if (oldest != nullptr) ::unlink(oldest->c_str());
 }
 
 Status Load(const std::string& path, HistoryEntry& entry) {
@@ -179,13 +194,9 @@ Status SaveHistory(const std::string& folder, const HistoryKey& key, const Learn
 
 std::vector<HistoryEntry> ListHistory(const std::string& folder) {
   std::vector<HistoryEntry> entries;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->path().extension() != ".json") continue;
+  for (const std::string& file : Files(folder)) {
     HistoryEntry entry;
-    if (Load(at->path().string(), entry).ok() && entry.runs != 0)
-      entries.push_back(std::move(entry));
+    if (Load(file, entry).ok() && entry.runs != 0) entries.push_back(std::move(entry));
   }
   std::ranges::sort(entries, std::ranges::greater(), &HistoryEntry::updated);
   return entries;

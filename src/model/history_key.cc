@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <span>
-#include <sstream>
 #include <string_view>
 
 namespace tidelane::model {
@@ -42,6 +41,25 @@ std::string Unescaped(std::string_view text) {
   return plain;
 }
 
+// What a file of /proc says; nothing where it cannot be read. Without streams: see history.cc.
+std::string Contents(const std::string& path) {
+  std::string contents;
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
+  if (file == nullptr) return contents;
+  char part[4096];
+  for (size_t got; (got = std::fread(part, 1, sizeof part, file.get())) > 0;)
+    contents.append(part, got);
+  return contents;
+}
+
+// Cuts what comes before the next `end` off `rest`.
+std::string_view Cut(std::string_view& rest, char end) {
+  const size_t length = std::min(rest.find(end), rest.size());
+  const std::string_view word = rest.substr(0, length);
+  rest.remove_prefix(std::min(length + 1, rest.size()));
+  return word;
+}
+
 long FirstNumber(std::span<const char* const> variables) {
   for (const char* variable : variables) {
     const char* text = std::getenv(variable);
@@ -57,31 +75,25 @@ long FirstNumber(std::span<const char* const> variables) {
 
 std::string FileSystemName(dev_t device, const std::string& root) {
   const std::string number = std::to_string(major(device)) + ":" + std::to_string(minor(device));
-  std::ifstream mounts(root + "/proc/self/mountinfo");
+  const std::string mounts = Contents(root + "/proc/self/mountinfo");
   // id parent major:minor root mountpoint options [tags] - kind source superoptions
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream fields(line);
-    std::string id, parent, found, word;
-    fields >> id >> parent >> found;
-    if (found != number) continue;
-    while (fields >> word && word != "-") {
+  for (std::string_view lines = mounts; !lines.empty();) {
+    std::string_view line = Cut(lines, '\n');
+    Cut(line, ' '), Cut(line, ' ');
+    if (Cut(line, ' ') != number) continue;
+    while (!line.empty() && Cut(line, ' ') != "-") {
     }
-    std::string kind, source;
-    if (fields >> kind >> source) return kind + " " + Unescaped(source);
+    const std::string_view kind = Cut(line, ' ');
+    const std::string_view source = Cut(line, ' ');
+    if (!source.empty()) return std::string(kind) + " " + Unescaped(source);
   }
   return "device " + number;
 }
 
 std::string ProgramName(const std::string& root) {
-  std::ifstream file(root + "/proc/self/cmdline", std::ios::binary);
-  const std::string line{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string line = Contents(root + "/proc/self/cmdline");
   std::string_view rest = line;
-  const auto next = [&rest] {
-    const size_t end = std::min(rest.find('\0'), rest.size());
-    const std::string_view word = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    return word;
-  };
+  const auto next = [&rest] { return Cut(rest, '\0'); };
   std::string name(LastPart(next()));
   if (!IsInterpreter(name)) return name;
   while (!rest.empty()) {

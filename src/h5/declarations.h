@@ -456,11 +456,13 @@ typedef enum H5D_selection_io_mode_t { H5D_SELECTION_IO_MODE_DEFAULT = 0, H5D_SE
   H5D_SELECTION_IO_MODE_ON } H5D_selection_io_mode_t;
 extern hid_t H5P_CLS_FILE_ACCESS_ID_g;
 herr_t H5Pclose(hid_t);
+herr_t H5Pclose_class(hid_t);
 hid_t H5Pcopy(hid_t);
 hid_t H5Pcreate(hid_t);
 htri_t H5Pequal(hid_t, hid_t);
 htri_t H5Pexist(hid_t, const char *);
 herr_t H5Pget(hid_t, const char *, void *);
+hid_t H5Pget_class(hid_t);
 herr_t H5Pget_nprops(hid_t, size_t *);
 herr_t H5Pget_size(hid_t, const char *, size_t *);
 herr_t H5Pset(hid_t, const char *, const void *);

@@ -138,11 +138,13 @@ hid_t Library::DriverId() {
 }
 
 hid_t Library::Sec2Id(hid_t fapl) {
-  if (sec2_id_ < 0) {
-    const hid_t copy = Pcopy(fapl);
-    if (copy >= 0 && Pset_fapl_sec2(copy) >= 0) sec2_id_ = Pget_driver(copy);
-    if (copy >= 0) Pclose(copy);
-  }
+  if (sec2_id_ >= 0) return sec2_id_;
+  // A new list of its class, not a copy: copying a list of MPI's duplicates its communicator, which takes all ranks.
+  const hid_t list_class = Pget_class(fapl);
+  const hid_t list = list_class < 0 ? kNoId : Pcreate(list_class);
+  if (list >= 0 && Pset_fapl_sec2(list) >= 0) sec2_id_ = Pget_driver(list);
+  if (list >= 0) Pclose(list);
+  if (list_class >= 0) Pclose_class(list_class);
   return sec2_id_;
 }
 

@@ -34,7 +34,7 @@ inline constexpr int kSlots = 8;
   X(ESwait) \
   X(FDregister) \
   X(Idec_ref) X(Iget_type) X(Iinc_ref) X(Iiterate) \
-  X(Pclose) X(Pcopy) X(Pequal) X(Pexist) X(Pfill_value_defined) X(Pget) X(Pget_chunk) \
+  X(Pclose) X(Pclose_class) X(Pcopy) X(Pcreate) X(Pequal) X(Pexist) X(Pfill_value_defined) X(Pget) X(Pget_chunk) X(Pget_class) \
     X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_external_count) \
     X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \
     X(Pget_nprops) X(Pget_page_buffer_size) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) \

@@ -50,6 +50,37 @@ std::string ProcessTable(const std::vector<ProcessSummary>& processes) {
   return text;
 }
 
+std::string Signed(double percent) {
+  std::string text;
+  Print(text, "%+.0f %%", percent);
+  return text;
+}
+
+// The last epochs of a run: what the cost model expected in both modes, and what came.
+std::string EpochTable(const ProcessSummary& process) {
+  constexpr size_t kRows = 20;
+  const Decisions& decisions = process.summary.decisions;
+  if (decisions.last.empty()) return {};
+  std::string text = "\n";
+  Print(text, "%6s %11s %-6s %11s %11s %8s %11s\n", "epoch", "bytes", "mode", "measured",
+        "expected", "off", "other mode");
+  const size_t rows = std::min(decisions.last.size(), kRows);
+  for (size_t i = decisions.last.size() - rows; i < decisions.last.size(); ++i) {
+    const Decision& epoch = decisions.last[i];
+    Print(text, "%6llu %11s %-6s %9.3f s", static_cast<unsigned long long>(epoch.epoch),
+          BytesInWords(epoch.bytes).c_str(), epoch.async ? "async" : "sync", epoch.seconds);
+    if (epoch.last) {
+      text += "  the last one: no computation after it";
+    } else if (epoch.forecast && epoch.seconds > 0) {
+      const double off = 100 * (epoch.forecast->chosen / epoch.seconds - 1);
+      Print(text, " %9.3f s %8s %9.3f s", epoch.forecast->chosen, Signed(off).c_str(),
+            epoch.async ? epoch.forecast->sync : epoch.forecast->async);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 // Who did what for how long: a line for each track and kind.
 std::string TrackTable(const Timeline& timeline) {
   std::string text = "\n";
@@ -140,6 +171,7 @@ int Report(const Arguments& arguments) {
   if (!ReadTimelines(arguments, content.processes, content.timeline)) return kUsage;
   if (!arguments.Has("html")) {
     std::string text = TableOf(content.processes) + ProcessTable(content.processes);
+    if (content.processes.size() == 1) text += EpochTable(content.processes.front());
     if (!content.timeline.tracks.empty()) text += TrackTable(content.timeline);
     std::fputs(text.c_str(), stdout);
     return kDone;

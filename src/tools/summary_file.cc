@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "base/activity.h"
 #include "base/settings.h"
@@ -55,6 +56,64 @@ void ReadCounts(const Json& json, Summary& summary) {
   }
 }
 
+std::optional<EpochForecast> ReadForecast(const Json& json) {
+  if (!json.is_object()) return std::nullopt;  // nothing was known yet
+  return EpochForecast{.chosen = NumberAt(json, "chosen"),
+                       .sync = NumberAt(json, "sync"),
+                       .async = NumberAt(json, "async"),
+                       .async_by_equation = NumberAt(json, "async_by_equation"),
+                       .async_as_printed = NumberAt(json, "async_as_printed")};
+}
+
+Decision ReadDecision(const Json& json) {
+  Decision decision;
+  decision.epoch = WholeAt(json, "epoch");
+  decision.file = TextAt(json, "file");
+  decision.storage = TextAt(json, "storage");
+  decision.begin_ns = Nanoseconds(NumberAt(json, "begin_seconds"));
+  decision.bytes = WholeAt(json, "bytes");
+  decision.async = TextAt(json, "mode") == "async";
+  decision.fixed = At(json, "fixed") == true;
+  decision.last = At(json, "last") == true;
+  decision.forecast = ReadForecast(At(json, "expected"));
+  decision.seconds = NumberAt(json, "seconds");
+  decision.compute_seconds = NumberAt(json, "compute_seconds");
+  return decision;
+}
+
+ModeledRate ReadRate(const Json& json) {
+  ModeledRate rate;  // of no samples, where the JSON has null
+  rate.samples = NumberAt(json, "samples");
+  rate.bytes_per_second = NumberAt(json, "bytes_per_second");
+  rate.error = NumberAt(json, "error");
+  rate.form = TextAt(json, "form");
+  if (At(json, "r2").is_number()) rate.r2 = NumberAt(json, "r2");
+  return rate;
+}
+
+void ReadModel(const Json& json, Decisions& decisions) {
+  decisions.epochs = WholeAt(json, "epochs");
+  decisions.async_epochs = WholeAt(json, "asynchronous");
+  decisions.changes = WholeAt(json, "changes");
+  decisions.forecasts = WholeAt(json, "forecasts");
+  decisions.forecast_error = NumberAt(json, "forecast_error");
+  decisions.start_seconds = NumberAt(json, "start_seconds");
+  decisions.epoch_seconds = NumberAt(json, "epoch_seconds");
+  decisions.end_seconds = NumberAt(json, "end_seconds");
+  for (const Json& item : At(json, "decisions")) {
+    if (decisions.last.size() == Decisions::kListed) break;
+    decisions.last.push_back(ReadDecision(item));
+  }
+  for (const Json& item : At(json, "storages")) {
+    decisions.storages.push_back(
+        {.name = TextAt(item, "name"),
+         .earlier_runs = WholeAt(item, "earlier_runs"),
+         .sync = ReadRate(At(item, "sync")),
+         .lanes = ReadRate(At(item, "lanes")),
+         .copy_bytes_per_second = NumberAt(item, "copy_bytes_per_second")});
+  }
+}
+
 void ReadBody(const Json& json, ProcessSummary& process) {
   Summary& summary = process.summary;
   process.version = TextAt(At(json, "tidelane"), "version");
@@ -67,6 +126,7 @@ void ReadBody(const Json& json, ProcessSummary& process) {
   const Json& overlap = At(json, "overlap");
   summary.overlap.storage_ns = Nanoseconds(NumberAt(overlap, "storage_seconds"));
   summary.overlap.hidden_ns = Nanoseconds(NumberAt(overlap, "hidden_seconds"));
+  ReadModel(At(json, "model"), summary.decisions);
   const Json& problems = At(json, "problems");
   summary.incidents.first_error = TextAt(problems, "first");
   summary.incidents.last_error = TextAt(problems, "last");
@@ -105,6 +165,23 @@ void Add(const FileNames& from, FileNames& to) {
   for (uint64_t i = from.listed().size(); i < from.count(); ++i) to.Add("");
 }
 
+// Counts and times; the epochs themselves and the storages stay each process's own.
+void Add(const Decisions& from, Decisions& to) {
+  to.epochs += from.epochs;
+  to.async_epochs += from.async_epochs;
+  to.changes += from.changes;
+  to.forecasts += from.forecasts;
+  if (to.forecasts != 0) {
+    to.forecast_error += (from.forecast_error - to.forecast_error) *
+                         static_cast<double>(from.forecasts) / static_cast<double>(to.forecasts);
+  }
+  to.start_seconds += from.start_seconds;
+  to.epoch_seconds += from.epoch_seconds;
+  to.end_seconds += from.end_seconds;
+  to.last.clear();
+  to.storages.clear();
+}
+
 void AddTo(Summary& sum, const Summary& one) {
   sum.run_ns += one.run_ns;
   for (unsigned i = 0; i < kCounterCount; ++i) sum.counters[i] += one.counters[i];
@@ -116,6 +193,7 @@ void AddTo(Summary& sum, const Summary& one) {
   sum.overlap.hidden_ns += one.overlap.hidden_ns;
   if (sum.incidents.first_error.empty()) sum.incidents.first_error = one.incidents.first_error;
   if (!one.incidents.last_error.empty()) sum.incidents.last_error = one.incidents.last_error;
+  Add(one.decisions, sum.decisions);
   Add(one.incidents.not_stored, sum.incidents.not_stored);
   Add(one.incidents.left_open, sum.incidents.left_open);
 }

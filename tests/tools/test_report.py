@@ -89,9 +89,34 @@ def test_two_processes_say_the_same_advice_once(tidelane, left):
     assert "advice of a (so in 2 of 2 processes)" in text and "advice of b" not in text
 
 
+def test_epochs_are_shown_with_what_was_expected_of_them(tidelane):
+    tidelane.run("--summary", "run.json", steps=6)
+    given = json.loads((tidelane.folder / "run.json").read_text())["model"]
+    assert given["epochs"] >= 2 and given["asynchronous"] >= 2
+    text = tidelane("report", "run.json").stdout
+    line = re.search(r"^  epochs +(.*)$", text, re.M)[1]
+    assert line.startswith(f"{given['epochs']}, {given['asynchronous']} of them asynchronous")
+    assert ("expected within" in line) == (given["forecasts"] > 0)
+    rows = re.findall(r"^ +(\d+) +([0-9.]+ \w+) (\w+) +([0-9.]+) s", text, re.M)
+    assert [int(row[0]) for row in rows] == [epoch["epoch"] for epoch in given["decisions"]]
+    for row, epoch in zip(rows, given["decisions"], strict=True):
+        assert row[2] == epoch["mode"] and abs(float(row[3]) - epoch["seconds"]) < 0.001
+    page = tidelane("report", "--html", "-", "run.json").stdout
+    run = json.loads(re.search(r'id="run">(.*?)</script>', page, re.S)[1])
+    # Told as they were read: nothing is lost between the run and the page.
+    assert run["sum"]["model"] == run["processes"][0]["summary"]["model"] == given
+
+
+def test_epochs_of_several_processes_are_added_up(tidelane, left):
+    given = [json.loads(path.read_text())["model"] for path in left[0]]
+    epochs = sum(model["epochs"] for model in given)
+    assert epochs > 0
+    assert re.search(rf"^  epochs +{epochs}, ", tidelane("report", *left[0]).stdout, re.M)
+
+
 def test_unknown_keys_and_missing_ones_are_no_trouble(tidelane, left):
     summary = json.loads(left[0][0].read_text())
-    summary |= {"new": {"deep": [1, None]}, "advice": "none", "overlap": None, "settings": [3, {"name": 4}]}
+    summary |= {"new": {"deep": [1, None]}, "advice": "none", "overlap": None, "model": {"epochs": 1, "decisions": [4, {"expected": 1}], "storages": 5}, "settings": [3, {"name": 4}]}
     summary["counters"] = {"bytes_deferred": -1, "unheard_of": 1e300, "errors": "many"}
     (tidelane.folder / "run.json").write_text(json.dumps(summary))
     done = tidelane("report", "run.json")

@@ -194,10 +194,10 @@ function predictions() {
   const last = epochs.slice(-40), most = Math.max(...last.map(longer), 1e-9);
   const rows = last.map((epoch) => {
     const expected = epoch.expected, other = expected && (epoch.mode === "async" ? expected.sync : expected.async);
-    const off = expected && epoch.seconds > 0 ? Math.round((100 * (expected.chosen - epoch.seconds)) / epoch.seconds) : null;
+    const off = expected && !epoch.last && epoch.seconds > 0 ? Math.round((100 * (expected.chosen - epoch.seconds)) / epoch.seconds) : null;
     return [String(epoch.epoch), bytes(epoch.bytes), make("span", {}, dot(epoch.mode === "async" ? "--lane" : "--through"), epoch.mode),
       expectation(epoch, most), seconds(epoch.seconds), expected ? seconds(expected.chosen) : "–",
-      off === null ? "–" : `${off > 0 ? "+" : ""}${off} %`, expected ? seconds(other) : "–"];
+      epoch.last ? "the last" : off === null ? "–" : `${off > 0 ? "+" : ""}${off} %`, expected ? seconds(other) : "–"];
   });
   $("predicted").append(make("p", { class: "faint" }, words),
     table([">epoch", ">bytes", "mode", "measured, and expected (line)", ">measured", ">expected", ">off", ">other mode"], rows));

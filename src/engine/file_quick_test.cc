@@ -15,6 +15,7 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kLarge = uint64_t{256} * 1024;
+constexpr uint64_t kPhase = 2 * model::Chooser::kWorthALane;
 
 class FileQuickTest : public ::testing::Test {
  protected:
@@ -37,7 +38,7 @@ class FileQuickTest : public ::testing::Test {
   }
   const std::set<std::thread::id> only_me_{std::this_thread::get_id()};
 
-  FileBench bench_{2};
+  FileBench bench_{2, 4 * kPhase};
 
  private:
   std::mutex mutex_;
@@ -83,14 +84,25 @@ TEST_F(FileQuickTest, AProgramThatDoesNotPauseStoresWhatItGathersInTheSameMemory
 
 TEST_F(FileQuickTest, AfterAPauseLanesStore) {
   Open(Mode::kAuto);
-  const std::string bytes(kLarge, 'q');
+  const std::string bytes(kPhase, 'q');
   ASSERT_TRUE(bench_.Write(0, bytes).ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  for (int i = 1; i < 9; ++i) ASSERT_TRUE(bench_.Write(i * kLarge, bytes).ok());
+  ASSERT_TRUE(bench_.Write(kPhase, bytes).ok());
   const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (Writers() == only_me_ && std::chrono::steady_clock::now() < late)
     std::this_thread::yield();
   EXPECT_NE(Writers(), only_me_);
+}
+
+TEST_F(FileQuickTest, AfterAPauseFewBytesStillGoThrough) {
+  Open(Mode::kAuto);
+  const std::string bytes(kLarge, 'q');
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(bench_.Write(i * kLarge, bytes).ok());
+    EXPECT_EQ(bench_.Stored().size(), (i + 1) * kLarge);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(Writers(), only_me_);
 }
 
 // Two steps and a third write, by which the second one is over: what was done, what it took, and what was expected.
@@ -102,7 +114,7 @@ class FileEpochsTest : public FileQuickTest {
     if (mode == Mode::kSync) {
       EXPECT_TRUE(bench_.file_->WriteThrough(Fallback::kModeSync).ok());
     }
-    const std::string bytes(2 * kLarge, 'e');
+    const std::string bytes(kPhase, 'e');
     for (uint64_t i = 0; i < 3; ++i) {
       EXPECT_TRUE(bench_.Write(i * bytes.size(), bytes).ok());
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -119,7 +131,7 @@ TEST_F(FileEpochsTest, SynchronousOnesAreMeasuredToo) {
   for (const Decision& epoch : epochs) {
     EXPECT_FALSE(epoch.async);
     EXPECT_TRUE(epoch.fixed);
-    EXPECT_EQ(epoch.bytes, 2 * kLarge);
+    EXPECT_EQ(epoch.bytes, kPhase);
     EXPECT_EQ(epoch.file, "memory.h5");
     EXPECT_GE(epoch.compute_seconds, 0.019);
     EXPECT_GE(epoch.seconds, epoch.compute_seconds);

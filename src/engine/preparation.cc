@@ -7,7 +7,7 @@
 namespace tidelane {
 
 void Preparation::WroteThrough() {
-  if (chooser_.phase_bytes() < kWorthAThread) return;
+  if (chooser_.phase_bytes() < model::Chooser::kWorthALane) return;
   if (scheduled_.load(std::memory_order_relaxed) ||
       scheduled_.exchange(true, std::memory_order_acquire)) {
     return;

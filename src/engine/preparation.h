@@ -29,8 +29,6 @@ class Preparation final : public LaneTask, public std::enable_shared_from_this<P
   void RunOne() override;
 
  private:
-  /// Faulting in less takes no longer than starting a thread, which also slows down every malloc from then on.
-  static constexpr uint64_t kWorthAThread = 4u << 20;
   static constexpr auto kFirstLook = std::chrono::milliseconds(2);
   static constexpr auto kLastLook = std::chrono::milliseconds(100);
 

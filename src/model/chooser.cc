@@ -197,8 +197,9 @@ void Chooser::LookBack(Device& device, const Pause& pause, double share) {
   const uint64_t bytes = tally.bytes.load(kRelaxed);
   if (bytes < kLittle) return;
   const double waited = Seconds(tally.visible_ns) + pause.waits * share;
-  // What was not copied yet must be known all the same, to tell what copying it would have cost.
-  if (!device.known.copy.known()) times_.calibrate(device.known.copy);
+  // What was not copied yet must be known all the same, to tell what copying it would have cost the phases to come.
+  const bool matters = !pause.last && (bytes >= kWorthALane || !NothingToHide(device));
+  if (matters && !device.known.copy.known()) times_.calibrate(device.known.copy);
   for (Learned* to : {&device.known, &device.own}) LearnRates(device, *to, waited);
   if (!pause.last) {
     device.log_bytes.Add(std::log(static_cast<double>(bytes)));
@@ -314,8 +315,9 @@ void Chooser::Decide(Device& device) {
   } else if (evidence && !*device.async && async < kCheaper * sync) {
     device.async = true;
   }
-  uint64_t allowance = *device.async ? UINT64_MAX : 0, usual = UINT64_MAX;
-  if (*device.async && quick) {
+  const bool defers = *device.async && !NothingToHide(device);
+  uint64_t allowance = defers ? UINT64_MAX : 0, usual = UINT64_MAX;
+  if (defers && quick) {
     // As much as lanes can store in a pause, also of a phase that is longer than the usual one.
     const double bytes = std::max(known.bytes.mean(), 1.0);
     const Pace pace = PaceOf(device, bytes, known.write_bytes.mean());
@@ -348,7 +350,7 @@ void Chooser::Forecast(Device& device) const {
   forecast.async_as_printed = AsyncEpochAsPrinted(times);
   const Mode mode = device.mode.load(kRelaxed);
   forecast.chosen = forecast.sync;
-  if (mode == Mode::kAuto ? *device.async : mode == Mode::kAsync) {
+  if (mode == Mode::kAuto ? device.allowance.load(kRelaxed) != 0 : mode == Mode::kAsync) {
     const double share =
         mode == Mode::kAuto ? HiddenShare(device, pace.lanes, known.bytes.mean()) : 1;
     forecast.chosen =

@@ -9,7 +9,7 @@
 ///
 /// - *Storage as quick as memory*: a write is a copy, and handing it over costs a second one. It pays where the program
 ///   pauses, for as many bytes as lanes can store in that pause; nothing is known of the first phase, so it is written
-///   through unless an earlier run knew (model/history.h).
+///   through unless an earlier run knew (model/history.h). Phases of a few MiB always are.
 /// - *Slower storage*: handed over unless that was found to cost more.
 /// Who asks for its bytes at once (a close, a flush, a request) hides nothing, however long it pauses afterwards. How
 /// quick a device is, its requests tell; until the first one, the kind of its file system does.
@@ -37,6 +37,10 @@ namespace tidelane::model {
 
 class Chooser {
  public:
+  /// Bytes of a phase, on storage as quick as memory. Writing less takes no longer than touching fresh memory for it and
+  /// starting a lane, which also slows down every malloc from then on.
+  static constexpr uint64_t kWorthALane = uint64_t{4} << 20;
+
   struct Times {
     uint64_t shortest_pause_ns = 1'000'000;  ///< between two large writes that makes two phases
     uint64_t quick_request_ns = 50'000;  ///< storage that answers as memory does, whatever the size
@@ -159,6 +163,10 @@ class Chooser {
   const Device& Slot(uint64_t device) const { return devices_[device % kSlots]; }
   bool IsQuick(const Device& device) const {
     return (device.name.load(std::memory_order_relaxed) & 1) != 0;
+  }
+  // Its phases are too short for a lane.
+  bool NothingToHide(const Device& device) const TL_REQUIRES(mutex_) {
+    return IsQuick(device) && device.known.bytes.mean() < kWorthALane;
   }
   void NextEpoch(uint64_t now_ns) TL_EXCLUDES(mutex_);
   void EndPhase(uint64_t now_ns, bool last) TL_REQUIRES(mutex_);

@@ -72,6 +72,17 @@ TEST_F(ChooserTest, AfterAPauseAsMuchAsCouldHaveBeenStoredInIt) {
       << "the phase fits into the pause: one that is longer, too, for the next ones' sake";
 }
 
+TEST_F(ChooserTest, PhasesOfAFewMibAreNotDeferredOnQuickStorage) {
+  Storage(kMs / 4);
+  for (int phase = 0; phase < 20; ++phase) {
+    EXPECT_EQ(WriteMib(), 0u);
+    EXPECT_EQ(WriteMib(), 0u);
+    Pause(1000);
+  }
+  for (int phase = 0; phase < 3; ++phase, Pause(1000)) Phase();
+  EXPECT_EQ(Phase(), kMost) << "they have become long";
+}
+
 TEST_F(ChooserTest, AProgramThatWaitsForEachPhaseDefersNothing) {
   Storage(kMs / 4);
   for (int i = 0; i < 4; ++i) {

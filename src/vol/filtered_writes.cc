@@ -296,6 +296,15 @@ bool FilteredWrites::SettleFor(size_t count, void* datasets[], hid_t dxpl) {
   return true;
 }
 
+bool FilteredWrites::OnlyAppends(void* dataset, const hsize_t extent[]) {
+  const auto known = datasets_.find(dataset);
+  if (known == datasets_.end() || !failed_.empty() || !late_errors_.empty()) return false;
+  ChunkGrid& grid = known->second.facts.grid;
+  if (!FindExtent(instance_, dataset, instance_.default_dxpl, grid)) return false;
+  return extent[0] >= grid.extent[0] &&
+         std::equal(grid.extent.begin() + 1, grid.extent.begin() + grid.rank, extent + 1);
+}
+
 void FilteredWrites::NoteReads(size_t count, void* datasets[]) {
   for (size_t i = 0; i < count; ++i) {
     const auto known = datasets_.find(datasets[i]);
@@ -420,6 +429,10 @@ bool SettleFor(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
 
 void InsertFinished(Instance& instance, hid_t dxpl) {
   instance.filtered_writes->InsertFinished(dxpl);
+}
+
+bool OnlyAppends(Instance& instance, void* dataset, const hsize_t extent[]) {
+  return instance.filtered_writes->OnlyAppends(dataset, extent);
 }
 
 }  // namespace internal

@@ -46,6 +46,9 @@ class FilteredWrites {
   /// See vol/settle.h. `dxpl` is the transfer list of the call.
   bool Settle(void* object, H5I_type_t type, hid_t dxpl);
   bool SettleFor(size_t count, void* datasets[], hid_t dxpl);
+  /// Whether `extent` has all chunks of a dataset where they are, with the numbers they have: it grows in the slowest
+  /// dimension, if at all. False if something went wrong that has not been told yet.
+  bool OnlyAppends(void* dataset, const hsize_t extent[]);
   /// The program reads datasets.
   void NoteReads(size_t count, void* datasets[]);
   void InsertFinished(hid_t dxpl);

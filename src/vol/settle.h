@@ -15,6 +15,7 @@ namespace internal {
 bool Settle(Instance& instance, void* object, H5I_type_t type, hid_t dxpl);
 bool SettleFor(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
 void InsertFinished(Instance& instance, hid_t dxpl);
+bool OnlyAppends(Instance& instance, void* dataset, const hsize_t extent[]);
 }  // namespace internal
 
 inline bool AnyChunksPending(const Instance& instance) {

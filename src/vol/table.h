@@ -97,6 +97,16 @@ inline Chunks ChunksOf(H5VL_link_specific_args_t* args, Chunks usual) {
   return args->op_type == H5VL_LINK_EXISTS ? Chunks::kNone : usual;
 }
 
+// Calls that leave chunks on their way at their places: appending is not to wait for what was appended before.
+template <typename T>
+bool KeepsChunks(Instance&, void*, const T&) {
+  return false;
+}
+inline bool KeepsChunks(Instance& instance, void* dataset, H5VL_dataset_specific_args_t* args) {
+  return args->op_type == H5VL_DATASET_SET_EXTENT &&
+         internal::OnlyAppends(instance, dataset, args->args.set_extent.size);
+}
+
 // Calls after which a dataset lives at another address, though nobody closed it.
 template <typename T>
 bool IsRefresh(const T&) {
@@ -179,11 +189,11 @@ bool SettleTarget(Instance& instance, H5I_type_t kind, Chunks usual, Args... arg
   const hid_t dxpl = std::get<sizeof...(Args) - 2>(std::tie(args...));
   Chunks chunks = usual;
   ((chunks = ChunksOf(args, chunks)), ...);
-  if (chunks == Chunks::kNone) {
+  const Target target = TargetOf(kind, args...);
+  if (chunks == Chunks::kNone || (KeepsChunks(instance, target.located, args) || ...)) {
     InsertFinished(instance, dxpl);
     return true;
   }
-  const Target target = TargetOf(kind, args...);
   return Settle(instance, target.located, target.type, dxpl);
 }
 

@@ -263,6 +263,29 @@ TEST_P(Filtered, ExtentsShrinkAndGrow) {
       {"d"}, 12);
 }
 
+// Each step that appends grows the extent first, which changes nothing for the chunks of the steps before.
+TEST_P(Filtered, AppendingWaitsForNothing) {
+  constexpr hsize_t kSteps = 8;
+  const auto append = [](const std::string& path) {
+    const Hid opened = create(path);
+    const Hid dataset = make(opened, "d", kRows, 2 * kColumns);
+    {
+      const BusyLane busy(opened);
+      for (hsize_t step = 0; step < kSteps; ++step) {
+        const hsize_t larger[] = {(step + 1) * kRows, 2 * kColumns};
+        EXPECT_GE(H5Dset_extent(dataset, larger), 0) << error_text();
+        write_part(dataset, static_cast<int>(step), step * kRows, 0, kRows, 2 * kColumns);
+      }
+    }
+    std::this_thread::sleep_for(1s);
+  };
+  expect_as_natively(append, {"d"}, 2 * kSteps);
+  if (!plugged() || GetParam().name == kAuto.name) return;
+  const Summary summary = run_filtering(2 * kSteps, [&] { append(in_folder("again.h5")); });
+  EXPECT_EQ(summary.counter("chunks_filtered_by_lanes"), static_cast<int64_t>(2 * kSteps));
+  EXPECT_EQ(summary.counter("waits_filter"), 0);
+}
+
 TEST_P(Filtered, DatasetsAreDeletedRenamedAndCopied) {
   expect_as_natively(
       [](const std::string& path) {

@@ -34,7 +34,7 @@ def test_one_process(tidelane, left):
     assert re.search(r"asynchronous +8\.0 MiB", done.stdout)
     # The timeline is found by the name in the summary.
     assert re.search(rf"{pid} main thread +write +\d+ +[0-9.]+ +8\.0 MiB", done.stdout)
-    assert re.search(rf"{pid} lane 0 +pwrite", done.stdout)
+    assert re.search(rf"{pid} lane \d+ +pwrite", done.stdout)
 
 
 def test_two_processes_have_a_sum_and_a_line_each(tidelane, left):
@@ -50,7 +50,7 @@ def test_a_timeline_that_was_moved_with_its_summary_is_found(tidelane, left):
     for path in (left[0][0], left[1][0]):
         text = path.read_text().replace(str(path.parent), "/gone")
         (tidelane.folder / path.name).write_text(text)
-    assert "lane 0" in tidelane("report", left[0][0].name).stdout
+    assert re.search(r"lane \d+ +pwrite", tidelane("report", left[0][0].name).stdout)
 
 
 def test_the_page_of_two_processes(tidelane, left):
@@ -162,7 +162,8 @@ def test_a_trace_for_perfetto(tidelane, left):
     names = {(event["pid"], event["args"]["name"]) for event in events if event["name"] == "thread_name"}
     for path in left[1]:
         pid = int(path.stem.removeprefix("run-"))
-        assert {(pid, "main thread"), (pid, "lane 0")} <= names
+        tracks = {name for of, name in names if of == pid}
+        assert "main thread" in tracks and any(name.startswith("lane ") for name in tracks)  # whichever lane was quicker
         waiting = [event["args"]["bytes"] for event in events if event["ph"] == "C" and event["pid"] == pid]
         assert max(waiting) >= 1 << 20 and waiting[-1] < 1 << 16
     assert json.loads(tidelane("trace", *left[1]).stdout)["traceEvents"] == events

@@ -35,6 +35,9 @@ struct Dataset {
   std::string source_path;     // Virtual only
 
   size_t elements() const;
+  bool only_chunk() const {
+    return chunk[0] >= dims[0] && chunk[1] >= dims[1] && chunk[2] >= dims[2];
+  }
   bool filtered() const { return deflate || shuffle || fletcher; }
 };
 

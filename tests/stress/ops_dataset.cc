@@ -71,6 +71,10 @@ void draw_fill(Rng& rng, Dataset& d) {
   d.fill = rng.chance(20) ? 2 : 1;
   if (!number) d.fill = 0;
   if (d.extendable || d.layout == Layout::Compact || d.filtered()) d.fill = number ? 1 : 0;
+  // HDF5 1.14 loses the address of an only chunk that its cache did not take (H5D__chunk_write gives H5D__single_idx_insert no
+  // dataset to mark): after a close of the dataset what was written is gone, and the next write allocates storage again, which
+  // without a fill value holds what lay there before: of filtered chunks, for instance, whose bytes are their compressor's.
+  if (d.fill == 2 && d.layout == Layout::Chunked && d.only_chunk()) d.fill = 1;
   if (!number) d.alloc_time = 0;
   if (d.layout == Layout::Chunked && d.alloc_time == 0 && rng.chance(50)) d.fill = 0;
   d.written_whole = d.fill == 2 || (d.fill == 0 && d.layout == Layout::Contiguous);

@@ -11,7 +11,7 @@ CAP = 64 << 20
 
 def simulation_of(bench, **more):
     if bench.tiny:
-        more.update(steps=2, variable_bytes=64 << 10)
+        more.update(steps=2, variable_bytes=640 << 10)  # fewer bytes would be written through
     return Simulation(bench.places, bench.scratch, **more)
 
 

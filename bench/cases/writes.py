@@ -69,7 +69,7 @@ def labels_of(way, reports):
 
 
 def runs_of(report):
-    return report["bytes"] // report["run_bytes"]
+    return report["write_bytes"] // report["run_bytes"]
 
 
 def rows_of(bench, case, rounds):
@@ -113,7 +113,7 @@ def storage_requests(report):
 
 def amplified(kind):
     """Bytes that storage was asked to read or write, for each byte of the program."""
-    return lambda r: r["storage"][kind]["bytes"] / (r["bytes"] * r["writes"]) if "storage" in r else None
+    return lambda r: r["storage"][kind]["bytes"] / r["bytes"] if "storage" in r else None
 
 
 def gap_reads(report):

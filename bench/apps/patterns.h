@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace tidelane::writes {
+namespace tidelane::apps {
 
 inline constexpr int kMaxRank = 3;
 using Shape = std::array<uint64_t, kMaxRank>;
@@ -43,4 +43,4 @@ const std::vector<std::string>& pattern_names();
 // Throws std::invalid_argument where bytes or writes do not suit the pattern.
 Pattern make_pattern(const std::string& name, uint64_t bytes, uint64_t writes);
 
-}  // namespace tidelane::writes
+}  // namespace tidelane::apps

@@ -1,9 +1,9 @@
-#include "writes/patterns.h"
+#include "apps/patterns.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-namespace tidelane::writes {
+namespace tidelane::apps {
 
 namespace {
 
@@ -29,6 +29,14 @@ Shape split(uint64_t product, int parts) {
     product /= side;
   }
   return out;
+}
+
+// Whole rows of a matrix, or planes of a cube: each write is one run in the file.
+Pattern whole(const Shape& block, int rank, uint64_t writes) {
+  Pattern p{.rank = rank};
+  p.block = block;
+  p.grid = {writes, 1, 1};
+  return p;
 }
 
 Pattern tiles(uint64_t bytes, uint64_t writes, bool chunked) {
@@ -74,7 +82,8 @@ Position Pattern::position(uint64_t number) const {
 
 const std::vector<std::string>& pattern_names() {
   static const auto* const kNames = new std::vector<std::string>{
-      "contiguous", "append", "tiles", "blocks", "blocks-short-runs", "interleaved", "chunked"};
+      "contiguous",        "rows",        "planes", "append", "tiles", "blocks",
+      "blocks-short-runs", "interleaved", "chunked"};
   return *kNames;
 }
 
@@ -83,6 +92,8 @@ Pattern make_pattern(const std::string& name, uint64_t bytes, uint64_t writes) {
     throw std::invalid_argument("bytes (>= 1024) and writes (>= 64) must be powers of two");
   }
   if (name == "contiguous") return {.block = {bytes, 1, 1}, .grid = {writes, 1, 1}};
+  if (name == "rows") return whole({2, bytes / 2, 1}, 2, writes);
+  if (name == "planes") return whole(split(bytes, 3), 3, writes);
   if (name == "append") {
     return {.chunked = true,
             .grows = true,
@@ -103,4 +114,4 @@ Pattern make_pattern(const std::string& name, uint64_t bytes, uint64_t writes) {
   throw std::invalid_argument("no pattern is called " + name);
 }
 
-}  // namespace tidelane::writes
+}  // namespace tidelane::apps

@@ -1,0 +1,172 @@
+// series: a time series of particles, written step by step as a simulation does (VPIC-IO, with --write) or read so as an
+// analysis does (BD-CATS-IO), with a computation after each step.
+//
+// A series lies in groups of one file, in a file for each step, or in datasets that each hold one variable of all steps.
+// Every rank has its slice of each variable. What is read is compared with what was written, outside the measured time.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "apps/app.h"
+
+namespace tidelane::apps {
+namespace {
+
+enum class Layout { kGroups, kFiles, kDatasets };
+
+struct Series {
+  std::string folder = ".";
+  Layout layout = Layout::kGroups;
+  bool write = false;
+  bool random = false;  // steps in random order, each time another one
+  int steps = 5;
+  int variables = 8;
+  uint64_t bytes = 4u << 20;  // of a variable in a step, for each rank
+};
+
+using Values = std::vector<float>;
+
+// Quick, as what a step of the computation leaves behind costs a writer nothing.
+void fill(Values& values, int number) {
+  constexpr size_t kPeriod = 1021;
+  const auto seed = static_cast<float>(number);
+  for (size_t i = 0; i < values.size() && i < kPeriod; ++i)
+    values[i] = seed + static_cast<float>(i) * 1e-3f;
+  for (size_t done = kPeriod; done < values.size();) {
+    const size_t part = std::min(done, values.size() - done);
+    std::copy_n(values.begin(), part, values.begin() + static_cast<ptrdiff_t>(done));
+    done += part;
+  }
+}
+
+int number_of(const Run& run, int step, int variable) {
+  return (step * 100 + variable) * 16 + static_cast<int>(run.rank() % 16);
+}
+
+std::string variable_name(int variable) { return "v" + std::to_string(variable); }
+std::string group_name(int step) { return "Step#" + std::to_string(step); }
+
+std::string file_name(const Series& series, int step) {
+  if (series.layout != Layout::kFiles) return series.folder + "/series.h5";
+  char name[32];
+  std::snprintf(name, sizeof name, "/time_%04d.h5", step);
+  return series.folder + name;
+}
+
+hid_t open_or_create(const Run& run, const Series& series, int step) {
+  const std::string name = file_name(series, step);
+  return series.write ? CreateFile(run, name) : OpenFile(run, name);
+}
+
+// One variable of one step: a dataset of its own, or a slab of a larger one.
+void transfer(Run& run, const Series& series, hid_t location, int step, int variable,
+              Values& values) {
+  const bool slab = series.layout == Layout::kDatasets;
+  const hsize_t all[2] = {slab ? static_cast<hsize_t>(series.steps) : 1,
+                          values.size() * run.slots()};
+  const hid_t space = ok(H5Screate_simple(2, all, nullptr), "H5Screate_simple");
+  const std::string name = variable_name(variable);
+  const bool create = series.write && (!slab || step == 0);
+  const hid_t dataset =
+      create ? ok(H5Dcreate_async(location, name.c_str(), H5T_NATIVE_FLOAT, space, H5P_DEFAULT,
+                                  H5P_DEFAULT, H5P_DEFAULT, run.events()),
+                  "H5Dcreate")
+             : ok(H5Dopen_async(location, name.c_str(), H5P_DEFAULT, run.events()), "H5Dopen");
+  const hsize_t start[2] = {slab ? static_cast<hsize_t>(step) : 0, values.size() * run.slot()};
+  const hsize_t count[2] = {1, values.size()};
+  ok(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr),
+     "H5Sselect_hyperslab");
+  const hid_t memory = ok(H5Screate_simple(2, count, nullptr), "H5Screate_simple");
+  if (series.write) {
+    ok(H5Dwrite_async(dataset, H5T_NATIVE_FLOAT, memory, space, run.transfer(), values.data(),
+                      run.events()),
+       "H5Dwrite");
+  } else {
+    ok(H5Dread_async(dataset, H5T_NATIVE_FLOAT, memory, space, run.transfer(), values.data(),
+                     run.events()),
+       "H5Dread");
+  }
+  CloseSpace(memory);
+  CloseDataset(run, dataset);
+  CloseSpace(space);
+  run.Moved(values.size(), sizeof(float));
+}
+
+std::vector<int> order_of(const Series& series) {
+  std::vector<int> order(static_cast<size_t>(series.steps));
+  std::iota(order.begin(), order.end(), 0);
+  if (series.random) {
+    std::mt19937 random(7);
+    for (int& step : order) step = static_cast<int>(random() % static_cast<unsigned>(series.steps));
+  }
+  return order;
+}
+
+void do_step(Run& run, const Series& series, hid_t file, int step, std::vector<Values>& values) {
+  const bool group = series.layout == Layout::kGroups;
+  const hid_t location = group ? GroupOf(run, file, group_name(step), series.write) : file;
+  for (int v = 0; v < series.variables; ++v)
+    transfer(run, series, location, step, v, values[static_cast<size_t>(v)]);
+  if (group) CloseGroup(run, location);
+}
+
+void check(const Run& run, const Series& series, int step, const std::vector<Values>& values) {
+  Values expected(values.front().size());
+  for (int v = 0; v < series.variables; ++v) {
+    fill(expected, number_of(run, step, v));
+    if (values[static_cast<size_t>(v)] != expected)
+      throw std::runtime_error("step " + std::to_string(step) + " is not what was written");
+  }
+}
+
+nlohmann::json body(Run& run, const Series& series) {
+  std::vector<Values> values(static_cast<size_t>(series.variables),
+                             Values(series.bytes / sizeof(float)));
+  const bool one_file = series.layout != Layout::kFiles;
+  hid_t file = H5I_INVALID_HID;
+  if (one_file) run.Io([&] { file = open_or_create(run, series, 0); });
+  for (const int step : order_of(series)) {
+    for (int v = 0; series.write && v < series.variables; ++v)
+      fill(values[static_cast<size_t>(v)], number_of(run, step, v));
+    run.Io([&] {
+      if (!one_file) file = open_or_create(run, series, step);
+      do_step(run, series, file, step, values);
+      if (!one_file) CloseFile(run, file);
+    });
+    if (!series.write) {
+      run.Wait();
+      check(run, series, step, values);
+    }
+    run.Compute();
+  }
+  if (one_file) run.Io([&] { CloseFile(run, file); });
+  return {};
+}
+
+}  // namespace
+}  // namespace tidelane::apps
+
+int main(int argc, char** argv) {
+  using namespace tidelane::apps;
+  Series series;
+  const std::map<std::string, Layout> layouts{
+      {"groups", Layout::kGroups}, {"files", Layout::kFiles}, {"datasets", Layout::kDatasets}};
+  const auto add = [&](CLI::App& app) {
+    app.add_option("--folder", series.folder)->capture_default_str();
+    app.add_option("--layout", series.layout, "groups, files or datasets")
+        ->transform(CLI::CheckedTransformer(layouts));
+    app.add_flag("--write", series.write, "write what runs with the same options read");
+    app.add_flag("--random", series.random, "as many steps, each time any of them");
+    app.add_option("--steps", series.steps)->capture_default_str();
+    app.add_option("--variables", series.variables)->capture_default_str();
+    app.add_option("--bytes", series.bytes, "of a variable in a step, for each rank")
+        ->capture_default_str();
+  };
+  return Main(argc, argv, "series", "A time series of particles, written or read step by step.",
+              add, [&](Run& run) { return body(run, series); });
+}

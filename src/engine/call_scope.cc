@@ -50,20 +50,15 @@ Slab* CallScope::LoanOf(const std::byte* bytes, uint64_t size) {
 }
 
 void CallScope::Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older) {
-  for (Completion::Part& part : parts_) {
-    if (part.file != file) continue;
-    if (part.epoch < epoch) part.epoch = epoch;
-    part.and_older |= and_older;
-    return;
-  }
+  // A barrier waits for all before it.
+  if (and_older) std::erase_if(parts_, [&](const auto& part) { return part.file == file; });
   parts_.push_back({file, epoch, and_older});
 }
 
 uint64_t CallScope::EpochOf(const File* file) const {
-  for (const Completion::Part& part : parts_) {
-    if (part.file.get() == file) return part.epoch;
-  }
-  return 0;
+  const auto newest = std::find_if(parts_.rbegin(), parts_.rend(),
+                                   [&](const auto& part) { return part.file.get() == file; });
+  return newest == parts_.rend() ? 0 : newest->epoch;
 }
 
 bool CallScope::MayComeLater(const std::byte* to, uint64_t size) const {

@@ -56,9 +56,9 @@ class CallScope {
 
   // Driver side -------------------------------------------------------------------------------------------------
   bool tracks() const { return track_; }
-  /// This call captured bytes of `file` in `epoch` (idempotent), or asked for a barrier on it.
+  /// This call captured bytes of `file` in `epoch`, its newest, or asked for a barrier on it.
   void Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older);
-  /// The epoch this call opened on `file`, 0 if none yet.
+  /// The last epoch this call opened on `file`, 0 if none yet.
   uint64_t EpochOf(const File* file) const;
   /// A loan (buffer/loan.h) that `bytes` lie in, with a reference for the extent to be; nullptr: they must be copied.
   Slab* LoanOf(const std::byte* bytes, uint64_t size);
@@ -73,6 +73,8 @@ class CallScope {
   const FileSettings* file_settings() const { return file_settings_; }
 
   // VOL side ----------------------------------------------------------------------------------------------------
+  /// The bytes that were captured, to be waited for together with those of other calls.
+  std::vector<Completion::Part> TakeParts() { return std::exchange(parts_, {}); }
   /// What to wait for; nullptr when nothing is pending (the call is already complete).
   std::shared_ptr<Completion> TakeCompletion();
   /// The file that the engine kept when its close failed, if it did.

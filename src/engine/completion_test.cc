@@ -57,6 +57,27 @@ TEST_F(CompletionTest, OneCallIsOneEpochHoweverOftenItWrites) {
   EXPECT_EQ(Stored().size(), 101u);
 }
 
+// What the calls write replaces what the other one wrote, in turn.
+TEST_F(CompletionTest, ACallInsideACallWaitsForItsOwnBytesOnly) {
+  Open();
+  CallScope outer(CallScope::kNone, true);
+  std::shared_ptr<Completion> inner_request;
+  ASSERT_TRUE(Write(0, "outer").ok());
+  {
+    CallScope inner(CallScope::kNone, true);
+    ASSERT_TRUE(Write(0, "inner").ok());
+    inner_request = inner.TakeCompletion();
+  }
+  ASSERT_TRUE(Write(0, "again").ok());
+  const auto outer_request = outer.TakeCompletion();
+  EXPECT_EQ(inner_request->Poll(), State::kPending);
+  EXPECT_EQ(outer_request->Poll(), State::kPending);
+  RunLanes();
+  EXPECT_EQ(inner_request->Poll(), State::kDone);
+  EXPECT_EQ(outer_request->Poll(), State::kDone);
+  EXPECT_EQ(Stored(), "again");
+}
+
 TEST_F(CompletionTest, ACallMayTouchSeveralFiles) {
   FileBench other;
   Open();

@@ -112,8 +112,10 @@ void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
 
 uint64_t File::CurrentEpochLocked(CallScope* scope) {
   if (scope != nullptr && scope->tracks()) {
+    // Newer ones may have been opened by a call inside this one: were the same bytes theirs and then ours again, each
+    // epoch would wait for the other.
     uint64_t epoch = scope->EpochOf(this);
-    if (epoch == 0) {
+    if (epoch != epoch_ || epoch == 0) {
       epoch = ++epoch_;
       scope->Touch(shared_from_this(), epoch, false);
     }

@@ -19,6 +19,8 @@
 
 namespace tidelane::vol {
 
+struct LateChunks;
+
 class ChunkJob final : public LaneTask {
  public:
   /// Of the chunk with this number in the dataset's grid.
@@ -32,11 +34,12 @@ class ChunkJob final : public LaneTask {
   void* const dataset;
   const uint64_t number;
   const Coordinates origin;
-  uint64_t charge = 0;            ///< bytes of memory that it counts for
-  std::vector<std::byte> bytes;   ///< the chunk
-  std::vector<std::byte> stored;  ///< the same, filtered
-  uint32_t mask = 0;              ///< filters that were left out
-  Status status;                  ///< of filtering
+  uint64_t charge = 0;               ///< bytes of memory that it counts for
+  std::vector<std::byte> bytes;      ///< the chunk
+  std::vector<std::byte> stored;     ///< the same, filtered
+  uint32_t mask = 0;                 ///< filters that were left out
+  Status status;                     ///< of filtering
+  std::shared_ptr<LateChunks> late;  ///< of the request that it is a part of; else nullptr
 
   /// On a lane.
   void RunOne() override;

@@ -7,10 +7,13 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <thread>
 
 #include "base/activity.h"
 #include "base/counters.h"
 #include "base/incidents.h"
+#include "base/trace.h"
+#include "engine/call_scope.h"
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/chunk_insert.h"
@@ -27,6 +30,8 @@ namespace {
 constexpr size_t kMostSpare = 256;
 // So many small writes a dataset sees before it is looked at all the same: each asks how large it is.
 constexpr unsigned kSmallWrites = 16;
+// Who waits for lanes, but not for ever, looks again after that.
+constexpr auto kLook = std::chrono::microseconds(100);
 
 // One chunk out of the program's memory; what the box has not of it gets the fill value.
 void CopyChunk(const ChunkedDataset& facts, const TouchedChunks& touched, const ChunkPiece& piece,
@@ -99,19 +104,21 @@ bool FilteredWrites::IsOpen(Dataset& known) {
   return true;
 }
 
-bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run) {
+bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run,
+                          const std::shared_ptr<LateChunks>& late) {
   may_run = true;
   Dataset* const known = LookAt(writing, dxpl);
   if (known == nullptr) {
     vol::InsertFinished(instance_, dxpl);
     return false;
   }
-  if (TakeIfOurs(*known, writing, dxpl)) return true;
+  if (TakeIfOurs(*known, writing, dxpl, late)) return true;
   may_run = vol::Settle(instance_, writing.dataset, H5I_DATASET, dxpl);
   return false;
 }
 
-bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl) {
+bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl,
+                                const std::shared_ptr<LateChunks>& late) {
   WrittenDataset& facts = known.facts;
   std::optional<Fallback> reason = facts.reason;
   if (facts.kind == WrittenDataset::Kind::kOurs && Engine::Get().lanes().threaded() &&
@@ -125,7 +132,7 @@ bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dx
       if (facts.habit.suits_cache()) {
         reason = Fallback::kFilterCached;
       } else {
-        if (TakeChunks(known, writing, touched)) return true;
+        if (TakeChunks(known, writing, touched, late)) return true;
         if (!Fails(known)) reason = Fallback::kFilterNoRoom;
       }
     }
@@ -136,7 +143,8 @@ bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dx
 
 // All of its chunks, or those that there was room for: HDF5 then writes all of them once more, after them.
 bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing,
-                                const TouchedChunks& touched) {
+                                const TouchedChunks& touched,
+                                const std::shared_ptr<LateChunks>& late) {
   WatchForks();
   InsertFinishedNow();
   writer_ = pthread_self();
@@ -145,6 +153,7 @@ bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing,
     const ChunkPiece piece = touched.At(i);
     const std::shared_ptr<ChunkJob> job = MakeJob(known, writing.dataset, piece.chunk);
     if (job == nullptr) break;
+    job->late = late;
     CopyChunk(known.facts, touched, piece, writing.buffer, job->bytes.data());
     if (!Queue(known, job)) break;
   }
@@ -206,8 +215,9 @@ bool FilteredWrites::Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job)
     queue_.push_back(job);
     ++known.pending;
     charged_ += job->charge;
-    // Older bytes of the same chunk need not be filtered any more, unless somebody has begun.
-    if (newest != nullptr) newest->Cancel();
+    if (job->late != nullptr) ++job->late->on_their_way;
+    // Older bytes of the same chunk need not be filtered any more, unless somebody has begun, or will ask for them.
+    if (newest != nullptr && newest->late == nullptr) newest->Cancel();
     newest = job.get();
     Engine::Get().lanes().Schedule(job);
     return true;
@@ -256,11 +266,40 @@ void FilteredWrites::InsertOldest() {
     known.newest.erase(at);
   }
   if (job->cancelled()) return Drop(*job);
-  if (Fails(known)) return failed_.push_back(job);
-  if (InsertChunk(instance_, *job, instance_.default_dxpl)) return Drop(*job);
+  const bool in_line = Fails(known);
+  if (InsertNow(*job, !in_line)) return Drop(*job);
   failed_.push_back(job);
+  if (in_line) return;
   // To be told even if a second attempt succeeds: HDF5 may have lost other chunks (dividing a node of its index, say).
   NoteLate(known.facts.file, "put a chunk into the index");
+}
+
+// The bytes of one that is part of a request are in an epoch of their own, whatever call we are in.
+bool FilteredWrites::InsertNow(ChunkJob& job, bool may_try) {
+  const std::shared_ptr<LateChunks> late = std::move(job.late);
+  if (late == nullptr) return may_try && InsertChunk(instance_, job, instance_.default_dxpl);
+  CallScope scope(CallScope::kNone, true);
+  const bool inserted = may_try && InsertChunk(instance_, job, instance_.default_dxpl);
+  late->Arrived(scope.TakeParts(),
+                inserted ? Status() : CannotStore(*datasets_.at(job.dataset).facts.file));
+  return inserted;
+}
+
+void FilteredWrites::InsertFor(const LateChunks& late, uint64_t timeout_ns) {
+  const bool for_ever = timeout_ns == UINT64_MAX;
+  const uint64_t begin_ns = NowNs();
+  Enter(instance_, [&] {
+    while (late.on_their_way != 0) {
+      if (for_ever) {
+        InsertOldest();
+        continue;
+      }
+      InsertFinishedNow();
+      if (late.on_their_way == 0 || NowNs() - begin_ns >= timeout_ns) break;
+      std::this_thread::sleep_for(kLook);
+    }
+  });
+  NotePending();
 }
 
 void FilteredWrites::NoteLate(const std::shared_ptr<File>& file, const char* what) {

@@ -7,6 +7,7 @@
 ///   3. A call that could see those chunks, or depend on them, comes after all of them: it *settles*
 ///      first (vol/settle.h). Others insert what happens to be done. Which is which, the table of
 ///      callbacks says.
+///      A request waits for its chunks like that, too, and then for their bytes (vol/late_chunks.h).
 ///   4. A dataset that is closed with chunks on their way is kept open until they are in.
 ///
 /// Invariants:
@@ -32,6 +33,7 @@
 #include "vol/chunk_job.h"
 #include "vol/chunk_write.h"
 #include "vol/instance.h"
+#include "vol/late_chunks.h"
 #include "vol/lending.h"
 
 namespace tidelane::vol {
@@ -41,8 +43,9 @@ class FilteredWrites {
   explicit FilteredWrites(Instance& instance) : instance_(instance) {}
 
   /// Takes over a write; false: HDF5 has to run it, everything that it could meet has been settled, and if `may_run` is
-  /// false that failed.
-  bool Take(const Writing& writing, hid_t dxpl, bool& may_run);
+  /// false that failed. `late` is the part that these chunks are of a request; nullptr: nobody asked for one.
+  bool Take(const Writing& writing, hid_t dxpl, bool& may_run,
+            const std::shared_ptr<LateChunks>& late = nullptr);
   /// See vol/settle.h. `dxpl` is the transfer list of the call.
   bool Settle(void* object, H5I_type_t type, hid_t dxpl);
   bool SettleFor(size_t count, void* datasets[], hid_t dxpl);
@@ -52,6 +55,9 @@ class FilteredWrites {
   /// The program reads datasets.
   void NoteReads(size_t count, void* datasets[]);
   void InsertFinished(hid_t dxpl);
+  /// The same from outside the library's calls, until those of `late` are in, or for so long. Runs filters if it may
+  /// take for ever (UINT64_MAX).
+  void InsertFor(const LateChunks& late, uint64_t timeout_ns);
 
   /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
   bool KeepOpen(void* dataset);
@@ -95,13 +101,16 @@ class FilteredWrites {
   Dataset& Known(void* dataset, hid_t dxpl);
   bool IsPlain(void* dataset, hid_t dxpl);
   bool IsOpen(Dataset& known);
-  bool TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl);
-  bool TakeChunks(Dataset& known, const Writing& writing, const TouchedChunks& touched);
+  bool TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl,
+                  const std::shared_ptr<LateChunks>& late);
+  bool TakeChunks(Dataset& known, const Writing& writing, const TouchedChunks& touched,
+                  const std::shared_ptr<LateChunks>& late);
   std::shared_ptr<ChunkJob> MakeJob(const Dataset& known, void* dataset, uint64_t number);
   std::vector<std::byte> Spare(size_t size);
   void KeepSpare(std::vector<std::byte> bytes);
   bool MakeRoom(uint64_t charge);
   bool Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job);
+  bool InsertNow(ChunkJob& job, bool may_try);
 
   void InsertFinishedNow();
   void InsertAll();

@@ -47,16 +47,17 @@ FilteredWrites* FilteredWritesOf(Instance& instance) {
 
 // Leaves in `writes`, with the help of `rest`, what HDF5 has to run. False: an earlier write of such a file could not be
 // stored, as the error stack says; nothing more may run.
-bool TakeChunks(Instance& instance, Writes& writes, Rest<const void*>& rest, hid_t dxpl) {
+bool TakeChunks(Instance& instance, Writes& writes, Rest<const void*>& rest, hid_t dxpl,
+                const std::shared_ptr<LateChunks>& late = nullptr) {
   FilteredWrites* const filtered = FilteredWritesOf(instance);
   if (filtered == nullptr) return true;
   bool may_run = true;
   if (writes.count == 1) {
-    if (filtered->Take(At(writes, 0), dxpl, may_run)) writes.count = 0;
+    if (filtered->Take(At(writes, 0), dxpl, may_run, late)) writes.count = 0;
     return may_run;
   }
   for (size_t i = 0; i < writes.count; ++i) {
-    if (!filtered->Take(At(writes, i), dxpl, may_run)) rest.Add(writes, i);
+    if (!filtered->Take(At(writes, i), dxpl, may_run, late)) rest.Add(writes, i);
     if (!may_run) return false;
   }
   writes = rest.rows();
@@ -78,17 +79,17 @@ herr_t WriteExplicitly(Instance& instance, Writes writes, const Transfer& transf
                        void** request) {
   TrackedCall call(instance, Effect::kData, request);
   const size_t count = writes.count;
-  void** const datasets = writes.datasets;
   Rest<const void*> rest;
-  if (!TakeChunks(instance, writes, rest, dxpl)) return -1;
-  // The request is to complete when these chunks are stored: they go into the file while it is made.
-  if (writes.count != count && !SettleFor(instance, count, datasets, dxpl)) return -1;
+  const auto chunks = std::make_shared<LateChunks>();
+  if (!TakeChunks(instance, writes, rest, dxpl, chunks)) return -1;
   if (count == 1 && writes.count == 1) {
     const std::span<const std::byte> lent = BufferToLend(instance, At(writes, 0), transfer);
     if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
   }
   const herr_t result = WriteNatively(instance, writes, dxpl, Leaves::kRequest);
-  call.Finish(result >= 0);
+  std::unique_ptr<LatePart> late;
+  if (writes.count != count) late = std::make_unique<LateChunksPart>(instance, chunks);
+  call.Finish(result >= 0, std::move(late));
   return result;
 }
 

@@ -1,13 +1,15 @@
 #include "vol/request.h"
 
+#include <algorithm>
+
 #include "base/trace.h"
 #include "h5/error.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
 
-Request::Request(std::shared_ptr<Completion> completion)
-    : completion_(std::move(completion)), issued_ns_(NowNs()) {}
+Request::Request(std::shared_ptr<Completion> completion, std::unique_ptr<LatePart> late)
+    : completion_(std::move(completion)), late_(std::move(late)), issued_ns_(NowNs()) {}
 
 H5VL_request_status_t Request::status() const {
   if (!settled_) return H5VL_REQUEST_STATUS_IN_PROGRESS;
@@ -28,15 +30,38 @@ bool Request::TriedAgain() {
   return second_try != nullptr && second_try->Run(error_stack_);
 }
 
+// Both parts start before either is waited for.
+Completion::State Request::Wait(uint64_t timeout_ns) {
+  const uint64_t begin = NowNs();
+  auto late = Completion::State::kDone;
+  if (late_ != nullptr) {
+    if (completion_ != nullptr) completion_->Poll();
+    late = late_->Wait(timeout_ns);
+    if (timeout_ns != UINT64_MAX) timeout_ns -= std::min(timeout_ns, NowNs() - begin);
+  }
+  const auto other =
+      completion_ == nullptr ? Completion::State::kDone : completion_->Wait(timeout_ns);
+  if (late == Completion::State::kPending || other == Completion::State::kPending) {
+    return Completion::State::kPending;
+  }
+  return late == Completion::State::kFailed ? late : other;
+}
+
+Status Request::Failure() const {
+  const Status late = late_ == nullptr ? Status() : late_->error();
+  return late.ok() && completion_ != nullptr ? completion_->error() : late;
+}
+
 void Request::Unref() {
   if (--references_ == 0) delete this;
 }
 
-Request* RequestQueue::Issue(std::shared_ptr<Completion> completion) {
-  auto* request = new Request(std::move(completion));
+Request* RequestQueue::Issue(std::shared_ptr<Completion> completion,
+                             std::unique_ptr<LatePart> late) {
+  auto* request = new Request(std::move(completion), std::move(late));
   request->number_ = ++issued_;
   pending_in_pass_ = false;
-  if (oldest_ == nullptr && request->completion_ == nullptr) {
+  if (oldest_ == nullptr && request->completion_ == nullptr && request->late_ == nullptr) {
     request->settled_ = true;
     return request;
   }
@@ -55,10 +80,11 @@ void RequestQueue::SettleOldest(Completion::State state) {
   if (oldest_ == nullptr) newest_ = nullptr;
   request->next_ = nullptr;
   if (state == Completion::State::kFailed && !request->TriedAgain()) {
-    request->error_ = request->completion_->error();
+    request->error_ = request->Failure();
     any_failed_ = true;
   }
   request->completion_.reset();
+  request->late_.reset();
   request->second_try_.reset();
   request->duration_ns_ = NowNs() - request->issued_ns_;
   request->settled_ = true;
@@ -71,7 +97,7 @@ void RequestQueue::Wait(Request& request, uint64_t timeout_ns) {
   ++request.references_;  // the queue's may be the last one, and a callback may free the other
   // Its own work must start even while an elder, perhaps of another file, is what we wait for. (The eldest's starts
   // with its wait, which may do it without waking a lane.)
-  if (request.completion_ != nullptr && &request != oldest_) request.completion_->Poll();
+  if (&request != oldest_) request.Wait(0);
   const uint64_t begin = NowNs();
   auto state = Completion::State::kDone;
   while (!request.settled_ && state != Completion::State::kPending) {
@@ -80,8 +106,7 @@ void RequestQueue::Wait(Request& request, uint64_t timeout_ns) {
       const uint64_t waited = NowNs() - begin;
       left = waited < timeout_ns ? timeout_ns - waited : 0;
     }
-    Completion* completion = oldest_->completion_.get();
-    state = completion == nullptr ? Completion::State::kDone : completion->Wait(left);
+    state = oldest_->Wait(left);
     if (state != Completion::State::kPending) SettleOldest(state);
   }
   request.Unref();
@@ -94,8 +119,7 @@ H5VL_request_status_t RequestQueue::Ask(Request& request, uint64_t timeout_ns) {
   if (timeout_ns == UINT64_MAX || request.number_ <= last_asked_) pending_in_pass_ = false;
   last_asked_ = request.number_;
   if (pending_in_pass_) {
-    if (request.completion_ != nullptr)
-      request.completion_->Poll();  // its work starts all the same
+    if (!request.settled_) request.Wait(0);  // its work starts all the same
     return H5VL_REQUEST_STATUS_IN_PROGRESS;
   }
   Wait(request, timeout_ns);  // the caller's reference outlives it, which the analyzer cannot know

@@ -10,12 +10,14 @@ TrackedCall::TrackedCall(Instance& instance, Effect effect, void** request)
   if (effect == Effect::kFlush) ++instance.flushes;
 }
 
-void TrackedCall::Finish(bool succeeded) {
+void TrackedCall::Finish(bool succeeded, std::unique_ptr<LatePart> late) {
   if (request_ == nullptr || !succeeded) return;
   std::shared_ptr<Completion> completion = scope_.TakeCompletion();
   const bool always =
       effect_ == Effect::kData || effect_ == Effect::kFlush || effect_ == Effect::kClose;
-  if (completion != nullptr || always) *request_ = instance_.requests.Issue(std::move(completion));
+  if (completion != nullptr || always || late != nullptr) {
+    *request_ = instance_.requests.Issue(std::move(completion), std::move(late));
+  }
 }
 
 }  // namespace tidelane::vol

@@ -6,22 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "conformance/fixture.h"
+#include "conformance/filtered_fixture.h"
 
 namespace tidelane::testing {
 namespace {
 
-constexpr hsize_t kRows = 64;
-constexpr hsize_t kColumns = 128;  // a chunk of 32 KiB
-constexpr hsize_t kChunk = kRows * kColumns;
-
-class Everyday : public Conformance {
+class Everyday : public FilteredData {
  public:
-  // Filtered by us, each chunk counted once.
-  static int64_t filtered(const Summary& summary) {
-    return summary.counter("chunks_filtered_by_lanes") +
-           summary.counter("chunks_filtered_by_caller");
-  }
   static Hid make(hid_t location, const std::string& name, std::vector<hsize_t> extent,
                   std::vector<hsize_t> most = {}, int alloc_time = H5D_ALLOC_TIME_DEFAULT) {
     const Hid plan(H5Pcreate(H5P_DATASET_CREATE));
@@ -38,42 +29,9 @@ class Everyday : public Conformance {
     EXPECT_TRUE(dataset.valid()) << name << "\n" << error_text();
     return dataset;
   }
-  static hsize_t size_of(hid_t dataset) {
-    const Hid space(H5Dget_space(dataset));
-    return static_cast<hsize_t>(H5Sget_simple_extent_npoints(space));
-  }
-  static void write(hid_t dataset, int seed) {
-    const std::vector<int> values = elements(seed, size_of(dataset));
-    EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0)
-        << error_text();
-  }
-  static std::vector<int> read(hid_t dataset) {
-    std::vector<int> values(size_of(dataset), -1);
-    EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0)
-        << error_text();
-    return values;
-  }
-  static std::vector<int> read(hid_t location, const std::string& name) {
-    const Hid dataset(H5Dopen2(location, name.c_str(), H5P_DEFAULT));
-    EXPECT_TRUE(dataset.valid()) << name << "\n" << error_text();
-    return dataset.valid() ? read(dataset) : std::vector<int>();
-  }
-  // Under the plugin at least so many chunks are filtered by us; the files hold, for stock HDF5, the same datasets as natively.
   void expect_as_natively(const std::function<void(const std::string& path)>& scenario,
                           const std::vector<std::string>& datasets, int64_t chunks) {
-    const Summary summary = run([&] { scenario(file()); });
-    if (plugged()) {
-      EXPECT_GE(filtered(summary), chunks);
-      EXPECT_EQ(summary.counter("errors"), 0);
-    }
-    const std::string native = in_folder("native.h5");
-    run_natively([&] {
-      scenario(native);
-      const Hid ours = open(file(), H5F_ACC_RDONLY), theirs = open(native, H5F_ACC_RDONLY);
-      for (const std::string& name : datasets) {
-        EXPECT_TRUE(read(ours, name) == read(theirs, name)) << name;
-      }
-    });
+    FilteredData::expect_as_natively(scenario, datasets, chunks, environment());
   }
 };
 

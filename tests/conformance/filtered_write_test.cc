@@ -1,6 +1,4 @@
 // Writes of whole chunks of filtered datasets: lanes run the filters, the program's thread inserts the results.
-//
-// A gate before storage keeps the only lane busy, so that "while chunks are on their way" is a fact.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,128 +7,12 @@
 #include <thread>
 #include <vector>
 
-#include "conformance/fixture.h"
+#include "conformance/filtered_fixture.h"
 
 namespace tidelane::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr hsize_t kRows = 64;
-constexpr hsize_t kColumns = 128;  // a chunk of 32 KiB
-
-class Filtered : public Conformance {
- public:
-  Environment one_lane(Environment environment) const {
-    if (!plugged()) return environment;
-    environment["TIDELANE_LANES"] = "1";
-    environment["TIDELANE_LINGER"] = "0";
-    return environment;
-  }
-  Environment one_lane() const { return one_lane(environment()); }
-
-  // A run in which lanes or waiting threads filtered at least so many chunks.
-  Summary run_filtering(int64_t chunks, const std::function<void()>& scenario) {
-    Summary summary = run(scenario, one_lane());
-    if (plugged()) {
-      EXPECT_GE(summary.counter("chunks_filtered_by_lanes") +
-                    summary.counter("chunks_filtered_by_caller"),
-                chunks);
-      EXPECT_EQ(summary.counter("errors"), 0);
-      EXPECT_GT(summary.counter("filter_bytes_in"), 0);
-      EXPECT_GT(summary.counter("filter_bytes_out"), 0);
-    }
-    return summary;
-  }
-  // While this lives, the lane stands before storage, and chunks stay on their way.
-  struct BusyLane {
-    explicit BusyLane(hid_t opened) {
-      const char* mode = std::getenv("TIDELANE_MODE");
-      if (mode == nullptr || std::string(mode) != "async")
-        return;  // storage is the program's own work
-      storage::hold();
-      put(opened, "keeps the lane busy " + std::to_string(next++), 9, 4 << 20);
-      EXPECT_TRUE(storage::wait_held());
-    }
-    ~BusyLane() { storage::release(); }
-    inline static int next = 0;
-  };
-
-  static Hid plan(const std::string& filters) {
-    Hid dcpl(H5Pcreate(H5P_DATASET_CREATE));
-    const hsize_t chunk[] = {kRows, kColumns};
-    H5Pset_chunk(dcpl, 2, chunk);
-    for (const char filter : filters) {
-      if (filter == 's') H5Pset_shuffle(dcpl);
-      if (filter == 'd') H5Pset_deflate(dcpl, 4);
-      if (filter == 'f') H5Pset_fletcher32(dcpl);
-    }
-    const int fill = -7;
-    H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &fill);
-    return dcpl;
-  }
-  static Hid make(hid_t opened, const char* name, hsize_t rows, hsize_t columns,
-                  const std::string& filters = "sd") {
-    const hsize_t extent[] = {rows, columns};
-    const hsize_t most[] = {H5S_UNLIMITED, H5S_UNLIMITED};
-    const Hid space(H5Screate_simple(2, extent, most));
-    Hid dataset(
-        H5Dcreate2(opened, name, H5T_NATIVE_INT, space, H5P_DEFAULT, plan(filters), H5P_DEFAULT));
-    EXPECT_TRUE(dataset.valid()) << error_text();
-    return dataset;
-  }
-  static hsize_t size_of(hid_t dataset) {
-    const Hid space(H5Dget_space(dataset));
-    return static_cast<hsize_t>(H5Sget_simple_extent_npoints(space));
-  }
-  static void write(hid_t dataset, int seed) {
-    const std::vector<int> values = elements(seed, size_of(dataset));
-    EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0)
-        << error_text();
-  }
-  static Hid part(hid_t dataset, hsize_t row, hsize_t column, hsize_t rows, hsize_t columns) {
-    Hid space(H5Dget_space(dataset));
-    const hsize_t start[] = {row, column};
-    const hsize_t count[] = {rows, columns};
-    EXPECT_GE(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr), 0);
-    return space;
-  }
-  static void write_part(hid_t dataset, int value, hsize_t row, hsize_t column, hsize_t rows,
-                         hsize_t columns) {
-    const std::vector<int> values(rows * columns, value);
-    const hsize_t extent = rows * columns;
-    const Hid memory(H5Screate_simple(1, &extent, nullptr));
-    EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, memory, part(dataset, row, column, rows, columns),
-                       H5P_DEFAULT, values.data()),
-              0)
-        << error_text();
-  }
-  static std::vector<int> read(hid_t dataset) {
-    std::vector<int> values(size_of(dataset), -1);
-    EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0)
-        << error_text();
-    return values;
-  }
-  static std::vector<int> read(hid_t opened, const char* name) {
-    const Hid dataset(H5Dopen2(opened, name, H5P_DEFAULT));
-    EXPECT_TRUE(dataset.valid()) << error_text();
-    return read(dataset);
-  }
-  // The scenario leaves in the file, for stock HDF5, what it leaves there natively.
-  void expect_as_natively(const std::function<void(const std::string& path)>& scenario,
-                          const std::vector<std::string>& datasets, int64_t chunks = 1) {
-    run_filtering(chunks, [&] { scenario(file()); });
-    const std::string native = in_folder("native.h5");
-    run_natively([&] {
-      scenario(native);
-      const Hid ours = open(file(), H5F_ACC_RDONLY);
-      const Hid theirs = open(native, H5F_ACC_RDONLY);
-      for (const std::string& name : datasets) {
-        EXPECT_TRUE(read(ours, name.c_str()) == read(theirs, name.c_str())) << name;
-      }
-    });
-  }
-};
 
 TEST_P(Filtered, EveryCombinationAndOrderIsReadNatively) {
   const std::vector<std::string> all = {"s",  "d",   "f",   "sd",  "ds",  "sf",  "fs", "df",
@@ -279,9 +161,8 @@ TEST_P(Filtered, AppendingWaitsForNothing) {
     }
     std::this_thread::sleep_for(1s);
   };
-  expect_as_natively(append, {"d"}, 2 * kSteps);
+  const Summary summary = expect_as_natively(append, {"d"}, 2 * kSteps);
   if (!plugged() || GetParam().name == kAuto.name) return;
-  const Summary summary = run_filtering(2 * kSteps, [&] { append(in_folder("again.h5")); });
   EXPECT_EQ(summary.counter("chunks_filtered_by_lanes"), static_cast<int64_t>(2 * kSteps));
   EXPECT_EQ(summary.counter("waits_filter"), 0);
 }
@@ -339,26 +220,6 @@ TEST_P(Filtered, AChunkStoredWithoutItsFiltersGetsThem) {
         EXPECT_TRUE(read(dataset) == elements(2, kRows * kColumns));
       },
       {"d"});
-}
-
-TEST_P(Filtered, EventSetsCompleteWhenTheChunksAreStored) {
-  run_filtering(4, [&] {
-    const Hid set(H5EScreate());
-    const Hid opened = create(file());
-    const Hid dataset = make(opened, "d", 2 * kRows, 2 * kColumns);
-    const std::vector<int> values = elements(1, size_of(dataset));
-    ASSERT_GE(
-        H5Dwrite_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data(), set),
-        0)
-        << error_text();
-    size_t in_progress = 1;
-    hbool_t failed = true;
-    EXPECT_GE(H5ESwait(set, H5ES_WAIT_FOREVER, &in_progress, &failed), 0);
-    EXPECT_EQ(in_progress, 0u);
-    EXPECT_FALSE(failed);
-    EXPECT_TRUE(read(dataset) == values);
-  });
-  run_natively([&] { EXPECT_TRUE(read(open(file()), "d") == elements(1, 4 * kRows * kColumns)); });
 }
 
 TEST_P(Filtered, AnExitWithoutCloseLosesNothing) {

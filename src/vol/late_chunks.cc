@@ -1,0 +1,35 @@
+#include "vol/late_chunks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/trace.h"
+#include "vol/filtered_writes.h"
+
+namespace tidelane::vol {
+
+void LateChunks::Arrived(std::vector<Completion::Part> stored_by, Status status) {
+  --on_their_way;
+  if (error.ok()) error = std::move(status);
+  parts.insert(parts.end(), std::make_move_iterator(stored_by.begin()),
+               std::make_move_iterator(stored_by.end()));
+}
+
+Completion::State LateChunksPart::Wait(uint64_t timeout_ns) {
+  if (stored_ == nullptr) {
+    const uint64_t begin = NowNs();
+    if (chunks_->on_their_way != 0) instance_.filtered_writes->InsertFor(*chunks_, timeout_ns);
+    if (chunks_->on_their_way != 0) return Completion::State::kPending;
+    stored_ = std::make_shared<Completion>(std::move(chunks_->parts));
+    if (timeout_ns != UINT64_MAX) timeout_ns -= std::min(timeout_ns, NowNs() - begin);
+  }
+  const Completion::State state = stored_->Wait(timeout_ns);
+  return state == Completion::State::kDone && !chunks_->error.ok() ? Completion::State::kFailed
+                                                                   : state;
+}
+
+Status LateChunksPart::error() const {
+  return chunks_->error.ok() && stored_ != nullptr ? stored_->error() : chunks_->error;
+}
+
+}  // namespace tidelane::vol

@@ -1,0 +1,43 @@
+/// \file
+/// The part of a request that is chunks on their way (vol/filtered_writes.h): their bytes get a place in the file, and
+/// an epoch to wait for, only when they are inserted.
+///
+/// Thread safety: used under HDF5's lock.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/completion.h"
+#include "vol/instance.h"
+#include "vol/request.h"
+
+namespace tidelane::vol {
+
+/// What a write's jobs and its request share.
+struct LateChunks {
+  size_t on_their_way = 0;
+  std::vector<Completion::Part> parts;  ///< of the file's bytes, once they are in
+  Status error;                         ///< the first one could not be put in
+
+  /// One of them is in, or is not.
+  void Arrived(std::vector<Completion::Part> stored_by, Status status);
+};
+
+class LateChunksPart final : public LatePart {
+ public:
+  LateChunksPart(Instance& instance, std::shared_ptr<LateChunks> chunks)
+      : instance_(instance), chunks_(std::move(chunks)) {}
+
+  /// Inserts what has been filtered; if that is to be waited for, helps with it.
+  Completion::State Wait(uint64_t timeout_ns) override;
+  Status error() const override;
+
+ private:
+  Instance& instance_;
+  const std::shared_ptr<LateChunks> chunks_;
+  std::shared_ptr<Completion> stored_;  // once all are in
+};
+
+}  // namespace tidelane::vol

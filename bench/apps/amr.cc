@@ -153,7 +153,8 @@ nlohmann::json Body(Run& run, const Amr& amr) {
   for (int step = 0; step < amr.time_steps; step += amr.plot_each) {
     for (Level& level : levels) Advance(level, step);
     run.Io([&] { Plot(run, amr, boxes, levels, step); });
-    run.Compute(std::min(amr.plot_each, amr.time_steps - step));
+    const int left = amr.time_steps - step;
+    run.Compute(left <= amr.plot_each, std::min(amr.plot_each, left));
   }
   return {{"plots", run.steps().size()}};
 }

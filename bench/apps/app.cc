@@ -91,8 +91,9 @@ void Run::Wait() {
   });
 }
 
-void Run::Compute(double times) {
-  if (const double us = options_.compute_us * times; us > 0) {
+void Run::Compute(bool last, double times) {
+  const double us = last && options_.between ? 0 : options_.compute_us * times;
+  if (us > 0) {
     const double begin = now_us();
     options_.busy ? Work(us) : Sleep(us);
     compute_us_ += now_us() - begin;
@@ -147,6 +148,7 @@ int Main(int argc, char** argv, const char* name, const char* what,
   Options options;
   add(app);
   app.add_option("--compute-us", options.compute_us, "of a step")->check(CLI::NonNegativeNumber);
+  app.add_flag("--between", options.between, "no computation after the last step");
   app.add_flag("--busy", options.busy, "computes; otherwise it sleeps");
   app.add_flag("--events", options.events, "with an event set");
   app.add_flag("--own-files", options.own_files, "a file for each rank");

@@ -27,6 +27,7 @@ using measure::ok;
 struct Options {
   double compute_us = 0;     // of a step
   bool busy = false;         // computes; otherwise it sleeps, as the papers' kernels do
+  bool between = false;      // not after the last step
   bool events = false;       // an event set
   bool own_files = false;    // of ranks
   bool independent = false;  // transfers of ranks to one file; otherwise collective ones
@@ -60,7 +61,7 @@ class Run {
   // What was given to the event set is done after this. Nothing without one.
   void Wait();
   // Ends a step: computes, `times` as long as asked for. Buffers may change afterwards.
-  void Compute(double times = 1);
+  void Compute(bool last, double times = 1);
   // Bytes of data that this rank gave or got.
   void Moved(double bytes) { bytes_ += bytes; }
   void Moved(size_t count, size_t size) { Moved(static_cast<double>(count * size)); }

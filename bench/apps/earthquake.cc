@@ -106,7 +106,7 @@ nlohmann::json Body(Run& run, const Earthquake& quake) {
       for (Grid& grid : grids) WriteGrid(run, file, grid);
       CloseFile(run, file);
     });
-    run.Compute();
+    run.Compute(number + 1 == quake.checkpoints);
   }
   return {{"checkpoints", quake.checkpoints}};
 }

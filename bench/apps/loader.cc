@@ -113,7 +113,7 @@ void epoch(Run& run, const Loader& loader, const Samples& all, const Order& orde
     run.Wait();
     if (!loader.write) check(order[i], now);
     if (ahead && i + 1 < order.size()) move_batch(run, loader, all, order[i + 1], next);
-    run.Compute();
+    run.Compute(i + 1 == order.size());
     if (ahead) std::swap(now, next);
   }
 }

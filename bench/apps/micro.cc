@@ -100,7 +100,7 @@ nlohmann::json Body(Run& run, const Micro& micro) {
       run.Wait();
       Check(run, number, values);
     }
-    run.Compute();
+    run.Compute(number + 1 == micro.groups);
   }
   run.Io([&] { CloseFile(run, file); });
   return {{"read", micro.read}};

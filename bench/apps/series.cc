@@ -130,7 +130,8 @@ nlohmann::json body(Run& run, const Series& series) {
   const bool one_file = series.layout != Layout::kFiles;
   hid_t file = H5I_INVALID_HID;
   if (one_file) run.Io([&] { file = open_or_create(run, series, 0); });
-  for (const int step : order_of(series)) {
+  const std::vector<int> order = order_of(series);
+  for (const int& step : order) {
     for (int v = 0; series.write && v < series.variables; ++v)
       fill(values[static_cast<size_t>(v)], number_of(run, step, v));
     run.Io([&] {
@@ -142,7 +143,7 @@ nlohmann::json body(Run& run, const Series& series) {
       run.Wait();
       check(run, series, step, values);
     }
-    run.Compute();
+    run.Compute(&step == &order.back());
   }
   if (one_file) run.Io([&] { CloseFile(run, file); });
   return {};

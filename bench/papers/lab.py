@@ -1,0 +1,165 @@
+"""Runs of the papers' workloads: natively, under Tidelane and other connectors, alternating, on throttled storage.
+
+Invariants: only the environment differs between the sides of a comparison; outputs are compared by h5diff once for each
+comparison; where Tidelane wrote, its counters show that bytes were deferred.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import tempfile
+
+from comparison import ConnectorSide, Side
+from harness import DemoError, Storage, Throttle, native_environment, require_equal, run, tidelane_environment
+
+NATIVE, TIDELANE = "HDF5", "Tidelane"
+# Open MPI starts as root, and more ranks than there are cores, only when told; MPICH does not mind.
+STARTING = {
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
+
+
+class RanksSide(Side):
+    """Tidelane for one process or several: what they counted, added up."""
+
+    def __init__(self, places, name=TIDELANE, settings=None):
+        super().__init__(name)
+        self.places, self.settings = places, settings or {}
+
+    @contextlib.contextmanager
+    def environment(self, settings):
+        with tempfile.TemporaryDirectory(prefix="tidelane-summary-") as folder:
+            summary = os.path.join(folder, "summary-%p.json")
+            found = {}
+            yield tidelane_environment(self.places, **self.settings, **settings, summary=summary), found
+            summaries = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("summary-*.json")]
+            if not summaries:
+                raise DemoError("the plugin left no summary: was it loaded?")
+            names = summaries[0]["counters"]
+            found["counters"] = {name: sum(summary["counters"][name] for summary in summaries) for name in names}
+
+
+@dataclasses.dataclass
+class Way:
+    """One bar: how it is called, on which side it runs, with which options more, and the plugin's settings."""
+
+    series: str
+    side: Side
+    options: tuple = ()
+    settings: dict = dataclasses.field(default_factory=dict)
+
+
+class Lab:
+    def __init__(self, places, scratch, rounds, quick, connectors, progress):
+        self.places, self.scratch, self.rounds, self.quick = places, scratch, rounds, quick
+        self.native, self.tidelane = Side(NATIVE), RanksSide(places)
+        self.others = [ConnectorSide(text) for text in connectors]
+        self.progress = progress
+        self.storage = None
+        self.plain = native_environment()
+        self.mpi = next((mpi for mpi in ("mpich", "openmpi") if (places.bin / f"series_{mpi}").exists()), None)
+        self.shared = None
+
+    @contextlib.contextmanager
+    def slow_storage(self, latency_us, bandwidth):
+        with Throttle(self.places, latency_us, bandwidth) as throttle:
+            self.storage = Storage("slow storage", throttle.path, throttle)
+            if self.shared is None:
+                self.shared = self.defers_shared_files()
+            yield self.storage
+
+    def ranks(self):
+        return ([1, 2] if self.quick else [1, 2, 4]) if self.mpi else [1]
+
+    def defers_shared_files(self):
+        """Whether files that several ranks write together are asynchronous; otherwise each rank has its own."""
+        if not self.mpi:
+            return False
+        self.shared = True
+        folder = self.storage.fresh("probe")
+        with self.tidelane.environment({}) as (env, found):
+            self.start("series", ["--write", f"--folder={folder}", "--steps=2", "--bytes=262144"], env, 2)
+        self.storage.remove("probe")
+        return found["counters"]["bytes_deferred"] > 0.5 * 2 * 8 * 2 * 262144
+
+    def start(self, app, options, env, ranks=1):
+        result = self.scratch / "report.json"
+        program, files = self.places.program(app), []
+        command = [program]
+        if ranks > 1:
+            files = [] if self.shared else ["--own-files"]
+            command = [f"mpirun.{self.mpi}", "-np", str(ranks), self.places.program(f"{app}_{self.mpi}")]
+        run([*command, *options, *files, f"--json={result}"], {**env, **STARTING}, timeout=300)
+        return json.loads(result.read_text())
+
+    def io_us(self, app, options, ranks=1):
+        """What native HDF5 waits for in all, without computing: `options` as a function of the folder."""
+        folder = self.storage.fresh("probe")
+        try:
+            return self.start(app, options(folder), native_environment(), ranks)["io_us"]
+        finally:
+            self.storage.remove("probe")
+
+    def with_others(self, ways, series=NATIVE):
+        """The ways, and the first one's once more under each other connector."""
+        like = next(way for way in ways if way.series == series)
+        return [*ways, *(Way(side.name, side, like.options) for side in self.others)]
+
+    def compare(self, app, options, ways, ranks=1, reads=None, must_defer=0.5):
+        """Rounds of all ways in turn; {series: reports}. `reads` is a folder that holds what is read; otherwise each way
+        writes into a folder of its own, `options` being a function of it."""
+        reports = {way.series: [] for way in ways}
+        rounds = self.rounds
+        for number in range(rounds):
+            for way in reversed(ways) if number % 2 else ways:
+                reports[way.series].append(self.one(app, options, way, ranks, reads, must_defer))
+            if number == 0 and reads is None:
+                for way in ways[1:]:
+                    require_equal(self.places, *(f"{self.storage.backing}/{w.series}" for w in (ways[0], way)), f"{app}, {way.series}")
+        if reads is None:
+            self.storage.remove(*(way.series for way in ways))
+        return reports
+
+    def one(self, app, options, way, ranks, reads, must_defer):
+        folder = reads or self.storage.fresh(way.series)
+        with way.side.environment(way.settings) as (env, found):
+            report = self.start(app, [*options(folder), *way.options], env, ranks)
+        report.update(found)
+        if reads is None and "counters" in report and report["counters"]["bytes_deferred"] < must_defer * report["bytes"]:
+            raise DemoError(
+                f"{app}, {way.series}: {report['counters']['bytes_deferred']} of {report['bytes']:.0f} bytes were deferred"
+            )
+        return report
+
+    def prepare(self, app, options, ranks=1):
+        """Writes natively what will be read, past the delays; returns the folder to read from."""
+        folder = self.storage.fresh("read")
+        backing = os.path.join(self.storage.backing, "read")
+        self.start(app, options(backing), native_environment(), ranks)
+        return folder
+
+
+def seconds(reports):
+    """Of waiting in I/O calls: what the papers call I/O time."""
+    return [report["io_us"] / 1e6 for report in reports]
+
+
+def totals(reports):
+    return [report["total_us"] / 1e6 for report in reports]
+
+
+def bandwidths(reports):
+    """MB/s of all ranks, over the calls of their I/O phases."""
+    return [report["bytes"] / sum(report["waits_us"]) for report in reports]
+
+
+def compute(share, io_us, steps):
+    return f"--compute-us={share * io_us / steps:.0f}"
+
+
+def size_text(size):
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"

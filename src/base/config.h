@@ -40,6 +40,13 @@ enum class DeflateWith {
   kNative,      ///< HDF5 itself, with its own zlib
 };
 
+/// Which writes of an MPI program are deferred.
+enum class Consistency {
+  kAuto,    ///< those that other ranks cannot miss
+  kMpi,     ///< all
+  kStrict,  ///< none, but those with an event set
+};
+
 /// What a file may have set for itself (by its access list or its connector info); the process's
 /// values are the defaults.
 struct FileSettings {
@@ -50,6 +57,8 @@ struct FileSettings {
   uint64_t gap_bytes = 4096;    ///< largest gap read and rewritten to join two writes; 0: none
   /// Larger explicit writes are stored from the caller's own buffer, without a copy.
   uint64_t copy_limit = UINT64_MAX;
+  Consistency consistency = Consistency::kAuto;  ///< of files that MPI programs share
+  uint64_t collective_piece = 4096;  ///< collective writes in smaller pieces are left to MPI
   // What only programs set, with the functions of docs/library.md.
   bool implicit_sync = false;  ///< calls without a request write through
   bool paused = false;         ///< bytes are captured and stay, until somebody wants them stored

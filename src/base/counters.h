@@ -59,6 +59,8 @@ namespace tidelane {
   X(WaitOpenNs, "wait_open_ns", "time that opens and deletes waited for a file still draining")   \
   X(WaitWriteNs, "wait_write_ns", "time that synchronous writes took")                            \
   X(WaitExitNs, "wait_exit_ns", "time that the end of HDF5 waited for bytes to be stored")        \
+  X(WaitRanksNs, "wait_ranks_ns",                                                                 \
+    "time that collective calls of MPI programs waited for bytes and for other ranks")            \
   X(WaitOtherNs, "wait_other_ns", "time waited elsewhere: fork, truncation, turning synchronous") \
   X(WaitsFlush, "waits_flush", "flushes that really waited")                                      \
   X(WaitsClose, "waits_close", "files whose close really waited")                                 \
@@ -69,12 +71,15 @@ namespace tidelane {
   X(WaitsOpen, "waits_open", "opens and deletes that really waited")                              \
   X(WaitsWrite, "waits_write", "synchronous writes")                                              \
   X(WaitsExit, "waits_exit", "files that the end of HDF5 waited for")                             \
+  X(WaitsRanks, "waits_ranks", "collective calls that really waited")                             \
   X(WaitsOther, "waits_other", "waits elsewhere")                                                 \
   X(ArenaPeakBytes, "arena_peak_bytes", "most bytes of the arena in use at one moment")           \
   X(ArenaCapBytes, "arena_cap_bytes", "most bytes that the arena may use")                        \
   X(FilesOpened, "files_opened", "files opened by our driver")                                    \
   X(FilesAdopted, "files_adopted", "opens that took over a file still draining")                  \
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
+  X(RankExchanges, "rank_exchanges", "reductions and barriers among the ranks of MPI programs")   \
+  X(CollectivesDeferred, "collectives_deferred", "collective writes that each rank stored alone") \
   X(ChunksDeflated, "chunks_deflated", "chunks that HDF5 had compressed by our deflate")          \
   X(ChunksInflated, "chunks_inflated", "chunks that HDF5 had decompressed by our deflate")        \
   X(Errors, "errors", "failed writes, each attempt")
@@ -122,6 +127,22 @@ enum class Counter : unsigned {
   X(FilterCached, "filter_cached", "write",                                                        \
     "the program comes back to filtered chunks that HDF5's cache has")                             \
   X(FilterNoRoom, "filter_no_room", "write", "no memory for chunks that wait for their filters")   \
+  X(MpiUnknown, "mpi_unknown", "file", "an MPI library that we do not know")                       \
+  X(MpiDriver, "mpi_driver", "file", "an mpio driver that is not as we know it")                   \
+  X(MpiReadOnly, "mpi_read_only", "file", "opened by MPI for reading only: nothing to defer")      \
+  X(MpiFileSystem, "mpi_file_system", "file",                                                      \
+    "ranks on file systems like NFS, or behind a prefix, may not see each other's bytes")          \
+  X(MpiHints, "mpi_hints", "file", "MPI-IO hints that forbid ranks to write alone")                \
+  X(MpiRanks, "mpi_ranks", "file", "another rank could not defer")                                 \
+  X(MpiTwice, "mpi_twice", "file", "the same file, opened twice at the same time")                 \
+  X(MpiAtomic, "mpi_atomic", "file", "MPI's atomic mode")                                          \
+  X(MpiSmallPieces, "mpi_small_pieces", "write",                                                   \
+    "collective writes in many small pieces, which MPI exchanges and joins")                       \
+  X(MpiDataset, "mpi_dataset", "write",                                                            \
+    "by MPI to a dataset that is filtered, compact, virtual, or has no space yet")                 \
+  X(MpiConverted, "mpi_converted", "write", "by MPI, of elements that HDF5 converts")              \
+  X(MpiTransfer, "mpi_transfer", "write", "by MPI, with a transfer list that we do not know")      \
+  X(MpiPeers, "mpi_peers", "write", "collective writes that another rank could not defer")         \
   X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait")    \
   X(NoThreads, "no_threads", "", "the system refused threads: waiters do the lanes' work")
 

@@ -45,6 +45,8 @@ struct Choice {
 inline constexpr std::array<Choice<Mode>, 3> kModes{
     {{"auto", Mode::kAuto}, {"async", Mode::kAsync}, {"sync", Mode::kSync}}};
 inline constexpr std::array<Choice<bool>, 2> kWaitOrDeferred{{{"wait", false}, {"deferred", true}}};
+inline constexpr std::array<Choice<Consistency>, 3> kConsistencies{
+    {{"auto", Consistency::kAuto}, {"mpi", Consistency::kMpi}, {"strict", Consistency::kStrict}}};
 inline constexpr std::array<Choice<bool>, 2> kOffOrOn{{{"off", false}, {"on", true}}};
 inline constexpr std::array<Choice<Toggle>, 3> kAutoOnOff{
     {{"auto", Toggle::kAuto}, {"on", Toggle::kOn}, {"off", Toggle::kOff}}};

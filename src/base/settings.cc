@@ -10,7 +10,10 @@ constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
 
 #ifdef TIDELANE_BREAK
 bool ParseRule(Config& config, std::string_view text) {
-  static constexpr std::string_view kRules[] = {"overlay", "truncate", "order", "adopt", "failure"};
+  static constexpr std::string_view kRules[] = {
+      "overlay",      "truncate",   "order",        "adopt",           "failure",    "ranks_write",
+      "ranks_after",  "ranks_fill", "ranks_free",   "ranks_overwrite", "ranks_read", "ranks_flush",
+      "ranks_shrink", "ranks_copy", "ranks_atomic", "ranks_close",     "ranks_board"};
   if (std::ranges::find(kRules, text) == std::end(kRules)) return false;
   config.test_break = text;
   return true;
@@ -122,12 +125,31 @@ constexpr char kSummaryDetails[] =
     R"(`1` prints a table on stderr when the program ends. A path receives the same as JSON; `%p` in it becomes the process id, which programs with
 several processes need.)";
 
+constexpr char kConsistencyDetails[] =
+    R"(Of files that the ranks of an MPI program have open together; [mpi.md](mpi.md) says more. A rank always sees its own bytes, and every rank's in
+collective reads, after a flush, and after the file was closed and opened again. The rest differs:
+
+`auto`: where all ranks of the file run on one machine, every write is deferred, and a rank that reads or writes alone waits until the others have
+stored what they hold there: as natively, a write that has returned is there for everybody who hears of it. Across machines only collective writes are
+deferred; a rank that reads alone what others wrote collectively needs a flush in between.
+
+`mpi`: what MPI-IO promises without atomic mode. Across machines, too, every write is deferred: a barrier alone is not enough for another rank to read
+it, or to write there.
+
+`strict`: every write has been stored when it returns. Only writes with an event set are deferred, as they are with the others.)";
+
+constexpr char kCollectivePieceDetails[] =
+    R"(A collective write whose pieces on a rank are smaller than this on average, and more than a few, is left to MPI's collective buffering, which
+exchanges them between ranks and makes large requests of them; the summary counts such writes. `0` defers them, too.)";
+
 using When = WordOf<&Config::mode, kModes>;
 using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Reserve = WordOf<&Config::reserve, kOffOrOn>;
 using Gap = SizeOf<&Config::gap_bytes, 0, (1u << 20)>;
 using CopyLimit = LimitOf<&Config::copy_limit>;
+using Consistency = WordOf<&Config::consistency, kConsistencies>;
+using CollectivePiece = SizeOf<&Config::collective_piece, 0, (1u << 30)>;
 using Arena = SizeOf<&Config::arena_bytes, (64u << 10), kAny>;
 using Lanes = NumberOf<&Config::lanes, 1, 64>;
 using Linger = TimeOf<&Config::linger_us, 10'000'000>;
@@ -157,6 +179,12 @@ constexpr Setting kSettings[] = {
      kCopyLimitDetails},
     {"gap", Scope::kFile, Gap::kType, "a size up to 1M, such as 4096 or 64k; 0 turns it off", "",
      "largest gap that is read and written again to join small writes", kGapDetails},
+    {"consistency", Scope::kFile, Consistency::kType, "", "",
+     "MPI: which writes of a rank are deferred", kConsistencyDetails},
+    {"collective_piece", Scope::kFile, CollectivePiece::kType,
+     "a size up to 1G, such as 4096 or 64k", "",
+     "MPI: collective writes in pieces smaller than this, on average, are left to MPI",
+     kCollectivePieceDetails},
     {"arena", Scope::kProcess, Arena::kType, "a size of at least 64k, such as 256M or 2G",
      "a quarter of the memory this process may use, divided by the ranks of the node; at most 4G",
      "how much may wait in memory", kArenaDetails},
@@ -194,7 +222,7 @@ constexpr Setting kSettings[] = {
     {"break",
      Scope::kVariable,
      {ParseRule, ShowRule, NoWords},
-     "overlay, truncate, order, adopt or failure",
+     "a rule's name",
      "none",
      "which rule this deliberately broken build breaks",
      ""},

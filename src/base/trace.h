@@ -29,6 +29,7 @@ enum class SpanKind : uint8_t {
   kFilterWait,
   kOpenWait,
   kExitWait,
+  kRanksWait,
   kOtherWait,
   kPwrite,      // a lane's request
   kGapRead,     // a lane's read to fill gaps

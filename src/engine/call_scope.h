@@ -39,6 +39,10 @@ class CallScope {
     kCloseAsSet = 64,     ///< close may be deferred if the file's settings say so
     kWriteThrough = 128,  ///< what this call writes is to be stored when it returns
     kForClose = 256,      ///< a flush is the first step of a close: its wait is the close's
+    // Of files that MPI programs share (vfd/mpio.cc), where HDF5 was given an independent transfer:
+    kCaptureAlone = 512,      ///< elements that it writes may be captured
+    kCaptureTogether = 1024,  ///< likewise, and none of them is held by another rank: they agreed
+    kReadAlone = 2048,        ///< elements that it reads may be held by another rank
   };
 
   /// `track`: remember which bytes this call captured, for a request.
@@ -87,6 +91,8 @@ class CallScope {
   void AcceptLater(std::byte* begin, uint64_t size) { accepted_.push_back({begin, size}); }
   /// A part of this call that goes on after it.
   void AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes);
+  /// One permission more.
+  void Allow(Permission permission) { permissions_ |= permission; }
   /// `settings` must outlive the scope.
   void SetFileSettings(const FileSettings* settings) { file_settings_ = settings; }
 
@@ -96,7 +102,7 @@ class CallScope {
     uint64_t size;
   };
 
-  const unsigned permissions_;
+  unsigned permissions_;
   const bool track_;
   CallScope* const outer_;
   std::vector<Completion::Part> parts_;

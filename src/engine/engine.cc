@@ -176,6 +176,13 @@ FileSettings Engine::SettingsForOpening() const {
   return settings;
 }
 
+File::Environment Engine::FileEnvironment() {
+  return {config_,    arena_,
+          lanes_,     [this] { RelieveArena(); },
+          chooser_,   [this] { preparation_->WroteThrough(); },
+          ahead_room_};
+}
+
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
   const int fd = ::open(path, options.flags | O_CLOEXEC, options.mode);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
@@ -187,13 +194,8 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
     return Status::Failed(error, "inspect").At(path, 0, 0);
   }
   const bool regular = Identify(status, identity);
-  File::Environment environment{config_,    arena_,
-                                lanes_,     [this] { RelieveArena(); },
-                                chooser_,   [this] { preparation_->WroteThrough(); },
-                                ahead_room_};
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
-  file =
-      std::make_shared<File>(std::move(environment), MakePosixDevice(fd), identity, path, writable);
+  file = std::make_shared<File>(FileEnvironment(), MakePosixDevice(fd), identity, path, writable);
   Count(Counter::kFilesOpened);
   if (writable) runs_.Recall(identity.device);
   const FileSettings settings = SettingsForOpening();
@@ -246,6 +248,29 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
   }
   for (const auto& known : same) known->ForgetRead();
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
+  MutexLock lock(mutex_);
+  open_.push_back(file);
+  return {};
+}
+
+Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file) {
+  to_shut_down.store(this);
+  (void)DrainPath(path);  // what is lost of another file by this name is that one's to tell
+  const int fd = ::open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
+  struct stat status;
+  struct stat by_name;
+  FileIdentity identity;
+  const bool usable = fstat(fd, &status) == 0 && Identify(status, identity) &&
+                      stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino;
+  if (!usable) {
+    ::close(fd);
+    return Status::Failed(EINVAL, "share").At(path, 0, 0);
+  }
+  file = std::make_shared<File>(FileEnvironment(), MakePosixDevice(fd), identity, path, true,
+                                File::Kind::kShared);
+  Count(Counter::kFilesOpened);
+  file->SetSettings(SettingsForOpening());
   MutexLock lock(mutex_);
   open_.push_back(file);
   return {};

@@ -49,6 +49,8 @@ class Engine {
   const Status& config_status() const { return config_status_; }
 
   Status Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
+  /// A file that others have open and write, too (File::Kind::kShared), through a descriptor of our own.
+  Status OpenShared(const char* path, std::shared_ptr<File>& file);
   /// Called by the driver's close. Waits for the bytes unless the current CallScope allows otherwise. If they cannot be
   /// stored, says so and keeps the file as it keeps a deferred one: `WaitClosed` tries again, and so does the exit.
   Status Close(const std::shared_ptr<File>& file);
@@ -72,6 +74,7 @@ class Engine {
  private:
   Engine();
   FileSettings SettingsForOpening() const;
+  File::Environment FileEnvironment();
   Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
   std::shared_ptr<File> FindDraining(const char* path) TL_EXCLUDES(mutex_);
   Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);

@@ -12,7 +12,7 @@
 namespace tidelane {
 
 File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
-           std::string path, bool writable)
+           std::string path, bool writable, Kind kind)
     : config_(environment.config),
       arena_(environment.arena),
       lanes_(environment.lanes),
@@ -23,6 +23,7 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       identity_(identity),
       path_(std::move(path)),
       writable_(writable),
+      shared_(kind == Kind::kShared),
       mode_(config_.mode),
       may_read_ahead_(config_.read_ahead != Toggle::kOff && environment.ahead_room != nullptr &&
                       !environment.ahead_room->none()),
@@ -53,7 +54,7 @@ FileSettings File::settings() const {
 }
 
 void File::SetSettings(const FileSettings& settings) {
-  reserving_ = settings.reserve && writable_;
+  reserving_ = settings.reserve && writable_ && !shared_;
   MutexLock lock(mutex_);
   settings_ = settings;
   implicit_sync_.store(settings.implicit_sync, std::memory_order_relaxed);
@@ -61,7 +62,16 @@ void File::SetSettings(const FileSettings& settings) {
   PlanLocked();
 }
 
+void File::SetBoard(std::unique_ptr<PendingBoard> board) { board_ = std::move(board); }
+
+void File::AwaitOthers(uint64_t address, uint64_t size) {
+  if (board_ == nullptr || !board_->OthersHold(address, address + size)) return;
+  const Waiting waiting(Wait::kRanks);
+  board_->AwaitOthers(address, address + size);
+}
+
 void File::SetPaused(bool paused) {
+  if (shared_) return;  // other ranks may wait for it
   MutexLock lock(mutex_);
   settings_.paused = paused;
   PlanLocked();
@@ -82,6 +92,7 @@ void File::Start() {
 }
 
 bool File::CloseMayBeDeferred() const {
+  if (shared_) return false;
   if (CallScope::Allows(CallScope::kCloseMayBeDeferred)) return true;
   return CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred;
 }

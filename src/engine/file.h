@@ -27,6 +27,7 @@
 #include "cache/block_cache.h"
 #include "device/device.h"
 #include "engine/deferred_reads.h"
+#include "engine/pending_board.h"
 #include "engine/read_ahead.h"
 #include "engine/slab_writer.h"
 #include "extent/pending_map.h"
@@ -57,8 +58,15 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     std::shared_ptr<AheadRoom> ahead_room = nullptr;
   };
 
+  enum class Kind {
+    kOwn,     ///< while we hold its lock, nobody else writes it
+    kShared,  ///< other processes write other bytes of it all the time (the ranks of an MPI program)
+  };
+
+  /// Of a shared file only the bytes that are captured are ours: its size, its superblock, its gaps and its lock are
+  /// not, nothing of it is kept to be read again, and its close waits.
   File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
-       std::string path, bool writable);
+       std::string path, bool writable, Kind kind = Kind::kOwn);
   ~File() override;
 
   const FileIdentity& identity() const { return identity_; }
@@ -72,6 +80,13 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   /// Where HDF5's superblock is (the user block's size); changes are rare and come before the first superblock write.
   void SetBaseAddress(uint64_t address) { base_address_ = address; }
+
+  /// Of a shared file, before the first write: from now on other ranks on this machine see what is pending, and this
+  /// one waits for theirs in AwaitOthers.
+  void SetBoard(std::unique_ptr<PendingBoard> board) TL_EXCLUDES(mutex_);
+  bool has_board() const { return board_ != nullptr; }
+  /// Until no other rank holds bytes there that it wrote before this call. Nothing where there is no board.
+  void AwaitOthers(uint64_t address, uint64_t size);
 
   /// Captures the bytes and returns; or writes through when it must. Bytes may be reused at once.
   Status Write(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
@@ -157,6 +172,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status WaitClosed(Wait why) TL_EXCLUDES(mutex_);
   /// Whether nothing is pending, a truncation included.
   bool drained() const TL_EXCLUDES(mutex_);
+  /// Whether bytes of [address, address + size) are.
+  bool HasPending(uint64_t address, uint64_t size) const TL_EXCLUDES(mutex_);
   /// The arena is full: store what is queued, let go of an idle slab.
   void RelieveArena() TL_EXCLUDES(mutex_);
   /// Closes the device after checking that nobody cut the file short meanwhile. Nothing may be pending.
@@ -226,11 +243,13 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool WorthwhileLocked() const TL_REQUIRES(mutex_);
   bool PatientLocked() const TL_REQUIRES(mutex_);
   bool HeldBackLocked() const TL_REQUIRES(mutex_) {
-    return settings_.paused || settings_.delay_us != 0;
+    return !shared_ && (settings_.paused || settings_.delay_us != 0);
   }
   /// Storage is quick and the program does not pause: it stores what it gathers, no thread is started.
   bool ProgramStoresLocked() const TL_REQUIRES(mutex_) {
-    return WriteIsCopyLocked() && !HeldBackLocked() && !chooser_->Defers(identity_.device);
+    // Of a shared file other ranks may wait for what is gathered, while the program does something else.
+    return !shared_ && WriteIsCopyLocked() && !HeldBackLocked() &&
+           !chooser_->Defers(identity_.device);
   }
   bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
   void StoreGathered() TL_EXCLUDES(mutex_);
@@ -268,7 +287,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void Finish() TL_EXCLUDES(mutex_);
   /// Nobody else can write the file now.
   bool Alone() const {
-    return exclusive_.load(std::memory_order_relaxed) &&
+    return !shared_ && exclusive_.load(std::memory_order_relaxed) &&
            !handed_out_.load(std::memory_order_relaxed);
   }
   /// `storage_ns`: how long storage took for the last request, untouched if there was none.
@@ -325,6 +344,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   const FileIdentity identity_;
   const std::string path_;
   const bool writable_;
+  const bool shared_;
+  std::unique_ptr<PendingBoard> board_;  // set before it is used by several threads
   uint64_t base_address_ = 0;
   std::atomic<uint64_t> eof_{0};
   uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only

@@ -198,6 +198,8 @@ void File::SettleLocked() {
     urgent_ = false;
   }
   if (pending_.ordinary() == 0) writer_.Recycle(false);
+  // What could not be stored is told by this rank's flush and close; nobody can wait for it.
+  if (board_ != nullptr && (DrainedLocked() || StuckLocked())) board_->Clear();
   if (!DrainedLocked()) return;
   drain_wanted_ = false;
   extend_failed_ = false;  // it need not be longer any more

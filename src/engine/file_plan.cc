@@ -10,7 +10,8 @@ namespace {
 constexpr uint64_t kRunBytes = 1u << 20;  // a request worth making
 constexpr uint64_t kScatteredMean =
     uint64_t{16} * 1024;  // smaller extents, on average, are worth more with their neighbours
-constexpr unsigned kPatience = 250;  // and linger so many times longer
+constexpr unsigned kPatience = 250;       // and linger so many times longer,
+constexpr unsigned kSharedPatience = 10;  // or so many, where other ranks may wait for them
 // What the program gathers where it stores itself: the same memory is filled again and again, and stays in its caches.
 constexpr uint64_t kGathered = uint64_t{256} * 1024;
 constexpr uint64_t kScatteredGathered = uint64_t{512} * 1024;
@@ -73,7 +74,8 @@ bool File::LingeredEnoughLocked() {
   if (lanes_.threaded()) {
     const auto now = std::chrono::steady_clock::now();
     if (now < linger_due_) return false;
-    const auto patience = std::chrono::microseconds(config_.linger_us * kPatience);
+    const auto patience =
+        std::chrono::microseconds(config_.linger_us * (shared_ ? kSharedPatience : kPatience));
     if (settings_.delay_us == 0 && PatientLocked() && now < lingering_since_ + patience) {
       LingerLocked(patience);
       return false;

@@ -38,15 +38,17 @@ class Pieces {
 }  // namespace
 
 Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
-  if (size == 0 || (raw && DeferRead(address, size, buffer))) return {};
+  if (size == 0) return {};
+  Status status;
+  uint64_t ns = 0;
+  if (shared_) return LogicalRead(Reader::kProgram, address, size, buffer, ns);
+  if (raw && DeferRead(address, size, buffer)) return {};
   if (raw && size >= kLeastShared) {
     const std::shared_ptr<PieceRead> read = ShareRead(size, 1);
     if (read != nullptr && read->Add(address, size, static_cast<std::byte*>(buffer))) {
       return read->ReadNow();
     }
   }
-  Status status;
-  uint64_t ns = 0;
   const bool fetched = FetchedAhead(address, size, raw);
   if (fetched) {
     status = ReadFetched(Reader::kProgram, address, size, buffer, ns);

@@ -16,7 +16,9 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-bool File::NeedsTruncateLocked() const { return disk_size_ < eof_.load(std::memory_order_relaxed); }
+bool File::NeedsTruncateLocked() const {
+  return !shared_ && disk_size_ < eof_.load(std::memory_order_relaxed);
+}
 
 bool File::DrainedLocked() const {
   return pending_.empty() && !resizing_ && !NeedsTruncateLocked();
@@ -29,6 +31,11 @@ bool File::StuckLocked() const {
 bool File::drained() const {
   MutexLock lock(mutex_);
   return DrainedLocked();
+}
+
+bool File::HasPending(uint64_t address, uint64_t size) const {
+  MutexLock lock(mutex_);
+  return pending_.InFlight(address, address + size) || pending_.Queued(address, address + size);
 }
 
 void File::WaitLocked() {
@@ -215,7 +222,7 @@ Status File::CloseDevice() {
   {
     MutexLock lock(mutex_);
     writer_.Recycle(true);
-    expected = writable_ ? disk_size_ : 0;
+    expected = writable_ && !shared_ ? disk_size_ : 0;
     status = lost_;
   }
   uint64_t size = 0;

@@ -45,7 +45,7 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   DropAhead(address, address + size);
   if (write_through) return WriteAsNatively(address, size, bytes);
   Span span(SpanKind::kWrite, size);
-  if (address <= base_address_ && base_address_ < address + size)
+  if (!shared_ && address <= base_address_ && base_address_ < address + size)
     FindSuperblock(address, size, bytes);
   const auto* at = static_cast<const std::byte*>(bytes);
   CallScope* const scope = CallScope::current();
@@ -148,6 +148,7 @@ void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, CallSc
   captured_any_ = true;
   tally_.bytes += space.size;
   const uint64_t end = address + space.size;
+  if (board_ != nullptr) board_->Extend(address, end);
   if (end > eof_.load(std::memory_order_relaxed)) eof_.store(end, std::memory_order_relaxed);
   PlanLocked();
 }

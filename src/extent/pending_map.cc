@@ -194,11 +194,14 @@ bool PendingMap::InFlight(uint64_t begin, uint64_t end) const {
                      [&](const Run* run) { return run->Overlaps(begin, end); });
 }
 
+bool PendingMap::Queued(uint64_t begin, uint64_t end) const {
+  auto it = queued_.upper_bound(begin);
+  if (it != queued_.begin() && std::prev(it)->second.end() > begin) --it;
+  return it != queued_.end() && it->second.address < end;
+}
+
 bool PendingMap::HeldPending() const {
-  auto it = queued_.upper_bound(held_begin_);
-  if (it != queued_.begin() && std::prev(it)->second.end() > held_begin_) --it;
-  return (it != queued_.end() && it->second.address < held_end_) ||
-         InFlight(held_begin_, held_end_);
+  return Queued(held_begin_, held_end_) || InFlight(held_begin_, held_end_);
 }
 
 size_t PendingMap::HeldQueued() const {

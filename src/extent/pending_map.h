@@ -70,6 +70,8 @@ class PendingMap {
   void BeginDirect(const Run& run) { in_flight_.push_back(&run); }
   /// Whether a run in flight overlaps [begin, end).
   bool InFlight(uint64_t begin, uint64_t end) const;
+  /// Whether a queued extent does.
+  bool Queued(uint64_t begin, uint64_t end) const;
 
   /// Where the held range is from now on; later inserts must not cross its ends.
   void SetHeld(uint64_t begin, uint64_t end);

@@ -15,6 +15,12 @@ extern "C" {
 
 #define H5ES_WAIT_FOREVER (UINT64_MAX)
 #define H5FD_CLASS_VERSION 0x01
+#define H5FD_CTL_FAIL_IF_UNKNOWN_FLAG 0x0001
+#define H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE 2
+#define H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE 8
+#define H5FD_CTL_GET_MPI_INFO_OPCODE 9
+#define H5FD_CTL_GET_MPI_RANK_OPCODE 3
+#define H5FD_CTL_GET_MPI_SIZE_OPCODE 4
 #define H5FD_FEAT_ACCUMULATE_METADATA (H5FD_FEAT_ACCUMULATE_METADATA_WRITE | H5FD_FEAT_ACCUMULATE_METADATA_READ)
 #define H5FD_FEAT_ACCUMULATE_METADATA_READ 0x00000004
 #define H5FD_FEAT_ACCUMULATE_METADATA_WRITE 0x00000002
@@ -22,6 +28,7 @@ extern "C" {
 #define H5FD_FEAT_AGGREGATE_SMALLDATA 0x00000010
 #define H5FD_FEAT_DATA_SIEVE 0x00000008
 #define H5FD_FEAT_DEFAULT_VFD_COMPATIBLE 0x00008000
+#define H5FD_FEAT_HAS_MPI 0x00000100
 #define H5FD_FEAT_IGNORE_DRVRINFO 0x00000020
 #define H5FD_FEAT_POSIX_COMPAT_HANDLE 0x00000080
 #define H5FD_FEAT_SUPPORTS_SWMR_IO 0x00001000
@@ -125,6 +132,7 @@ herr_t H5Fclose(hid_t);
 herr_t H5Fclose_async(const char *, const char *, unsigned, hid_t, hid_t);
 typedef int H5FD_class_value_t;
 typedef enum H5F_mem_t H5FD_mem_t;
+herr_t H5FDdriver_query(hid_t, unsigned long *);
 typedef struct H5FD_t H5FD_t;
 typedef struct H5FD_class_t { unsigned version; H5FD_class_value_t value; const char *name; haddr_t
   maxaddr; H5F_close_degree_t fc_degree; herr_t (*terminate)(); hsize_t (*sb_size)(H5FD_t *);
@@ -452,6 +460,11 @@ herr_t H5Sselect_hyperslab(hid_t, H5S_seloper_t, const hsize_t [], const hsize_t
 htri_t H5Sselect_valid(hid_t);
 typedef int H5Z_filter_t;
 htri_t H5Zfilter_avail(H5Z_filter_t);
+typedef enum H5D_mpio_actual_chunk_opt_mode_t { H5D_MPIO_NO_CHUNK_OPTIMIZATION = 0,
+  H5D_MPIO_LINK_CHUNK, H5D_MPIO_MULTI_CHUNK } H5D_mpio_actual_chunk_opt_mode_t;
+typedef enum H5D_mpio_actual_io_mode_t { H5D_MPIO_NO_COLLECTIVE = 0x0, H5D_MPIO_CHUNK_INDEPENDENT =
+  0x1, H5D_MPIO_CHUNK_COLLECTIVE = 0x2, H5D_MPIO_CHUNK_MIXED = 0x1 | 0x2,
+  H5D_MPIO_CONTIGUOUS_COLLECTIVE = 0x4 } H5D_mpio_actual_io_mode_t;
 typedef enum H5D_selection_io_mode_t { H5D_SELECTION_IO_MODE_DEFAULT = 0, H5D_SELECTION_IO_MODE_OFF,
   H5D_SELECTION_IO_MODE_ON } H5D_selection_io_mode_t;
 extern hid_t H5P_CLS_FILE_ACCESS_ID_g;
@@ -552,6 +565,7 @@ typedef union H5VL_native_file_optional_args_t { H5VL_native_file_get_file_image
   { hsize_t increment; } increment_filesize; H5VL_native_file_set_libver_bounds_t set_libver_bounds;
   struct { hbool_t *minimize; } get_min_dset_ohdr_flag; struct { hbool_t minimize; }
   set_min_dset_ohdr_flag; } H5VL_native_file_optional_args_t;
+typedef enum H5FD_mpio_xfer_t { H5FD_MPIO_INDEPENDENT = 0, H5FD_MPIO_COLLECTIVE } H5FD_mpio_xfer_t;
 herr_t H5Pset_fapl_sec2(hid_t);
 H5PL_type_t H5PLget_plugin_type();
 const void *H5PLget_plugin_info();

@@ -79,6 +79,7 @@ bool Library::Resolve(void* handle, std::string& why) {
       return false;
     }
   }
+  handle_ = handle;
   FindInternals(handle);
   const KeepErrorStack keep(
       *this);       // HDF5 also loads plugins while it looks for a way to open a file
@@ -130,6 +131,17 @@ void Library::Unlock() {
   if (unlock_(&count) < 0 || count <= 1) return;
   bool locked = false;  // what the caller had before
   while (try_lock_(count - 1, &locked) >= 0 && !locked) sched_yield();
+}
+
+const Mpi* Library::mpi() {
+  if (!looked_for_mpi_) mpi_ = Mpi::FoundIn(handle_);
+  looked_for_mpi_ = true;
+  return mpi_;
+}
+
+bool Library::IsMpiDriver(hid_t driver) {
+  unsigned long features = 0;
+  return FDdriver_query(driver, &features) >= 0 && (features & H5FD_FEAT_HAS_MPI) != 0;
 }
 
 hid_t Library::DriverId() {

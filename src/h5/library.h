@@ -19,6 +19,7 @@
 #include <string>
 
 #include "h5/hdf5.h"
+#include "h5/mpi.h"
 
 namespace tidelane::h5 {
 
@@ -32,7 +33,7 @@ inline constexpr int kSlots = 8;
   X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2) \
     X(Eregister_class) X(Eset_current_stack) \
   X(ESwait) \
-  X(FDregister) \
+  X(FDdriver_query) X(FDregister) \
   X(Idec_ref) X(Iget_type) X(Iinc_ref) X(Iiterate) \
   X(Pclose) X(Pclose_class) X(Pcopy) X(Pcreate) X(Pequal) X(Pexist) X(Pfill_value_defined) X(Pget) X(Pget_chunk) X(Pget_class) \
     X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_external_count) \
@@ -88,6 +89,11 @@ class Library : public Functions {
   /// where there is none, or where this HDF5 does not let us look (H5Z_find, which is exported, too).
   H5Z_func_t FilterCode(H5Z_filter_t id);
 
+  /// The MPI it was built with; nullptr: none, or one that we do not know.
+  const Mpi* mpi();
+  /// Whether the driver of that id is one for MPI programs.
+  bool IsMpiDriver(hid_t driver);
+
   /// 1 or 2: some argument structures of the native connector differ.
   unsigned major_version() const { return major_version_; }
 
@@ -117,7 +123,10 @@ class Library : public Functions {
 
   int slot_ = -1;
   const void* base_ = nullptr;  // load address: what makes two copies different
+  void* handle_ = nullptr;      // dlopen's
   const H5VL_class_t* native_ = nullptr;
+  const Mpi* mpi_ = nullptr;
+  bool looked_for_mpi_ = false;
   herr_t (*register_filter_)(const H5Z_class2_t*) = nullptr;  // H5Z_register, where we know it
   herr_t (*find_filter_)(bool attempt, H5Z_filter_t id,
                          H5Z_class2_t** found) = nullptr;       // H5Z_find

@@ -18,8 +18,9 @@ AccessList::AccessList(Instance& instance, const char* name, hid_t fapl)
     if (copy_.valid() && hdf5.Pset_driver(copy_.get(), ours, nullptr) >= 0) return;
     copy_.Reset();
   }
-  native_ = true;
-  Count(Fallback::kDriver);
+  if (driver >= 0 && hdf5.IsMpiDriver(driver)) mpi_driver_ = driver;
+  native_ = mpi_driver_ < 0;
+  if (native_) Count(Fallback::kDriver);
   // Another driver reads and writes the file behind our back: it must find all of it. If bytes were
   // lost, the program learns it from that file's own flush or close; this open sees what storage
   // has, as after any failed write.

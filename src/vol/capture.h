@@ -17,19 +17,22 @@ namespace tidelane::vol {
 class AccessList {
  public:
   /// For a file that another driver than sec2 will open, drains what we still hold of `name` and
-  /// counts the fallback.
+  /// counts the fallback, unless it is MPI's (vol/ranks.h).
   AccessList(Instance& instance, const char* name, hid_t fapl);
   ~AccessList();
 
   hid_t get() const { return copy_.valid() ? copy_.get() : caller_; }
-  /// Whether another driver opens the file.
+  /// Whether another driver opens the file, and not MPI's.
   bool native() const { return native_; }
+  /// The driver of MPI programs that it names; kNoId: another one.
+  hid_t mpi_driver() const { return mpi_driver_; }
 
  private:
   Instance& instance_;
   h5::OwnedId copy_;
   const hid_t caller_;
   bool native_ = false;
+  hid_t mpi_driver_ = h5::kNoId;
 };
 
 /// An access list that HDF5 made from an open file: says sec2 again where it says ours.

@@ -8,6 +8,7 @@
 #include "base/counters.h"
 #include "h5/driver.h"
 #include "h5/fake_driver.h"
+#include "h5/parallel_file.h"
 #include "vol/connector_fixture.h"
 
 namespace tidelane {
@@ -15,6 +16,11 @@ namespace tidelane {
 const H5FD_class_t* h5::DriverClass(int) { return Sec2Clone(); }
 std::shared_ptr<File> h5::FileWithSerial(int, unsigned long) { return vol::driver_file; }
 h5::AboveDriver h5::Above(int, const File&) { return {}; }
+std::shared_ptr<h5::ParallelFile> h5::ParallelFileWithSerial(int, unsigned long) { return nullptr; }
+std::shared_ptr<h5::ParallelFile> h5::CaptureMpio(Library&, hid_t, void*, const char*, bool,
+                                                  Fallback&) {
+  return nullptr;
+}
 
 namespace vol {
 namespace {

@@ -7,7 +7,7 @@
 #include "h5/error.h"
 #include "h5/protocol.h"
 #include "vol/filtered_writes.h"
-#include "vol/find_file.h"
+#include "vol/ranks.h"
 #include "vol/settle.h"
 
 namespace tidelane::vol {
@@ -57,7 +57,7 @@ bool IsOurs(const Instance& instance, H5I_type_t kind, int operation) {
 
 herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_optional_args_t& args,
                hid_t dxpl) {
-  const std::shared_ptr<File> file = FileOf(instance, object, kind);
+  const std::shared_ptr<File> file = CapturedFileOf(instance, object, kind);
   if (file == nullptr) {  // it runs natively: nothing is ever pending
     if (KindOf(instance, kind, args.op_type) == Operations::kTest) {
       static_cast<tl_test_args*>(args.args)->stored = 1;

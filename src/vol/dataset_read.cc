@@ -10,6 +10,7 @@
 #include "vol/chunked_reads.h"
 #include "vol/filtered_writes.h"
 #include "vol/lending.h"
+#include "vol/ranks.h"
 #include "vol/read_again.h"
 #include "vol/settle.h"
 #include "vol/transfers.h"
@@ -107,6 +108,11 @@ herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t mem
                    void** request) {
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteReads(count, datasets);
   if (!SettleFor(instance, count, datasets, dxpl)) return -1;
+  if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
+      parallel != nullptr) {
+    return ReadTogether(instance, parallel, count, datasets, memory_types, memory_spaces,
+                        file_spaces, dxpl, buffers, request);
+  }
   Reads reads{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
   if (request != nullptr && !instance.requests.any_failed() && !instance.closing) {
     return ReadLater(instance, reads, dxpl, request);

@@ -13,6 +13,8 @@
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/property_lists.h"
+#include "vol/ranks.h"
+#include "vol/ranks_write.h"
 #include "vol/settle.h"
 #include "vol/tracked_call.h"
 
@@ -44,14 +46,15 @@ void NoteOpened(Instance& instance, void* file) {
 }
 
 void NoteClosed(Instance& instance, void* file) {
+  ForgetRankDatasets(instance);
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();
 }
 
 // Create and open differ in one call.
 template <typename NativeCall>
-void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, void** request,
-               NativeCall native) {
+void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, hid_t dxpl,
+               void** request, NativeCall native) {
   if (RefusesFiles(instance)) return nullptr;
   instance.default_dxpl = dxpl;
   InsertFinished(instance, dxpl);
@@ -64,6 +67,8 @@ void* OpenWith(Instance& instance, const char* name, hid_t fapl, hid_t dxpl, voi
   if (file == nullptr) return nullptr;
   NoteOpened(instance, file);
   if (access.native()) NoteNative(Fallback::kDriver, name);
+  if (access.mpi_driver() >= 0)
+    ShareFile(instance, file, name, access.mpi_driver(), writable, dxpl);
   return file;
 }
 
@@ -164,14 +169,15 @@ void PrepareSwmr(Instance& instance, void* file, hid_t dxpl) {
 
 void* FileCreate(Instance& instance, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
                  hid_t dxpl, void** request) {
-  return OpenWith(instance, name, fapl, dxpl, request, [&](hid_t access) {
+  return OpenWith(instance, name, true, fapl, dxpl, request, [&](hid_t access) {
     return NativeFile(instance).create(name, flags, fcpl, access, dxpl, nullptr);
   });
 }
 
 void* FileOpen(Instance& instance, const char* name, unsigned flags, hid_t fapl, hid_t dxpl,
                void** request) {
-  return OpenWith(instance, name, fapl, dxpl, request, [&](hid_t access) {
+  const bool writable = (flags & H5F_ACC_RDWR) != 0;
+  return OpenWith(instance, name, writable, fapl, dxpl, request, [&](hid_t access) {
     return NativeFile(instance).open(name, flags, access, dxpl, nullptr);
   });
 }
@@ -199,6 +205,8 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
   std::optional<AccessList> access;
   switch (args->op_type) {
     case H5VL_FILE_FLUSH: {
+      if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr)
+        return FlushTogether(instance, *parallel, file, args, dxpl, request);
       TrackedCall call(instance, Effect::kFlush, request);
       const herr_t result = native(file, args, dxpl, nullptr);
       call.Finish(result >= 0);
@@ -235,6 +243,10 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
   if (!Settle(instance, file, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).optional;
   const Changing changing(instance);
+  if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
+    herr_t result = 0;
+    if (OperateTogether(instance, *parallel, file, args, dxpl, request, result)) return result;
+  }
   if (args->op_type == H5VL_NATIVE_FILE_GET_VFD_HANDLE) {
     const CallScope scope(CallScope::kHandOutDescriptor);
     return native(file, args, dxpl, request);
@@ -253,6 +265,14 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
     return CloseOtherHalf(instance, *entry, dxpl);
   }
   if (!Settle(instance, file, H5I_FILE, dxpl)) return -1;
+  if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
+    if (!MayCloseTogether(instance, *parallel)) return -1;
+    NoteClosed(instance, file);
+    TrackedCall call(instance, Effect::kClose, request);
+    const herr_t result = NativeClose(instance, file, dxpl);
+    call.Finish(result >= 0);
+    return result;
+  }
   NoteClosed(instance, file);
   if (request == nullptr) EndReads(instance, file);
   if (request == nullptr && !CloseIsDeferred(instance, file)) {

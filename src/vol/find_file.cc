@@ -5,17 +5,7 @@
 
 namespace tidelane::vol {
 
-namespace {
-
-bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& serial) {
-  const H5VL_class_t& native = instance.hdf5().native();
-  if (type == H5I_FILE) {
-    H5VL_file_get_args_t get{};
-    get.op_type = H5VL_FILE_GET_FILENO;
-    get.args.get_fileno.fileno = &serial;
-    return native.file_cls.get(object, &get, instance.default_dxpl, nullptr) >= 0;
-  }
-  H5O_info2_t info{};
+bool InfoOf(Instance& instance, void* object, H5I_type_t type, H5O_info2_t& info) {
   H5VL_object_get_args_t get{};
   get.op_type = H5VL_OBJECT_GET_INFO;
   get.args.get_info.fields = H5O_INFO_BASIC;
@@ -23,12 +13,23 @@ bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& 
   H5VL_loc_params_t self{};
   self.obj_type = type;
   self.type = H5VL_OBJECT_BY_SELF;
-  if (native.object_cls.get(object, &self, &get, instance.default_dxpl, nullptr) < 0) return false;
+  const auto native = instance.hdf5().native().object_cls.get;
+  return native(object, &self, &get, instance.default_dxpl, nullptr) >= 0;
+}
+
+bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& serial) {
+  if (type == H5I_FILE) {
+    H5VL_file_get_args_t get{};
+    get.op_type = H5VL_FILE_GET_FILENO;
+    get.args.get_fileno.fileno = &serial;
+    const auto native = instance.hdf5().native().file_cls.get;
+    return native(object, &get, instance.default_dxpl, nullptr) >= 0;
+  }
+  H5O_info2_t info{};
+  if (!InfoOf(instance, object, type, info)) return false;
   serial = info.fileno;
   return true;
 }
-
-}  // namespace
 
 std::shared_ptr<File> FileOf(Instance& instance, void* object, H5I_type_t type) {
   if (object == nullptr) return nullptr;

@@ -51,6 +51,7 @@ using SieveHabits = std::array<SieveHabit, 16>;
 
 class ReadDatasets;
 class FilteredWrites;
+class RankDatasets;
 
 struct Instance {
   explicit constexpr Instance(int slot_number) : slot(slot_number) {}
@@ -72,6 +73,10 @@ struct Instance {
       h5::kNoId;  ///< a copy of it that says how a transfer went (vol/transfer_told.h)
   /// How many properties that list has: one with as many has none of ours (vol/property_lists.h).
   size_t default_properties = 0;
+  /// A file was captured that ranks of an MPI program have open together (vol/ranks.h).
+  bool parallel_files = false;
+  /// What is known of datasets in such files (vol/ranks_write.h). Never destroyed.
+  RankDatasets* rank_datasets = nullptr;
   bool limits_copies = false;  ///< a file was opened whose settings let buffers be lent
   size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;

@@ -16,17 +16,9 @@
 #include <span>
 
 #include "vol/property_lists.h"
+#include "vol/writing.h"
 
 namespace tidelane::vol {
-
-/// One dataset's write as HDF5 describes it.
-struct Writing {
-  void* dataset;
-  hid_t memory_type;
-  hid_t memory_space;
-  hid_t file_space;
-  const void* buffer;
-};
 
 /// From the first selected element of the caller's buffer to the last; empty where that is not known.
 std::span<const std::byte> SelectedMemory(Instance& instance, const Writing& writing);

@@ -1,5 +1,7 @@
 #include "vol/objects.h"
 
+#include <optional>
+
 #include "base/activity.h"
 #include "base/counters.h"
 #include "engine/engine.h"
@@ -9,11 +11,13 @@
 #include "vol/find_file.h"
 #include "vol/lending.h"
 #include "vol/property_lists.h"
+#include "vol/ranks.h"
+#include "vol/ranks_write.h"
 #include "vol/read_dataset.h"
 #include "vol/settle.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
-#include "vol/transfers.h"
+#include "vol/writing.h"
 
 namespace tidelane::vol {
 
@@ -23,18 +27,11 @@ namespace {
 void Steer(Instance& instance, size_t count, void* datasets[], const Transfer& transfer) {
   if (!transfer.paused.has_value() && !transfer.delay_us.has_value()) return;
   for (size_t i = 0; i < count; ++i) {
-    const std::shared_ptr<File> file = FileOf(instance, datasets[i], H5I_DATASET);
+    const std::shared_ptr<File> file = CapturedFileOf(instance, datasets[i], H5I_DATASET);
     if (file == nullptr) continue;
     if (transfer.delay_us.has_value()) file->SetDelay(*transfer.delay_us);
     if (transfer.paused.has_value()) file->SetPaused(*transfer.paused);
   }
-}
-
-using Writes = Transfers<const void*>;
-
-Writing At(const Writes& writes, size_t i) {
-  return {writes.datasets[i], writes.memory_types[i], writes.memory_spaces[i],
-          writes.file_spaces[i], writes.buffers[i]};
 }
 
 FilteredWrites* FilteredWritesOf(Instance& instance) {
@@ -164,6 +161,12 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request) {
   Writes writes{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+  if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
+      parallel != nullptr) {
+    const Transfer transfer = TransferOf(instance, dxpl);
+    Steer(instance, count, datasets, transfer);
+    return WriteTogether(instance, parallel, writes, transfer, dxpl, request);
+  }
   // Nearly every write: of one dataset, with the default list, and nobody asked for anything.
   if (request == nullptr && count == 1 && dxpl == instance.default_dxpl) {
     return WritePlainly(instance, writes, dxpl);
@@ -187,6 +190,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
 void ForgetDatasets(Instance& instance) {
   instance.sieve_habits = {};
   ForgetAllRead(instance);
+  ForgetRankDatasets(instance);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->ForgetDatasets();
 }
 
@@ -197,6 +201,13 @@ herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** reques
   InsertFinished(instance, dxpl);
   if (instance.filtered_writes != nullptr && instance.filtered_writes->KeepOpen(dataset)) return 0;
   const auto native = instance.hdf5().native().dataset_cls.close;
+  ForgetRankDataset(instance, dataset);
+  const auto parallel = ParallelOf(instance, dataset, H5I_DATASET);
+  std::optional<Together> together;
+  if (parallel != nullptr) {
+    if (const auto moment = MomentOfClose(instance, *parallel, dataset); moment.has_value())
+      together.emplace(parallel, *moment);
+  }
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
   TrackedCall call(instance, Effect::kRelease, request);
   const herr_t result = native(dataset, dxpl, request);
@@ -215,7 +226,7 @@ bool GivesAddress(int operation) {
 
 // Who asks for an address may read there past HDF5: everything is stored when the answer is given.
 herr_t StoreAll(Instance& instance, void* dataset) {
-  const std::shared_ptr<File> file = FileOf(instance, dataset, H5I_DATASET);
+  const std::shared_ptr<File> file = CapturedFileOf(instance, dataset, H5I_DATASET);
   if (file == nullptr) return 0;
   const Status status = file->Drain(Wait::kOther);
   if (status.ok()) return 0;
@@ -234,6 +245,11 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
   if (!Settle(instance, dataset, H5I_DATASET, dxpl)) return -1;
   const auto native = instance.hdf5().native().dataset_cls.optional;
   const Changing changing(instance);
+  std::optional<CallScope> alone;  // the driver waits for what other ranks hold there
+  if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_READ &&
+      ParallelOf(instance, dataset, H5I_DATASET) != nullptr) {
+    alone.emplace(CallScope::kReadAlone);
+  }
   if (request == nullptr) {
     const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
     if (changes && !MayChange(instance, dataset, H5I_DATASET)) return -1;

@@ -23,6 +23,7 @@
 #include "vol/find_file.h"
 #include "vol/instance.h"
 #include "vol/objects.h"
+#include "vol/ranks.h"
 #include "vol/settle.h"
 #include "vol/tracked_call.h"
 
@@ -144,13 +145,18 @@ inline constexpr H5I_type_t KindOf(Group H5VL_class_t::*) {
 // Finds the object that a call is about to change among its arguments: the last one with a location
 // (of a copy: where it goes), else the last one.
 struct Target {
+  void* first = nullptr;  // where a copy comes from
+  H5I_type_t first_type = H5I_BADID;
   void* last = nullptr;
   void* located = nullptr;
   H5I_type_t type = H5I_BADID;
 
   template <typename T>
   void See(const T&) {}
-  void See(void* object) { last = object; }
+  void See(void* object) {
+    if (first == nullptr) first = object;
+    last = object;
+  }
   // A new link beside the object it leads to may come without a place of its own.
   void See(H5VL_link_create_args_t* args) {
     if (args->op_type != H5VL_LINK_CREATE_HARD) return;
@@ -159,6 +165,7 @@ struct Target {
   }
   void See(const H5VL_loc_params_t* location) {
     if (last == nullptr) return;
+    if (first_type == H5I_BADID) first_type = location->obj_type;
     located = last;
     type = location->obj_type;
   }
@@ -174,6 +181,30 @@ Target TargetOf(H5I_type_t kind, Args... args) {
   }
   return target;
 }
+
+// What other ranks must have stored before a call on a file that they have open, too.
+class RanksAround {
+ public:
+  template <typename... Args>
+  RanksAround(Instance& instance, bool copies, H5I_type_t kind, Args... args) {
+    if (!instance.parallel_files) return;
+    const Target target = TargetOf(kind, args...);
+    std::optional<h5::Moment> moment;
+    if (copies) moment = h5::Moment::kCopy;
+    ((moment = moment.has_value() ? moment : MomentOf(instance, target.last, args)), ...);
+    if (!moment.has_value()) return;
+    const auto file = ParallelOf(instance, target.located, target.type);
+    const auto from = copies ? ParallelOf(instance, target.first, target.first_type) : nullptr;
+    if (from != file && from != nullptr) from_.emplace(from, *moment);
+    if (file == nullptr) return;
+    if (*moment == h5::Moment::kFree) file->unlinked_any = true;
+    file_.emplace(file, *moment);
+  }
+
+ private:
+  std::optional<Together> from_;
+  std::optional<Together> file_;
+};
 
 template <typename... Args>
 bool MayChangeTarget(Instance& instance, H5I_type_t kind, Args... args) {
@@ -238,6 +269,8 @@ struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
     Effect effect = Usual;
     ((effect = EffectOf(args) == Effect::kWrite ? effect : EffectOf(args)), ...);
     const auto native = instance.hdf5().native().*Group.*Member;
+    constexpr bool kCopies = std::is_same_v<decltype(Member), decltype(&H5VL_object_class_t::copy)>;
+    const RanksAround ranks(instance, kCopies, KindOf(Group), args...);
     std::optional<Changing> changing;
     if (MayMoveChunks(effect)) changing.emplace(instance);
     if (RunsPlain(effect, request)) {

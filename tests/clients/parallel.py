@@ -18,7 +18,7 @@ import tempfile
 import client
 
 # Bytes of a run that must have been deferred: most of what these programs write is collective, or smaller than is worth it.
-PROGRAMS = {"h5_api_test_parallel": 1 << 10, "testphdf5": 1 << 20}
+PROGRAMS = {"h5_api_test_parallel": 1 << 10, "testphdf5": 1_000_000}
 ASYNC_TESTS = ("Async", "async")
 MODES = {
     "default": {},

@@ -46,7 +46,7 @@ class Seeds:
     def native(self, seed):
         """Native on both sides; raises what is wrong with the program itself."""
         with tempfile.TemporaryDirectory(prefix="parallel.", dir=self.args.dir) as folder:
-            env = {**client.native_environment(), **{k: v for k, v in self.settings.items() if k == "LD_PRELOAD"}}
+            env = {**client.native_environment(), **{k: v for k, v in self.settings.items() if k in ("LD_PRELOAD", "STRESS_SLOW_US")}}
             done = client.run(self.command(seed, folder, True), env, folder, self.args.timeout)
             self.compare(done, folder)
         return f"{done.seconds:.1f} s"
@@ -72,7 +72,7 @@ class Seeds:
 
     def compare(self, done, folder):
         if done.rc == DIFFERENCE or "DIFFERENCE" in done.output:
-            raise Difference(done.output[-6000:])
+            raise Difference(done.output[done.output.find("DIFFERENCE") :][:6000])
         client.require(done.rc == 0, f"exit status {done.rc}\n{done.output[-3000:]}")
         found = client.run_native([self.h5diff, f"{folder}/a/x.h5", f"{folder}/b/x.h5"], folder)
         if found.rc != 0:

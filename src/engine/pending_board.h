@@ -1,0 +1,59 @@
+/// \file
+/// Where the ranks of an MPI program on one machine let each other see which bytes of a shared file they hold and have not
+/// stored yet: memory that all of them have mapped.
+///
+/// Natively a write that has returned is there for every rank that hears of it, by a barrier or a message. With the board it
+/// is so here, too: who reads or writes alone first looks, and waits for the ranks that hold bytes of the same range. Their
+/// lanes store them in any case, soon, whatever their programs do meanwhile; so such a wait ends without anybody's help.
+///
+/// Invariants:
+///  1. A rank's ranges cover what it holds from before its write returns until the bytes are stored, or have failed.
+///  2. Each rank changes its own part only.
+/// Thread safety: Extend and Clear under the file's lock; everything else from any thread, in any process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tidelane {
+
+class PendingBoard {
+ public:
+  static constexpr int kRanges = 16;  ///< of a rank; more are joined
+
+  /// Makes it (one rank), and finds it (the others, after that). nullptr: not possible, or not the same machine.
+  static std::unique_ptr<PendingBoard> Create(const std::string& name, int ranks, int rank);
+  static std::unique_ptr<PendingBoard> Find(const std::string& name, int ranks, int rank);
+  /// When all have found it, its name is not needed any more.
+  static void Forget(const std::string& name);
+  ~PendingBoard();
+  PendingBoard(const PendingBoard&) = delete;
+  PendingBoard& operator=(const PendingBoard&) = delete;
+
+  /// This rank holds [begin, end).
+  void Extend(uint64_t begin, uint64_t end);
+  /// It holds nothing any more.
+  void Clear();
+
+  /// Whether another rank holds bytes of [begin, end).
+  bool OthersHold(uint64_t begin, uint64_t end) const;
+  /// Until none does.
+  void AwaitOthers(uint64_t begin, uint64_t end);
+
+ private:
+  struct Part;
+  PendingBoard(void* memory, size_t size, int ranks, int rank);
+  static std::unique_ptr<PendingBoard> Map(int descriptor, int ranks, int rank);
+  bool Holds(const Part& part, uint64_t begin, uint64_t end) const;
+  Part& part(int rank) const;
+
+  void* const memory_;
+  const size_t size_;
+  const int ranks_;
+  const int rank_;
+  int used_ = 0;  // of this rank's ranges
+};
+
+}  // namespace tidelane

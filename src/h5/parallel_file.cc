@@ -1,0 +1,90 @@
+#include "h5/parallel_file.h"
+
+#include <iterator>
+
+#include "base/activity.h"
+#include "extent/broken.h"
+
+namespace tidelane::h5 {
+namespace {
+
+// What each moment needs. `broken` names the rule for tests, which show that it is needed.
+struct Rule {
+  Moment moment;
+  const char* broken;
+  bool all_before;  // not only this rank's bytes are to be stored by then
+  bool all_after;   // nobody may go on, and write, while another rank is still in it
+};
+
+constexpr Rule kRules[] = {
+    {Moment::kWrite, "ranks_write", true, true},
+    {Moment::kFill, "ranks_fill", true, true},
+    {Moment::kFree, "ranks_free", true, false},
+    {Moment::kShrink, "ranks_shrink", true, true},
+    {Moment::kCopy, "ranks_copy", true, true},
+    {Moment::kOverwrite, "ranks_overwrite", true, false},
+    {Moment::kRead, "ranks_read", true, false},
+    {Moment::kFlush, "ranks_flush", false, false},
+    {Moment::kClose, "ranks_close", false, false},
+    {Moment::kAtomic, "ranks_atomic", true, false},
+};
+
+constexpr const Rule& RuleOf(Moment moment) { return kRules[static_cast<unsigned>(moment)]; }
+
+constexpr bool InOrder() {
+  for (unsigned i = 0; i < std::size(kRules); ++i) {
+    if (kRules[i].moment != static_cast<Moment>(i)) return false;
+  }
+  return true;
+}
+static_assert(InOrder());
+
+}  // namespace
+
+void ParallelFile::Stop(Fallback reason) {
+  if (stopped_) return;
+  stopped_ = true;
+  Count(reason);
+  static_cast<void>(file_->Drain(Wait::kRanks));  // a failure is told by flush and close
+}
+
+void ParallelFile::SetAtomic(bool atomic) {
+  if (atomic && !atomic_) Count(Fallback::kMpiAtomic);
+  atomic_ = atomic;
+}
+
+Status ParallelFile::Before(Moment moment) {
+  const Rule& rule = RuleOf(moment);
+  inside_ = true;
+  if (Broken(rule.broken)) return {};
+  const Waiting waiting(Wait::kRanks);
+  Status status = file_->Drain(Wait::kRanks);
+  if (rule.all_before) mpi_.Barrier(communicator_);
+  if (status.ok()) places.Clear();
+  return status;
+}
+
+void ParallelFile::After(Moment moment) {
+  const Rule& rule = RuleOf(moment);
+  inside_ = false;
+  if (!rule.all_after || Broken(rule.broken) || Broken("ranks_after")) return;
+  const Waiting waiting(Wait::kRanks);
+  mpi_.Barrier(communicator_);
+}
+
+bool ParallelFile::Max(const uint64_t* values, uint64_t* greatest, int count) {
+  return mpi_.Max(communicator_, values, greatest, count);
+}
+
+bool ParallelFile::Gather(const std::vector<uint64_t>& values, std::vector<uint64_t>& all) {
+  all.resize(values.size() * static_cast<size_t>(ranks_));
+  return mpi_.Gather(communicator_, values.data(), all.data(), static_cast<int>(values.size()));
+}
+
+bool ParallelFile::Any(bool here) {
+  const uint64_t mine = here ? 1 : 0;
+  uint64_t greatest = 0;
+  return !Max(&mine, &greatest, 1) || greatest != 0;
+}
+
+}  // namespace tidelane::h5

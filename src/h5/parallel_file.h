@@ -1,0 +1,100 @@
+/// \file
+/// A file that the ranks of an MPI program have open together through HDF5's mpio driver, and whose elements we capture:
+/// what ranks must do together so that nobody misses or overwrites another rank's bytes.
+///
+/// Each rank stores its own bytes later, alone. Whatever else happens to the file's elements happens at once, by MPI-IO, on
+/// several ranks. Between the two stands one table of rules (kRules in the .cc): before such a moment every rank drains
+/// what it holds; where another rank's bytes matter, too, the ranks wait for one another; and where MPI-IO may read and
+/// write back what lies between its pieces, they do so again afterwards.
+///
+/// Invariants:
+///  1. A rank never leaves out an exchange that others make: what decides is the same on all ranks, or was agreed.
+///  2. A rank that could not store its bytes still takes part; it is told afterwards.
+/// Thread safety: used inside calls of HDF5, under its lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/file.h"
+#include "engine/written_places.h"
+#include "h5/library.h"
+
+namespace tidelane::h5 {
+
+/// The moments at which ranks' pending bytes matter.
+enum class Moment : unsigned {
+  kWrite,      ///< HDF5 writes elements collectively: MPI-IO may rewrite what lies between
+  kFill,       ///< HDF5 writes fill values or metadata collectively: the same
+  kFree,       ///< space is given back, and may be another rank's next
+  kShrink,     ///< chunks are given back, and those at the new edge rewritten, by every rank
+  kCopy,       ///< elements are read and written, by every rank
+  kOverwrite,  ///< a rank writes what another one holds
+  kRead,       ///< elements of all ranks are read
+  kFlush,      ///< HDF5's own barriers follow
+  kClose,      ///< likewise, and the agreement whether all could store their bytes
+  kAtomic,     ///< from now on MPI-IO keeps writes apart
+};
+
+class ParallelFile {
+ public:
+  ParallelFile(std::shared_ptr<File> file, const Mpi& mpi, MpiHandle communicator, int ranks)
+      : file_(std::move(file)), mpi_(mpi), communicator_(communicator), ranks_(ranks) {}
+
+  const std::shared_ptr<File>& file() const { return file_; }
+  int ranks() const { return ranks_; }
+
+  /// Whether elements may be captured now, as far as this rank knows.
+  bool capturing() const { return !stopped_ && !atomic_; }
+  /// This rank captures no more; `reason` is counted once. What it holds is stored.
+  void Stop(Fallback reason);
+  void SetAtomic(bool atomic);
+
+  /// What this rank does before such a moment; the failure, if its bytes could not be stored.
+  Status Before(Moment moment);
+  /// And when it is over.
+  void After(Moment moment);
+  /// The moments inside of that one need nothing more.
+  bool inside() const { return inside_; }
+
+  /// Collective. The greatest of all ranks' values.
+  bool Max(const uint64_t* values, uint64_t* greatest, int count);
+  /// Collective. All ranks' values, in the order of ranks.
+  bool Gather(const std::vector<uint64_t>& values, std::vector<uint64_t>& all);
+  /// Collective. Whether any rank says so.
+  bool Any(bool here);
+
+  // What HDF5 wrote during the call in progress: how much we took, and how much went to MPI-IO.
+  void BeginCount() { captured_ = native_ = 0; }
+  void NoteCaptured(uint64_t bytes) { captured_ += bytes; }
+  void NoteNative(uint64_t bytes) { native_ += bytes; }
+  uint64_t captured() const { return captured_; }
+  uint64_t counted() const { return captured_ + native_; }
+
+  bool unlinked_any = false;  ///< an object may be without a name: closing it frees its space
+  bool wrote_alone = false;   ///< this rank has captured independent writes
+  WrittenPlaces places;       ///< where this rank wrote what it may not have stored yet
+
+ private:
+  const std::shared_ptr<File> file_;
+  const Mpi& mpi_;
+  const MpiHandle communicator_;
+  const int ranks_;
+  uint64_t captured_ = 0;
+  uint64_t native_ = 0;
+  bool stopped_ = false;
+  bool atomic_ = false;
+  bool inside_ = false;
+};
+
+/// Collective, after the native open of `name`, whose driver has the id `driver` and gave `vfd_handle` when it was asked for
+/// its handle. From now on the driver's raw writes come to us where a CallScope says so. nullptr, the same on all ranks:
+/// the file stays native, and `reason` says why. A rank that does not want it, as its settings are its own, leaves `reason`
+/// as it is; the others do not wait for it in vain.
+std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* vfd_handle,
+                                          const char* name, bool wanted, Fallback& reason);
+/// The captured file with that serial number; nullptr: none.
+std::shared_ptr<ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial);
+
+}  // namespace tidelane::h5

@@ -1,0 +1,176 @@
+#include "vol/ranks.h"
+
+#include <utility>
+
+#include "base/notices.h"
+#include "engine/engine.h"
+#include "h5/driver.h"
+#include "h5/error.h"
+#include "vol/chunked_dataset.h"
+#include "vol/find_file.h"
+#include "vol/tracked_call.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+constexpr int kSetAtomicity =
+    27;  // H5VL_NATIVE_FILE_SET_MPI_ATOMICITY, where HDF5 was built for MPI
+
+void* HandleOf(Instance& instance, void* file, hid_t dxpl) {
+  void* handle = nullptr;
+  H5VL_native_file_optional_args_t get{};
+  get.get_vfd_handle.fapl_id = h5::kDefault;
+  get.get_vfd_handle.file_handle = &handle;
+  H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_VFD_HANDLE, &get};
+  const auto native = instance.hdf5().native().file_cls.optional;
+  return native(file, &args, dxpl, nullptr) >= 0 ? handle : nullptr;
+}
+
+// A file that this rank could have stored is no success while others could not.
+bool TellAll(Instance& instance, h5::ParallelFile& parallel, const Status& status) {
+  const bool failed = parallel.Any(!status.ok());
+  if (!status.ok()) {
+    h5::PushError(instance.hdf5(), status);
+  } else if (failed) {
+    h5::PushError(instance.hdf5(), "another rank of this program could not store its bytes");
+  }
+  return !failed;
+}
+
+bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
+  const h5::OwnedId space =
+      AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, instance.default_dxpl);
+  hsize_t extent[H5S_MAX_RANK];
+  const int rank = instance.hdf5().Sget_simple_extent_dims(space.get(), extent, nullptr);
+  for (int d = 0; d < rank; ++d) {
+    if (size[d] < extent[d]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::shared_ptr<h5::ParallelFile> internal::ParallelOf(Instance& instance, void* object,
+                                                       H5I_type_t type) {
+  if (object == nullptr) return nullptr;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  unsigned long serial = 0;
+  if (!SerialOf(instance, object, type, serial)) return nullptr;
+  return h5::ParallelFileWithSerial(instance.slot, serial);
+}
+
+std::shared_ptr<File> CapturedFileOf(Instance& instance, void* object, H5I_type_t type) {
+  if (std::shared_ptr<File> file = FileOf(instance, object, type); file != nullptr) return file;
+  const std::shared_ptr<h5::ParallelFile> parallel = ParallelOf(instance, object, type);
+  return parallel == nullptr ? nullptr : parallel->file();
+}
+
+void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, bool writable,
+               hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  if (!writable) {
+    Count(Fallback::kMpiReadOnly);
+    return NoteNative(Fallback::kMpiReadOnly, name);
+  }
+  const CallScope* const scope = CallScope::current();
+  const bool has_settings = scope != nullptr && scope->file_settings() != nullptr;
+  const bool wanted =
+      (has_settings ? *scope->file_settings() : Engine::Get().config()).mode != Mode::kSync;
+  Fallback reason = Fallback::kModeSync;
+  void* const handle = HandleOf(instance, file, dxpl);
+  if (h5::CaptureMpio(hdf5, driver, handle, name, wanted, reason) == nullptr) {
+    Count(reason);
+    return NoteNative(reason, name);
+  }
+  instance.parallel_files = true;
+}
+
+Together::Together(std::shared_ptr<h5::ParallelFile> file, h5::Moment moment)
+    : file_(std::move(file)), moment_(moment) {
+  if (file_ != nullptr) status_ = file_->Before(moment_);
+}
+
+Together::~Together() {
+  if (file_ != nullptr) file_->After(moment_);
+}
+
+std::optional<h5::Moment> MomentOf(Instance& instance, void* dataset,
+                                   H5VL_dataset_specific_args_t* args) {
+  if (args->op_type != H5VL_DATASET_SET_EXTENT) return std::nullopt;
+  if (!Shrinks(instance, dataset, args->args.set_extent.size)) return std::nullopt;
+  return h5::Moment::kShrink;
+}
+
+herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
+                     H5VL_file_specific_args_t* args, hid_t dxpl, void** request) {
+  TrackedCall call(instance, Effect::kFlush, request);
+  const Status status = parallel.Before(h5::Moment::kFlush);
+  const herr_t result = instance.hdf5().native().file_cls.specific(file, args, dxpl, nullptr);
+  parallel.After(h5::Moment::kFlush);
+  const bool stored = TellAll(instance, parallel, status);
+  call.Finish(result >= 0 && stored);
+  return stored ? result : -1;
+}
+
+bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel) {
+  const Status status = parallel.Before(h5::Moment::kClose);
+  parallel.After(h5::Moment::kClose);
+  return TellAll(instance, parallel, status);
+}
+
+std::optional<h5::Moment> MomentOfClose(Instance& instance, h5::ParallelFile& parallel,
+                                        void* dataset) {
+  if (!parallel.unlinked_any) return std::nullopt;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  H5O_info2_t info{};
+  if (!InfoOf(instance, dataset, H5I_DATASET, info) || info.rc != 0) return std::nullopt;
+  return h5::Moment::kFree;
+}
+
+bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
+                     H5VL_optional_args_t* args, hid_t dxpl, void** request, herr_t& result) {
+  if (args->op_type == H5VL_NATIVE_FILE_GET_VFD_HANDLE) {
+    parallel.Stop(Fallback::kHandleOut);  // what the program does with it, nobody tells
+    return false;
+  }
+  if (args->op_type != kSetAtomicity) return false;
+  // The argument begins with the flag.
+  const bool atomic = *static_cast<const hbool_t*>(args->args);
+  static_cast<void>(parallel.Before(h5::Moment::kAtomic));
+  result = instance.hdf5().native().file_cls.optional(file, args, dxpl, request);
+  parallel.After(h5::Moment::kAtomic);
+  if (result >= 0) parallel.SetAtomic(atomic);
+  return true;
+}
+
+bool IsCollective(Instance& instance, hid_t dxpl) {
+  if (dxpl == instance.default_dxpl) return false;
+  H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
+  return instance.hdf5().Pget(dxpl, "io_xfer_mode", &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
+}
+
+herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>& parallel,
+                    size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
+                    hid_t file_spaces[], hid_t dxpl, void* buffers[], void** request) {
+  const auto native = instance.hdf5().native().dataset_cls.read;
+  if (!IsCollective(instance, dxpl)) {
+    CallScope scope(CallScope::kReadAlone);
+    return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers,
+                  request);
+  }
+  herr_t result = 0;
+  Status status;
+  {
+    const Together together(parallel, h5::Moment::kRead);
+    status = together.status();
+    result =
+        native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
+  }
+  if (status.ok()) return result;
+  h5::PushError(instance.hdf5(), status);
+  return -1;
+}
+
+}  // namespace tidelane::vol

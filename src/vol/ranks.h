@@ -1,0 +1,95 @@
+/// \file
+/// Files that the ranks of an MPI program have open together: how they come to be captured, and what ranks do together
+/// around the calls that must find every rank's bytes stored (h5/parallel_file.h has the rules). Writes of elements are in
+/// vol/ranks_write.h.
+///
+/// HDF5 wants such calls of all ranks, so there may be exchanges in them; calls that a rank may make alone have none: a
+/// rank's own bytes are seen by itself at the driver.
+///
+/// Cost: a plain load where there never was such a file.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "h5/parallel_file.h"
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+namespace internal {
+std::shared_ptr<h5::ParallelFile> ParallelOf(Instance& instance, void* object, H5I_type_t type);
+}
+
+/// The captured MPI file that `object`, of HDF5's kind `type`, is in; nullptr: in none.
+inline std::shared_ptr<h5::ParallelFile> ParallelOf(Instance& instance, void* object,
+                                                    H5I_type_t type) {
+  return instance.parallel_files ? internal::ParallelOf(instance, object, type) : nullptr;
+}
+
+/// The file of ours that `object` is in, whichever driver it has.
+std::shared_ptr<File> CapturedFileOf(Instance& instance, void* object, H5I_type_t type);
+
+/// After the native open of `name` with MPI's driver, whose id is `driver`: captures it, or counts why not. Collective.
+void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, bool writable,
+               hid_t dxpl);
+
+/// Around a native call of all ranks. Does nothing for objects in other files.
+class Together {
+ public:
+  Together(std::shared_ptr<h5::ParallelFile> file, h5::Moment moment);
+  ~Together();
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+
+  /// Whether this rank's bytes could be stored.
+  const Status& status() const { return status_; }
+
+ private:
+  const std::shared_ptr<h5::ParallelFile> file_;
+  const h5::Moment moment_;
+  Status status_;
+};
+
+// What a call means to other ranks' bytes, where one callback does many things.
+template <typename T>
+std::optional<h5::Moment> MomentOf(Instance&, void*, const T&) {
+  return std::nullopt;
+}
+inline std::optional<h5::Moment> MomentOf(Instance&, void*, H5VL_link_specific_args_t* args) {
+  if (args->op_type != H5VL_LINK_DELETE) return std::nullopt;
+  return h5::Moment::kFree;
+}
+inline std::optional<h5::Moment> MomentOf(Instance&, void*, H5VL_object_specific_args_t* args) {
+  if (args->op_type != H5VL_OBJECT_CHANGE_REF_COUNT) return std::nullopt;
+  return h5::Moment::kFree;
+}
+std::optional<h5::Moment> MomentOf(Instance& instance, void* dataset,
+                                   H5VL_dataset_specific_args_t* args);
+
+/// A flush by all ranks: all are told if one could not store its bytes.
+herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
+                     H5VL_file_specific_args_t* args, hid_t dxpl, void** request);
+
+/// Before a close by all ranks. False, on all of them, if one could not store its bytes: the file stays open.
+bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel);
+
+/// Before a dataset is closed: if it has no name any more, its space is given back.
+std::optional<h5::Moment> MomentOfClose(Instance& instance, h5::ParallelFile& parallel,
+                                        void* dataset);
+
+/// Optional operations that change what may be captured. True and the result: it was run.
+bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
+                     H5VL_optional_args_t* args, hid_t dxpl, void** request, herr_t& result);
+
+/// Whether a transfer list asks for collective transfers. Only where HDF5 was built for MPI.
+bool IsCollective(Instance& instance, hid_t dxpl);
+
+/// A read of elements of a captured file.
+herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>& parallel,
+                    size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
+                    hid_t file_spaces[], hid_t dxpl, void* buffers[], void** request);
+
+}  // namespace tidelane::vol

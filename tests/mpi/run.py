@@ -1,0 +1,59 @@
+"""Runs a program of several ranks natively and with the plugin: the same output, the same file, and on every rank bytes that
+were deferred and lanes that stored them.
+
+    run.py <mpirun> <program> <plugin dir> <h5diff> --ranks N [--set NAME=VALUE] ...words
+"""
+
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TIMEOUT = 120
+
+
+def run(arguments, path, folder, plugin, settings):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TIDELANE_", "HDF5_VOL"))}
+    if plugin:
+        environment.update(
+            HDF5_VOL_CONNECTOR="tidelane",
+            HDF5_PLUGIN_PATH=plugin,
+            TIDELANE_MODE="async",
+            TIDELANE_SUMMARY=os.path.join(folder, "summary-%p.json"),
+        )
+        environment.update(setting.split("=", 1) for setting in settings)
+    command = [arguments.mpirun, "-np", str(arguments.ranks), arguments.program, path, *arguments.words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, cwd=folder)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("mpirun", "program", "plugin", "h5diff"):
+        parser.add_argument(name)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--set", action="append", default=[])
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tidelane-mpi-") as folder:
+        files = [os.path.join(folder, name) for name in ("native.h5", "ours.h5")]
+        native = run(arguments, files[0], folder, None, [])
+        ours = run(arguments, files[1], folder, arguments.plugin, arguments.set)
+        if native != ours:
+            sys.exit(f"natively:\n{native}\nwith the plugin:\n{ours}")
+        subprocess.run([arguments.h5diff, *files], check=True, timeout=TIMEOUT)
+        summaries = [json.load(open(path)) for path in glob.glob(os.path.join(folder, "summary-*.json"))]
+        if len(summaries) != arguments.ranks:
+            sys.exit(f"{len(summaries)} summaries of {arguments.ranks} ranks")
+        for summary in summaries:
+            counters = summary["counters"]
+            if counters["bytes_deferred"] == 0 or counters["lane_busy_ns"] == 0 or counters["errors"] != 0:
+                sys.exit(f"nothing was deferred on a rank: {counters}")
+
+
+main()

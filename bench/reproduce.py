@@ -25,7 +25,7 @@ from papers.figure import judged, read_csv, write_csv
 from papers.lab import Lab
 from papers.page import block, refresh
 
-APPS = ("amr", "earthquake", "loader", "micro", "series", "writes", "throttle")
+APPS = ("amr", "earthquake", "loader", "micro", "series", "writes", "scale", "throttle")
 
 
 def parse_arguments():

@@ -30,7 +30,8 @@ def numbers_table(figure, panels):
     lines = []
     for panel in panels:
         for x in panel.xs():
-            lines.append([*([panel.name] if named else []), x, *(number(panel.value(x, name)) for name in series)])
+            if any(panel.value(x, name) is not None for name in series):
+                lines.append([*([panel.name] if named else []), x, *(number(panel.value(x, name)) for name in series)])
     return table([*([""] if named else []), figure.x, *(f"{name}" for name in series)], lines)
 
 

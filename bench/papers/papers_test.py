@@ -75,9 +75,11 @@ class FiguresTest(unittest.TestCase):
             self.skipTest("no FUSE")
         if not (pathlib.Path(build) / "bin" / "throttle").exists():
             self.skipTest("the throttle was not built")
-        done = self.reproduce("--quick", "merging-4")
+        done = self.reproduce("--quick", "merging-4", "scale-5")
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
         self.assertEqual(read_csv(self.folder / "merging-4.csv")[0].series(), ["HDF5, no sieve buffer", "HDF5", "Tidelane"])
+        sync = read_csv(self.folder / "scale-5.csv")[0]
+        self.assertLess(sync.value(32, "synchronous"), sync.value(8192, "synchronous"))
         page = self.folder / "page.md"
         page.write_text(PAGE.read_text())
         self.assertEqual(self.reproduce(f"--markdown={page}").returncode, 0)

@@ -6,7 +6,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
 
 INK, FAINT = "#23313d", "#8a97a3"
-COLORS = {"HDF5": "#e07a3f", "HDF5, no sieve buffer": "#f0b48c", "Tidelane": "#3d9a80"}
+COLORS = {"HDF5": "#e07a3f", "HDF5, no sieve buffer": "#f0b48c", "Tidelane": "#3d9a80", "HDF5, simulated": "#c9b8ab"}
+MODES = {"synchronous": "#e07a3f", "asynchronous": "#3d9a80"}
 SHARES = ["#a9d3c7", "#6fb8a5", "#2c7a64"]  # Tidelane with more and more computation
 MORE = ["#5b8db8", "#a4243b", "#8d6bb0", "#b0973d"]
 
@@ -14,7 +15,7 @@ MORE = ["#5b8db8", "#a4243b", "#8d6bb0", "#b0973d"]
 def colors_of(series):
     shares = [name for name in series if name.startswith("Tidelane, ") and name.endswith("%")]
     more = iter(MORE)
-    return {name: SHARES[shares.index(name)] if name in shares else COLORS.get(name) or next(more) for name in series}
+    return {name: SHARES[shares.index(name)] if name in shares else COLORS.get(name) or MODES.get(name.split(",")[0]) or next(more) for name in series}
 
 
 def errors(points):
@@ -39,14 +40,17 @@ def draw_bars(axes, panel, colors):
 
 def draw_lines(axes, panel, colors):
     """Series that are predictions (their name says so) are dotted, as in the paper."""
+    shown = [point for point in panel.points if point.x.isdigit()]
     for name in panel.series():
-        points = [point for point in panel.points if point.series == name]
+        points = [point for point in shown if point.series == name]
         predicted = "predicted" in name
         axes.plot(
             [float(point.x) for point in points], [point.median for point in points], color=colors[name], label=name,
             linestyle=":" if predicted else "-", marker="x" if predicted else "o", markersize=5, linewidth=1.8,
         )  # fmt: skip
-    axes.set_xticks([float(x) for x in panel.xs()], panel.xs())
+    ticks = list(dict.fromkeys(point.x for point in shown))
+    axes.set_xticks([float(x) for x in ticks], ticks)
+    axes.minorticks_off()
 
 
 def frame(axes, figure, panel):
@@ -54,6 +58,8 @@ def frame(axes, figure, panel):
     axes.set_xlabel(figure.x, fontsize=10, color=INK)
     if figure.log:
         axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
     axes.grid(axis="y", color="#e6eaee", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=9, colors=INK)
@@ -79,7 +85,7 @@ def draw(figure, panels, path):
         axes.set_visible(False)
     for row in grid:
         row[0].set_ylabel(f"{figure.y}\n({figure.better} is better)", fontsize=10, color=INK)
-    drawn.suptitle(f"{figure.title}\n", x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
+    drawn.suptitle(f"{figure.title}\n\n", x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
     drawn.text(0.012, 0.985 - 0.36 / size[1], figure.paper, fontsize=9, color=FAINT, va="top")
     handles = {label: handle for axes in grid.flat for handle, label in zip(*axes.get_legend_handles_labels())}
     drawn.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=9)

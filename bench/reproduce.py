@@ -33,6 +33,7 @@ def parse_arguments():
     parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"{', '.join(FIGURES)}; default: all")
     parser.add_argument("--rounds", type=int, default=3, help="of each bar")
     parser.add_argument("--quick", action="store_true", help="one round, smaller: minutes, and no figures to quote")
+    parser.add_argument("--shared-files", action="store_true", help="ranks write one file together; wants a core for each")
     parser.add_argument("--connector", action="append", default=[], metavar="NAME[=PLUGINDIR]", help="one more series")
     parser.add_argument("--markdown", metavar="PAGE", help="measure nothing: put earlier results into the page")
     parser.add_argument("--build", default=REPO / "build" / "release", help="where the programs and the plugin are")
@@ -70,8 +71,9 @@ def measure(arguments, out):
     scratch = out / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    lab = Lab(places, scratch, 1 if arguments.quick else arguments.rounds, arguments.quick, arguments.connector, report.progress)
-    facts = {"machine": machine_facts(out), "versions": versions(places), "rounds": lab.rounds, "quick": lab.quick}
+    rounds = 1 if arguments.quick else arguments.rounds
+    lab = Lab(places, scratch, rounds, arguments.quick, arguments.connector, arguments.shared_files, report.progress)
+    facts = {"machine": machine_facts(out), "versions": versions(places), "rounds": rounds, "quick": lab.quick}
     failures = []
     for key in arguments.figures or FIGURES:
         begin = time.monotonic()
@@ -85,7 +87,7 @@ def measure(arguments, out):
             report.progress_end()
             failures.append(f"{key}: {error}")
             print(f"\n  {report.RED}FAILED{report.OFF} {failures[-1]}")
-    facts |= {"date": datetime.date.today().isoformat(), "shared_files": bool(lab.shared)}
+    facts |= {"date": datetime.date.today().isoformat(), "shared_files": lab.shared}
     (out / "facts.json").write_text(json.dumps(facts, indent=1))
     shutil.rmtree(scratch, ignore_errors=True)
     return not failures
@@ -100,7 +102,7 @@ def draw(figure, panels, path):
 
 def machine_text(facts):
     machine, seen = facts["machine"], facts["versions"]
-    files = "one file of all ranks" if facts["shared_files"] else "a file for each rank (MPI-parallel files run natively)"
+    files = "one file of all ranks" if facts["shared_files"] else "a file for each rank"
     busy = machine["load_before"] > machine["cores"] / 2
     return (
         f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']:.0f} GiB of memory; HDF5 {seen['hdf5']}, Tidelane"

@@ -54,44 +54,32 @@ class Way:
 
 
 class Lab:
-    def __init__(self, places, scratch, rounds, quick, connectors, progress):
-        self.places, self.scratch, self.rounds, self.quick = places, scratch, rounds, quick
+    """`shared`: ranks write one file together; otherwise each has its own."""
+
+    def __init__(self, places, scratch, rounds, quick, connectors, shared, progress):
+        self.places, self.scratch, self.rounds, self.quick, self.shared = places, scratch, rounds, quick, shared
         self.native, self.tidelane = Side(NATIVE), RanksSide(places)
         self.others = [ConnectorSide(text) for text in connectors]
         self.progress = progress
         self.storage = None
         self.plain = native_environment()
         self.mpi = next((mpi for mpi in ("mpich", "openmpi") if (places.bin / f"series_{mpi}").exists()), None)
-        self.shared = None
 
     @contextlib.contextmanager
     def slow_storage(self, latency_us, bandwidth):
         with Throttle(self.places, latency_us, bandwidth) as throttle:
             self.storage = Storage("slow storage", throttle.path, throttle)
-            if self.shared is None:
-                self.shared = self.defers_shared_files()
             yield self.storage
 
     def ranks(self):
         return ([1, 2] if self.quick else [1, 2, 4]) if self.mpi else [1]
-
-    def defers_shared_files(self):
-        """Whether files that several ranks write together are asynchronous; otherwise each rank has its own."""
-        if not self.mpi:
-            return False
-        self.shared = True
-        folder = self.storage.fresh("probe")
-        with self.tidelane.environment({}) as (env, found):
-            self.start("series", ["--write", f"--folder={folder}", "--steps=2", "--bytes=262144"], env, 2)
-        self.storage.remove("probe")
-        return found["counters"]["bytes_deferred"] > 0.5 * 2 * 8 * 2 * 262144
 
     def start(self, app, options, env, ranks=1):
         result = self.scratch / "report.json"
         program, files = self.places.program(app), []
         command = [program]
         if ranks > 1:
-            files = [] if self.shared else ["--own-files"]
+            files = [] if self.shared or "--own-files" in options else ["--own-files"]
             command = [f"mpirun.{self.mpi}", "-np", str(ranks), self.places.program(f"{app}_{self.mpi}")]
         run([*command, *options, *files, f"--json={result}"], {**env, **STARTING}, timeout=300)
         return json.loads(result.read_text())

@@ -48,10 +48,10 @@ class FiguresTest(unittest.TestCase):
     def test_claims_agree_or_differ(self):
         figure = FIGURES["model-3"]
         saturated = judged(figure, weak((100, 1000), (110, 2000), (111, 4000)))
-        self.assertEqual([agrees for _, _, agrees in saturated], [True, True, True])
+        self.assertEqual([agrees for _, _, agrees in saturated[:3]], [True, True, True])
         self.assertIn("4.0 times for 4 times the ranks", saturated[1][1])
         contrary = judged(figure, weak((100, 100), (200, 100), (400, 100)))
-        self.assertEqual([agrees for _, _, agrees in contrary], [False, False, False])
+        self.assertEqual([agrees for _, _, agrees in contrary[:3]], [False, False, False])
 
     def test_what_was_not_run_is_no_claim(self):
         for figure in FIGURES.values():

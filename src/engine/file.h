@@ -30,6 +30,7 @@
 #include "engine/pending_board.h"
 #include "engine/read_ahead.h"
 #include "engine/slab_writer.h"
+#include "extent/broken.h"
 #include "extent/pending_map.h"
 #include "extent/ranges.h"
 #include "lane/lanes.h"
@@ -206,13 +207,15 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
       TL_EXCLUDES(mutex_);
   Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   model::Chooser::Allowance BeginLarge(uint64_t now_ns, uint64_t size) {
-    return chooser_->Begin(
+    model::Chooser::Allowance allowed = chooser_->Begin(
         now_ns,
         {.device = identity_.device,
          .file = path_,
          .mode = writes_through() ? Mode::kSync : mode_.load(std::memory_order_relaxed),
          .room = arena_.cap()},
         size);
+    if (Broken("whims")) allowed = {Whim(true) ? UINT64_MAX : 0, Whim(true)};
+    return allowed;
   }
   void EndLarge(uint64_t begin_ns, uint64_t end_ns, uint64_t copied_bytes, uint64_t copy_ns) {
     chooser_->End(identity_.device, {begin_ns, end_ns, copied_bytes, copy_ns});
@@ -249,7 +252,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool ProgramStoresLocked() const TL_REQUIRES(mutex_) {
     // Of a shared file other ranks may wait for what is gathered, while the program does something else.
     return !shared_ && WriteIsCopyLocked() && !HeldBackLocked() &&
-           !chooser_->Defers(identity_.device);
+           !Whim(chooser_->Defers(identity_.device));
   }
   bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
   void StoreGathered() TL_EXCLUDES(mutex_);
@@ -317,7 +320,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   }
   void NoteSpeed(uint64_t size, uint64_t ns) TL_EXCLUDES(read_mutex_);
   void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_) {
-    quick_storage_ = chooser_->Stored(identity_.device, bytes, begin_ns, end_ns);
+    quick_storage_ = Whim(chooser_->Stored(identity_.device, bytes, begin_ns, end_ns));
   }
   /// Whether what the model does not allow to wait is written by the caller.
   bool WritesThroughLocked(bool anywhere) const TL_REQUIRES(mutex_) {

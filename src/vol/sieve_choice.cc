@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "extent/broken.h"
 #include "h5/owned_id.h"
 #include "vol/find_file.h"
 
@@ -54,7 +55,8 @@ void Look(Instance& instance, SieveHabit& habit, hid_t dxpl) {
 }
 
 bool OnQuickStorage(const SieveHabit& habit) {
-  return habit.contiguous && habit.known_file && Engine::Get().chooser().QuickOn(habit.device);
+  return habit.contiguous && habit.known_file &&
+         Whim(Engine::Get().chooser().QuickOn(habit.device));
 }
 
 hid_t SieveList(Instance& instance, hid_t dxpl) {

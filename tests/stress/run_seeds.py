@@ -5,10 +5,10 @@
     run_seeds.py PROGRAM --plugin DIR_OF_BROKEN --seeds 1-8 --expect-difference --set TIDELANE_BREAK=order
     run_seeds.py PROGRAM --no-plugin ...          the plugin is absent: every run must say so (status 11)
 
-A crash or hang is held against the plugin only if native HDF5 alone survives the same seed: some
-sequences crash 1.14 without us (what we could name is excluded where operations are drawn). Such a
-seed is reported, and another one judged in its place: as many count as were asked for. More than one such seed, or one in five
-of those asked for, is a failure: then the sequences are to be looked at.
+A crash, a hang or a difference is held against the plugin only if native HDF5 alone survives the same seed, and agrees with
+itself: some sequences crash 1.14 without us, or damage a file (what we could name is excluded where operations are drawn).
+Such a seed is reported, and another one judged in its place: as many count as were asked for. More than one such seed, or one
+in five of those asked for, is a failure: then the sequences are to be looked at.
 
 Exit status: 0 as expected, 1 not.
 """
@@ -67,7 +67,7 @@ def judge(args, seed):
         if rc == DIFFERENCE:
             print(next((l for l in output.splitlines() if l.startswith("DIFFERENCE")), ""))
         return "as expected"
-    if rc in ("hang", 1) or (isinstance(rc, int) and rc < 0):
+    if rc in ("hang", 1, DIFFERENCE) or (isinstance(rc, int) and rc < 0):
         native_rc, native_output = run(args, seed, native=True)
         if native_rc != 0:
             print(native_output[-1500:])

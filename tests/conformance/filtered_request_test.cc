@@ -41,7 +41,7 @@ TEST_P(FilteredRequests, CompleteWhenTheChunksAreStored) {
 }
 
 TEST_P(FilteredRequests, TheCallReturnsWhileNothingIsFiltered) {
-  if (!plugged() || GetParam().name == kAuto.name) return;
+  if (!plugged() || GetParam().automatic()) return;
   const Summary summary = run_filtering(4, [&] {
     const Hid set(H5EScreate());
     const Hid opened = create(file());
@@ -63,7 +63,7 @@ TEST_P(FilteredRequests, TheCallReturnsWhileNothingIsFiltered) {
 }
 
 TEST_P(FilteredRequests, WhoWaitsForEverHelps) {
-  if (!plugged() || GetParam().name == kAuto.name) return;
+  if (!plugged() || GetParam().automatic()) return;
   const Summary summary = run_filtering(4, [&] {
     const Hid set(H5EScreate());
     const Hid opened = create(file());
@@ -133,7 +133,7 @@ TEST_P(FilteredRequests, MayOutliveDatasetAndFile) {
 
 // What storage refuses is told by the set, and is kept: the file is whole once storage has recovered.
 TEST_P(FilteredRequests, FailWhenStorageDoes) {
-  if (!plugged() || GetParam().name == kAuto.name) return;
+  if (!plugged() || GetParam().automatic()) return;
   run(
       [&] {
         const Hid set(H5EScreate());

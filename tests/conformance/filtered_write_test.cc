@@ -40,7 +40,7 @@ TEST_P(Filtered, EdgeChunksArePaddedWithTheFillValue) {
 }
 
 TEST_P(Filtered, ACallReturnsWhileItsChunksAreNotFiltered) {
-  if (!plugged() || GetParam().name == kAuto.name) return;
+  if (!plugged() || GetParam().automatic()) return;
   const Summary summary = run_filtering(4, [&] {
     const Hid opened = create(file());
     const Hid dataset = make(opened, "d", 2 * kRows, 2 * kColumns);
@@ -162,7 +162,7 @@ TEST_P(Filtered, AppendingWaitsForNothing) {
     std::this_thread::sleep_for(1s);
   };
   const Summary summary = expect_as_natively(append, {"d"}, 2 * kSteps);
-  if (!plugged() || GetParam().name == kAuto.name) return;
+  if (!plugged() || GetParam().automatic()) return;
   EXPECT_EQ(summary.counter("chunks_filtered_by_lanes"), static_cast<int64_t>(2 * kSteps));
   EXPECT_EQ(summary.counter("waits_filter"), 0);
 }

@@ -29,6 +29,7 @@ struct Way {
   bool native() const { return *connector == '\0'; }
   bool close_deferred() const { return std::string(close) == "deferred"; }
   bool flush_deferred() const { return std::string(flush) == "deferred"; }
+  bool automatic() const { return std::string(mode) == "auto"; }
 };
 
 inline constexpr Way kNative{"native", "", "", ""};

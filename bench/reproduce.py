@@ -120,13 +120,15 @@ def write_page(page, out):
     for key, figure in FIGURES.items():
         if not (out / f"{key}.csv").exists():
             continue
+        panels = read_csv(out / f"{key}.csv")
+        draw(figure, panels, out / key)
         picture = f"papers/{key}.svg"
         if (out / f"{key}.svg").exists():
             (page.parent / "papers").mkdir(exist_ok=True)
             shutil.copyfile(out / f"{key}.svg", page.parent / picture)
         else:
             picture = ""
-        blocks[key] = block(figure, read_csv(out / f"{key}.csv"), picture)
+        blocks[key] = block(figure, panels, picture)
     page.write_text(refresh(page.read_text(), blocks))
 
 

@@ -140,9 +140,14 @@ def totals(reports):
     return [report["total_us"] / 1e6 for report in reports]
 
 
-def bandwidths(reports):
-    """MB/s of all ranks, over the calls of their I/O phases."""
-    return [report["bytes"] / sum(report["waits_us"]) for report in reports]
+def bandwidths(reports, first=0):
+    """MB/s of all ranks, over the calls of their I/O phases from the `first` one on."""
+
+    def one(report):
+        waits = report["waits_us"]
+        return report["bytes"] * (len(waits) - first) / len(waits) / sum(waits[first:])
+
+    return [one(report) for report in reports]
 
 
 def compute(share, io_us, steps):

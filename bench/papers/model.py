@@ -3,7 +3,6 @@ of VPIC-IO and BD-CATS-IO (weak scaling), of an adaptive mesh, a training's load
 scaling), the time between plots, and other programs on the same storage. Figures beyond this machine are in scale.py."""
 
 import contextlib
-import random
 import statistics
 import subprocess
 
@@ -35,7 +34,7 @@ def weak_panels(lab):
         for ranks in lab.ranks():
             ways = lambda io_us: both(lab, compute(HIDING, io_us, STEPS))  # noqa: E731
             for series, reports in particles(lab, ranks, write, ways).items():
-                panel.add(ranks, series, bandwidths(reports))
+                panel.add(ranks, series, bandwidths(reports, first=0 if write else 1))
             if write:
                 panel.add(ranks, SIMULATED, [simulated(lab, ranks)])
         panels.append(panel)
@@ -130,15 +129,17 @@ def neighbours(lab, count):
         lab.storage.remove("neighbours")
 
 
+OTHERS = [0, 3, 1, 2, 0, 2, 3, 1]
+
+
 def contention_panels(lab):
-    panel, chance = Panel(""), random.Random(8)
+    panel = Panel("")
     steps, size = 6, 256 * KIB if lab.quick else MIB
     options = lambda folder: [f"--folder={folder}", "--write", f"--steps={steps}", f"--bytes={size}"]  # noqa: E731
     share = compute(6, lab.io_us("series", options), steps)  # long: the paper's is 30 s
     rounds, lab.rounds = lab.rounds, 1
     try:
-        for day in range(1, 5 if lab.quick else 9):
-            others = chance.choice([0, 0, 1, 2, 3])
+        for day, others in enumerate(OTHERS[:4] if lab.quick else OTHERS, 1):
             lab.progress(f"VPIC-IO, run {day}, {others} neighbours")
             with neighbours(lab, others):
                 for series, reports in lab.compare("series", options, both(lab, share)).items():
@@ -170,6 +171,7 @@ def off(panels):
 
 linear = lambda more, ranks: more > 0.7 * ranks  # noqa: E731
 flat = lambda more, ranks: more < 0.7 * ranks  # noqa: E731
+down = lambda more, ranks: more < 1  # noqa: E731
 
 
 def above(panels):
@@ -212,7 +214,8 @@ FIGURES = [
     Figure(
         "model-3", f"{PAPER}, Figure 3", "Bandwidth of VPIC-IO and BD-CATS-IO, weak scaling",
         "10 steps of 8 variables of 1 MiB for each rank; 1 to 4 ranks, where the paper has 192 to 12288 and 256 to 8192. As in the"
-        " paper, the rate is that of the I/O phases, and the program computes after the last one too.",
+        " paper, the rate is that of the I/O phases (of reads without the first one, which nothing can hide), and the program"
+        " computes after the last one too.",
         "ranks", SEEN, weak_panels,
         [
             Claim("synchronous bandwidth", "grows, then saturates where storage does (768 and 1024 ranks)", grows(NATIVE, flat)),
@@ -247,7 +250,7 @@ FIGURES = [
         " files of its own: its part of a common one would be many small pieces, which MPI joins, and Tidelane leaves to it.",
         "ranks", SEEN, earthquake_panels,
         [
-            Claim("synchronous bandwidth", "falls with more ranks", grows(NATIVE, flat)),
+            Claim("synchronous bandwidth", "falls with more ranks", grows(NATIVE, down)),
             Claim("asynchronous against synchronous", "consistently higher", above),
         ],
         log=True, better="higher",

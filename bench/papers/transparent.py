@@ -77,9 +77,13 @@ def particle_panels(lab, write):
     return [panel]
 
 
+def quicker(added):
+    return ": less, because lanes make several requests at a time, and larger ones" if min(added) < 0 else ""
+
+
 def overhead(panels):
     added = [100 * (ratio - 1) for panel in panels.values() for ratio in panel.ratios(TIDELANE, NATIVE)]
-    return f"{span(added, '{:.0f}')} %, {statistics.mean(added):.0f} % on average", max(added) <= 20
+    return f"{span(added, '{:+.0f}')} %, {statistics.mean(added):+.0f} % on average{quicker(added)}", max(added) <= 20
 
 
 def multifold(panels):
@@ -89,7 +93,7 @@ def multifold(panels):
 
 def idle_overhead(panels):
     added = [100 * (ratio - 1) for ratio in panels[""].ratios("Tidelane, 0 %", NATIVE)]
-    return f"{span(added, '{:.0f}')} %", max(added) <= 9
+    return f"{span(added, '{:+.0f}')} %{quicker(added)}", max(added) <= 9
 
 
 def hidden(share, least):

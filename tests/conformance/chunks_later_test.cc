@@ -26,7 +26,6 @@ class ChunksLater : public ChunkImages {
               0)
         << error_text();
   }
-  static size_t wait(hid_t set) { return LateReads::wait(set, H5ES_WAIT_FOREVER); }
 
   // Damages one byte of a chunk on storage.
   void damage(hsize_t row, hsize_t column) const {
@@ -51,7 +50,7 @@ TEST_P(ChunksLater, LanesReadThemWhileTheProgramGoesOn) {
       read_async(dataset, values, set);
       if (plugged()) {
         EXPECT_TRUE(watch.wait_held());
-        EXPECT_EQ(LateReads::wait(set, H5ES_WAIT_NONE), 1u);
+        EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
       }
       watch.release();
       EXPECT_EQ(wait(set), 0u);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "conformance/event_set.h"
 #include "conformance/fixture.h"
 
 namespace tidelane::testing {
@@ -14,23 +15,10 @@ using namespace std::chrono_literals;
 
 class Explicit : public Conformance {
  public:
-  static size_t count(hid_t set) {
-    size_t operations = SIZE_MAX;
-    EXPECT_GE(H5ESget_count(set, &operations), 0);
-    return operations;
-  }
   static uint64_t op_counter(hid_t set) {
     uint64_t operations = UINT64_MAX;
     EXPECT_GE(H5ESget_op_counter(set, &operations), 0);
     return operations;
-  }
-  // Waits and gives how many are still in progress.
-  static size_t wait(hid_t set, uint64_t timeout) {
-    size_t in_progress = SIZE_MAX;
-    hbool_t failed = true;
-    EXPECT_GE(H5ESwait(set, timeout, &in_progress, &failed), 0) << error_text();
-    EXPECT_FALSE(failed);
-    return in_progress;
   }
   static Hid line(size_t elements) {
     const hsize_t extent = elements;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/event_set.h"
 #include "conformance/filtered_fixture.h"
 
 namespace tidelane::testing {
@@ -127,10 +128,7 @@ TEST_P(Everyday, SeveralDatasetsInOneExplicitCall) {
         const void* buffers[] = {a.data(), b.data()};
         EXPECT_GE(H5Dwrite_multi_async(2, datasets, types, all, all, H5P_DEFAULT, buffers, set), 0)
             << error_text();
-        size_t in_progress = 1;
-        hbool_t failed = true;
-        EXPECT_GE(H5ESwait(set, H5ES_WAIT_FOREVER, &in_progress, &failed), 0);
-        EXPECT_TRUE(in_progress == 0 && !failed);
+        EXPECT_EQ(wait(set, H5ES_WAIT_FOREVER), 0u);
         EXPECT_TRUE(read(first) == a && read(second) == b);
       },
       {"first", "second"}, 3);

@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "conformance/event_set.h"
 #include "conformance/filtered_fixture.h"
 
 namespace tidelane::testing {
@@ -17,13 +18,6 @@ class FilteredRequests : public Filtered {
         H5Dwrite_async(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data(), set),
         0)
         << error_text();
-  }
-  static size_t wait(hid_t set, uint64_t timeout_ns) {
-    size_t in_progress = 1;
-    hbool_t failed = true;
-    EXPECT_GE(H5ESwait(set, timeout_ns, &in_progress, &failed), 0) << error_text();
-    EXPECT_FALSE(failed);
-    return in_progress;
   }
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/event_set.h"
 #include "conformance/fixture.h"
 #include "conformance/read_watch.h"
 
@@ -17,20 +18,6 @@ inline constexpr uint64_t kLargeBytes = kLargeCount * sizeof(int);
 
 class LateReads : public Conformance {
  public:
-  static size_t count(hid_t set) {
-    size_t operations = SIZE_MAX;
-    EXPECT_GE(H5ESget_count(set, &operations), 0);
-    return operations;
-  }
-  // Waits and gives how many are still in progress.
-  static size_t wait(hid_t set, uint64_t timeout) {
-    size_t in_progress = SIZE_MAX;
-    hbool_t failed = true;
-    EXPECT_GE(H5ESwait(set, timeout, &in_progress, &failed), 0) << error_text();
-    EXPECT_FALSE(failed);
-    return in_progress;
-  }
-
   struct Failure {
     std::string call;
     std::string errors;

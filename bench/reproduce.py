@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import time
 
@@ -141,6 +142,7 @@ def main():
     if missing := Throttle.missing():
         print(f"reproduce: slow storage: {missing}", file=sys.stderr)
         return 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of all that takes down mounts and folders
     out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("MPLCONFIGDIR", str(out / "scratch"))
     try:

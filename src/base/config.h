@@ -89,7 +89,7 @@ struct Config : FileSettings {
   std::string summary;           ///< empty, "1" (stderr) or a path (JSON; %p: process id)
   std::string trace;             ///< empty or a path (Chrome trace JSON; %p: process id)
   std::string config_file;       ///< where settings were read from; may be empty
-  std::string test_break;        ///< only in builds with TIDELANE_BREAK: which rule to break
+  std::string test_break;  ///< only in builds with TIDELANE_BREAK: which rules to break, as a+b
 
   std::map<std::string, std::string, std::less<>> origins;  ///< of what is not the default
   std::vector<SettingValue> without_effect;                 ///< HDF5_ASYNC_* variables

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 
 namespace tidelane {
 namespace {
@@ -14,7 +15,10 @@ bool ParseRule(Config& config, std::string_view text) {
       "overlay",      "truncate",   "order",        "adopt",           "failure",     "ranks_write",
       "ranks_after",  "ranks_fill", "ranks_free",   "ranks_overwrite", "ranks_read",  "ranks_flush",
       "ranks_shrink", "ranks_copy", "ranks_atomic", "ranks_close",     "ranks_board", "whims"};
-  if (std::ranges::find(kRules, text) == std::end(kRules)) return false;
+  for (const auto& part : std::views::split(text, '+')) {
+    const std::string_view rule(part.begin(), part.end());
+    if (std::ranges::find(kRules, rule) == std::end(kRules)) return false;
+  }
   config.test_break = text;
   return true;
 }

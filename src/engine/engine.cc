@@ -91,7 +91,7 @@ Engine::Engine()
       chooser_(std::make_shared<model::Chooser>(
           model::Chooser::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})) {
 #ifdef TIDELANE_BREAK
-  broken_rule = config_.test_break;
+  broken_rules = config_.test_break;
 #endif
   lanes_.SetIdleWork([this] { return arena_.GrowAhead(); });
   if (!config_.trace.empty()) EnableTrace();

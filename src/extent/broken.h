@@ -1,20 +1,27 @@
 /// \file
-/// Negative controls: in builds with TIDELANE_BREAK one rule can be switched off by name, and the stress test must then
+/// Negative controls: in builds with TIDELANE_BREAK rules can be switched off by name, and the stress test must then
 /// find a difference. In every other build Broken() is constant false and the branches vanish.
 /// `whims` breaks nothing: what clocks decide in mode=auto is then drawn, and the stress test must find no difference.
 ///
 /// Thread safety: the rule is set once, before the first file is opened; Whim may be called from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <ranges>
 #include <string_view>
 
 namespace tidelane {
 
 #ifdef TIDELANE_BREAK
-inline std::string_view broken_rule;  // points into the configuration, which lives for ever
-inline bool Broken(std::string_view rule) { return broken_rule == rule; }
+inline std::string_view
+    broken_rules;  // as a+b; points into the configuration, which lives for ever
+inline bool Broken(std::string_view rule) {
+  return std::ranges::any_of(std::views::split(broken_rules, '+'), [&](const auto& name) {
+    return std::string_view(name.begin(), name.end()) == rule;
+  });
+}
 inline std::atomic<uint64_t> whims{0};
 /// `measured`, or what is drawn in its place.
 inline bool Whim(bool measured) {

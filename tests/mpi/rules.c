@@ -1,0 +1,245 @@
+/* One program for each rule between ranks, for run.py: <file> <rule>. Each ends with elements that are wrong if ranks do not
+ * meet where the rule says so. That it goes wrong then is no matter of luck: bytes that rank 1 wrote stay with it (TIDELANE_LINGER),
+ * and what MPI-IO writes back takes a while (pwrite below), so that it is stored last.
+ *
+ * Exits with 1, and says so, if a rank found something else than was written. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <hdf5.h>
+
+enum { kPiece = 4096, kPieces = 6, kHeldUs = 300000, kShortWhileUs = 100000 };
+
+static int rank, wrong;
+static hid_t file, together;
+static atomic_int holding;
+
+/* MPI-IO's own writes; the plugin's lanes call pwritev64. */
+static void hold(void) {
+  if (atomic_load(&holding) && gettid() == getpid()) usleep(kHeldUs);
+}
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* bytes, size_t size,
+                                                      off_t at) {
+  hold();
+  return pwrite64(fd, bytes, size, at);
+}
+__attribute__((visibility("default"))) ssize_t pwritev(int fd, const struct iovec* parts, int count,
+                                                       off_t at) {
+  hold();
+  return pwritev64(fd, parts, count, at);
+}
+
+static hid_t must(hid_t result, const char* what) {
+  if (result >= 0) return result;
+  fprintf(stderr, "rank %d: %s failed\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 2);
+  return result;
+}
+
+static void open_file(const char* name, int create) {
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
+  file = create ? H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access)
+                : H5Fopen(name, H5F_ACC_RDWR, access);
+  must(file, "opening");
+  H5Pclose(access);
+}
+
+/* A dataset of so many pieces, in a place of its own as soon as it is made; in chunks of a piece if it may grow. */
+static hid_t make(const char* name, int pieces, int grows, int fills) {
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  hsize_t extent = (hsize_t)pieces * kPiece, most = H5S_UNLIMITED, chunk = kPiece;
+  const hid_t space = H5Screate_simple(1, &extent, grows ? &most : NULL);
+  H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
+  if (grows) H5Pset_chunk(creation, 1, &chunk);
+  if (!fills) H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
+  const hid_t set =
+      must(H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, creation, H5P_DEFAULT), name);
+  H5Sclose(space);
+  H5Pclose(creation);
+  return set;
+}
+
+/* All ranks call it; `who` writes `value` into the first elements. */
+static void write_by(int who, hid_t set, int value, int elements) {
+  static int values[kPieces * kPiece];
+  hsize_t start = 0, count = (hsize_t)elements;
+  const hid_t space = H5Dget_space(set), memory = H5Screate_simple(1, &count, NULL);
+  for (int i = 0; i < elements; ++i) values[i] = value;
+  if (rank == who) {
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL);
+  } else {
+    H5Sselect_none(space);
+    H5Sselect_none(memory);
+  }
+  must(H5Dwrite(set, H5T_NATIVE_INT, memory, space, together, values), "writing");
+  H5Sclose(memory);
+  H5Sclose(space);
+}
+
+static void check(const char* name, int value, int elements) {
+  static int values[kPieces * kPiece];
+  hsize_t start = 0, count = (hsize_t)elements;
+  const hid_t set = must(H5Dopen2(file, name, H5P_DEFAULT), name), space = H5Dget_space(set);
+  const hid_t memory = H5Screate_simple(1, &count, NULL);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL);
+  must(H5Dread(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values), "reading");
+  for (int i = 0; i < elements && !wrong; ++i) {
+    if (values[i] == value) continue;
+    fprintf(stderr, "wrong: rank %d found %d in element %d of %s\n", rank, values[i], i, name);
+    wrong = 1;
+  }
+  H5Sclose(memory);
+  H5Sclose(space);
+  H5Dclose(set);
+}
+
+static void reopen(const char* name) {
+  must(H5Fclose(file), "closing");
+  open_file(name, 0);
+}
+
+/* Space that is given back is another dataset's next: what was written to the first one must not come after. */
+static void rule_free(const char* name) {
+  const hid_t grows = make("grows", 0, 1, 0), set = make("set", 2, 0, 0);
+  const haddr_t was = rank == 0 ? H5Dget_offset(set) : 0;
+  hsize_t more = 2 * kPiece, first = 0, size;
+  haddr_t now = 0;
+  unsigned mask;
+  write_by(1, set, 1, 2 * kPiece);
+  H5Dclose(set);
+  must(H5Ldelete(file, "set", H5P_DEFAULT), "deleting");
+  must(H5Dset_extent(grows, &more), "extending");
+  if (rank == 0) H5Dget_chunk_info_by_coord(grows, &first, &mask, &now, &size);
+  if (now < was || now > was + kPiece * sizeof(int)) must(-1, "giving the same space again");
+  write_by(0, grows, 2, 2 * kPiece);
+  usleep(kShortWhileUs);
+  H5Dclose(grows);
+  reopen(name);
+  check("grows", 2, 2 * kPiece);
+}
+
+/* Every rank rewrites the chunk at the new edge: not without what another rank wrote there. */
+static void rule_shrink(const char* name) {
+  const hid_t set = make("set", 2, 1, 1);
+  hsize_t less = kPiece / 2;
+  write_by(1, set, 1, kPiece);
+  atomic_store(&holding, rank == 0);
+  must(H5Dset_extent(set, &less), "shrinking");
+  H5Dclose(set); /* the chunk may have stayed in a cache until now */
+  atomic_store(&holding, 0);
+  reopen(name);
+  check("set", 1, kPiece / 2);
+}
+
+/* Every rank writes the copy. */
+static void rule_copy(const char* name) {
+  const hid_t set = make("set", 2, 0, 0);
+  write_by(0, set, 1, 2 * kPiece);
+  must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
+  write_by(1, set, 2, 2 * kPiece);
+  atomic_store(&holding, rank == 0);
+  must(H5Ocopy(file, "set", file, "copy", H5P_DEFAULT, H5P_DEFAULT), "copying");
+  atomic_store(&holding, 0);
+  H5Dclose(set);
+  reopen(name);
+  check("copy", 2, 2 * kPiece);
+}
+
+/* New chunks go where datasets were deleted; MPI-IO reads and writes back what lies between. */
+static void rule_fill(const char* name) {
+  static const char* const names[] = {"d0", "a0", "d1", "d2", "a1", "d3"};
+  hsize_t more = 5 * kPiece;
+  hid_t sets[6];
+  const hid_t grows = make("grows", 1, 1, 1);
+  for (int i = 0; i < 6; ++i) sets[i] = make(names[i], 1, 0, 0);
+  for (int i = 0; i < 6; ++i) {
+    if (names[i][0] == 'a') continue;
+    H5Dclose(sets[i]);
+    must(H5Ldelete(file, names[i], H5P_DEFAULT), "deleting");
+  }
+  write_by(1, sets[1], 1, kPiece);
+  write_by(1, sets[4], 1, kPiece);
+  atomic_store(&holding, 1);
+  must(H5Dset_extent(grows, &more), "extending");
+  atomic_store(&holding, 0);
+  H5Dclose(grows);
+  H5Dclose(sets[1]);
+  H5Dclose(sets[4]);
+  reopen(name);
+  check("a0", 1, kPiece);
+  check("a1", 1, kPiece);
+  check("grows", 0, 5 * kPiece);
+}
+
+/* Who reads in atomic mode sees all that was written before it. */
+static void rule_atomic(const char* name) {
+  const hid_t set = make("set", 1, 0, 0);
+  (void)name;
+  write_by(1, set, 1, kPiece);
+  must(H5Fset_mpi_atomicity(file, 1), "turning to atomic mode");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) check("set", 1, kPiece);
+  MPI_Barrier(MPI_COMM_WORLD);
+  H5Dclose(set);
+}
+
+/* A rank that cannot store its bytes: nobody's flush and close succeed, and all can try again. */
+static void rule_close(const char* name) {
+  struct rlimit limit, none;
+  const hid_t set = make("set", 2, 0, 0);
+  signal(SIGXFSZ, SIG_IGN);
+  getrlimit(RLIMIT_FSIZE, &limit);
+  none = limit;
+  none.rlim_cur = kPiece * sizeof(int) + 4096; /* HDF5 itself can go on: it writes before that */
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) setrlimit(RLIMIT_FSIZE, &none);
+  write_by(1, set, 1, 2 * kPiece);
+  H5Dclose(set);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  const int flushed = H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, closed = H5Fclose(file) >= 0;
+  if (flushed || closed) {
+    fprintf(stderr, "wrong: rank %d: flushed %d, closed %d\n", rank, flushed, closed);
+    usleep(kShortWhileUs); /* mpirun passes it on */
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  setrlimit(RLIMIT_FSIZE, &limit);
+  MPI_Barrier(MPI_COMM_WORLD);
+  reopen(name);
+  check("set", 1, 2 * kPiece);
+}
+
+static const struct {
+  const char* name;
+  void (*run)(const char* file);
+  const char* linger; /* of rank 1's writes */
+} kRules[] = {{"free", rule_free, "2s"},     {"shrink", rule_shrink, "2s"},
+              {"copy", rule_copy, "2s"},     {"fill", rule_fill, "100ms"},
+              {"atomic", rule_atomic, "2s"}, {"close", rule_close, "2s"}};
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (size_t i = 0; i < sizeof kRules / sizeof *kRules; ++i) {
+    if (argc < 3 || strcmp(argv[2], kRules[i].name) != 0) continue;
+    setenv("TIDELANE_LINGER", rank == 1 ? kRules[i].linger : "0", 1);
+    together = H5Pcreate(H5P_DATASET_XFER);
+    H5Pset_dxpl_mpio(together, H5FD_MPIO_COLLECTIVE);
+    open_file(argv[1], 1);
+    kRules[i].run(argv[1]);
+    H5Fclose(file);
+    H5Pclose(together);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return wrong;
+}

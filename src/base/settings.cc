@@ -104,7 +104,8 @@ constexpr char kDeflateDetails[] =
     R"(Files are read by every HDF5 whatever this says, and are about as large. `libdeflate` is the fastest; its bytes are not those that native
 HDF5 writes, though they decompress to the same. `isal` is Intel's ISA-L, which must be installed (Debian's `libisal2`): four to seven times as fast in
 compressing, its files a tenth larger as a rule; where it is missing, that is said on stderr, and libdeflate does it. `zlib` writes native's very bytes (where
-HDF5 has the same version of zlib). `native` leaves HDF5's own filter alone ([decision 10](decisions/0010-deflate.md)).)";
+HDF5 has the same version of zlib). `native` leaves HDF5's own filter alone ([decision 10](decisions/0010-deflate.md)),
+and so does every setting in MPI programs ([mpi.md](mpi.md)).)";
 
 constexpr char kParallelReadsDetails[] =
     R"(A blocking read of many chunks with deflate, shuffle, fletcher32, LZF, LZ4, zstd, bitshuffle, Blosc or Blosc2 is decoded by the calling

@@ -134,6 +134,7 @@ static void rule_shrink(const char* name) {
   hsize_t less = kPiece / 2;
   write_by(1, set, 1, kPiece);
   atomic_store(&holding, rank == 0);
+  if (rank == 1) usleep(kShortWhileUs); /* rank 0 reads first, and writes last */
   must(H5Dset_extent(set, &less), "shrinking");
   H5Dclose(set); /* the chunk may have stayed in a cache until now */
   atomic_store(&holding, 0);
@@ -148,6 +149,7 @@ static void rule_copy(const char* name) {
   must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
   write_by(1, set, 2, 2 * kPiece);
   atomic_store(&holding, rank == 0);
+  if (rank == 1) usleep(kShortWhileUs); /* rank 0 reads first, and writes last */
   must(H5Ocopy(file, "set", file, "copy", H5P_DEFAULT, H5P_DEFAULT), "copying");
   atomic_store(&holding, 0);
   H5Dclose(set);

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 TIMEOUT = 120
+ATTEMPTS = 5  # of a negative control: on a busy machine a rank may come too late to do harm
 
 
 def run(arguments, path, folder, plugin, settings, wrong=False):
@@ -31,7 +32,7 @@ def run(arguments, path, folder, plugin, settings, wrong=False):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, cwd=folder)
     if wrong and "wrong: rank" in done.stderr and done.returncode != 0:
         sys.exit(0)
-    if done.returncode != 0 or wrong:
+    if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
@@ -49,7 +50,11 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tidelane-mpi-") as folder:
         files = [os.path.join(folder, name) for name in ("native.h5", "ours.h5")]
-        ours = run(arguments, files[1], folder, arguments.plugin, arguments.set, arguments.wrong)
+        if arguments.wrong:
+            for _ in range(ATTEMPTS):
+                run(arguments, files[1], folder, arguments.plugin, arguments.set, True)
+            sys.exit("nothing wrong was found")
+        ours = run(arguments, files[1], folder, arguments.plugin, arguments.set)
         if not arguments.only_plugin:
             native = run(arguments, files[0], folder, None, [])
             if native != ours:

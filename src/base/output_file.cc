@@ -17,10 +17,11 @@ namespace {
 
 constinit std::atomic<unsigned> temporaries{0};
 
-// Where a rename would replace something that is not a plain file: /dev/stderr is often a symbolic
-// link to one.
+// What is open already, perhaps as a plain file (2>errors.txt), and where a rename would replace something else than one.
 bool MustWriteDirectly(const std::string& path) {
-  if (path.starts_with("/dev/") || path.starts_with("/proc/")) return true;
+  for (const char* open : {"/dev/std", "/dev/fd/", "/proc/"}) {
+    if (path.starts_with(open)) return true;
+  }
   struct stat found;
   return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
 }

@@ -106,6 +106,20 @@ TEST_F(OutputFileTest, FailuresNameTheFile) {
   EXPECT_NE(status.Message().find("/missing/report'"), std::string::npos);
 }
 
+// A device by its name's beginning only: what is written again replaces what was there.
+TEST_F(OutputFileTest, MemoryUnderDevHoldsFilesAsAnyOther) {
+  const std::string path = "/dev/shm/tidelane-output-file-test-" + std::to_string(getpid());
+  if (access("/dev/shm", W_OK) != 0) GTEST_SKIP() << "no /dev/shm here";
+  for (const char* text : {"first, and long", "second"}) {
+    OutputFile file;
+    ASSERT_TRUE(file.Open(path).ok());
+    std::fputs(text, file.stream());
+    ASSERT_TRUE(file.Commit().ok());
+    EXPECT_EQ(Contents(path), text);
+  }
+  std::remove(path.c_str());
+}
+
 TEST_F(OutputFileTest, AFullDiskIsReportedByCommit) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
   OutputFile file;

@@ -74,7 +74,8 @@ Fault Simulator::Plan(FaultPoint point, uint64_t address, uint64_t size) {
 bool Simulator::Pause() { return (fault_state_.fetch_add(0x9E3779B97F4A7C15u) >> 40) % 4 == 0; }
 
 // The program goes on while the device works: calls from inside the device's. Only those that need
-// not wait for the call in progress, since this thread is what they would wait for.
+// not wait for the call in progress, since this thread is what they would wait for. Nothing is read inside of a read:
+// it may be what is fetched ahead of the program.
 void Simulator::Interleave(FaultPoint point, uint64_t address, uint64_t size) {
   if (depth_ >= 3 || program_calls_) return;
   ++depth_;
@@ -93,9 +94,13 @@ void Simulator::Interleave(FaultPoint point, uint64_t address, uint64_t size) {
           Write(at, length);
         }
         break;
-      case 2: Pick(2) == 0 ? Read() : ReadLater(); break;
+      case 2:
+        if (flying_reads_ == 0) Pick(2) == 0 ? Read() : ReadLater();
+        break;
       case 3: FlushEarly(); break;
-      case 4: RunLane(); break;  // another lane
+      case 4:
+        if (flying_reads_ == 0) RunLane();  // another lane
+        break;
       default: {
         uint64_t above = 0;
         for (const auto& [begin, end] : flying_) above = std::max(above, end);

@@ -1,6 +1,8 @@
 #include "vol/late_chunks.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <new>
 #include <utility>
 
 #include "base/trace.h"
@@ -11,13 +13,22 @@ namespace tidelane::vol {
 void LateChunks::Arrived(std::vector<Completion::Part> stored_by, Status status) {
   --on_their_way;
   if (error.ok()) error = std::move(status);
-  parts.insert(parts.end(), std::make_move_iterator(stored_by.begin()),
-               std::make_move_iterator(stored_by.end()));
+  try {  // HDF5 is between us and whoever could catch it
+    parts.insert(parts.end(), std::make_move_iterator(stored_by.begin()),
+                 std::make_move_iterator(stored_by.end()));
+  } catch (const std::bad_alloc&) {
+    if (error.ok()) error = Status::Failed(ENOMEM, "wait for chunks");
+  }
 }
 
 Completion::State LateChunksPart::Wait(uint64_t timeout_ns) {
   if (stored_ == nullptr) {
     const uint64_t begin = NowNs();
+    if (chunks_->on_their_way != 0 && instance_.filtered_writes == nullptr) {
+      // Forked while another thread was inside HDF5 (vol/fork.cc): the parent inserts them.
+      chunks_->error = Status::Failed(ECANCELED, "store what the parent process wrote");
+      return Completion::State::kFailed;
+    }
     if (chunks_->on_their_way != 0) instance_.filtered_writes->InsertFor(*chunks_, timeout_ns);
     if (chunks_->on_their_way != 0) return Completion::State::kPending;
     stored_ = std::make_shared<Completion>(std::move(chunks_->parts));

@@ -3,10 +3,14 @@
 /// for errors.
 #include "vol/request.h"
 
+#include <cerrno>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/file_fixture.h"
 #include "vol/connector_fixture.h"
+#include "vol/late_chunks.h"
 
 namespace tidelane::vol {
 namespace {
@@ -45,6 +49,19 @@ TEST_F(RequestTest, OneIsDoneWhenItsBytesAreStored) {
   older_.RunLanes();
   EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_SUCCEED);
   EXPECT_EQ(older_.Stored().substr(64), "bytes");
+  RequestFree(instance(), request);
+}
+
+TEST_F(RequestTest, ChunksThatAnotherProcessInsertsAreNotWaitedFor) {
+  // As in a child that was forked in the middle.
+  FilteredWrites* const writes = std::exchange(instance().filtered_writes, nullptr);
+  const auto chunks = std::make_shared<LateChunks>();
+  chunks->on_their_way = 1;
+  Request* request =
+      instance().requests.Issue(nullptr, std::make_unique<LateChunksPart>(instance(), chunks));
+  EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_FAIL);
+  EXPECT_EQ(request->error().code(), ECANCELED);
+  instance().filtered_writes = writes;
   RequestFree(instance(), request);
 }
 

@@ -37,7 +37,7 @@ struct Call {
 class FileBench {
  public:
   explicit FileBench(unsigned lanes = 0, uint64_t arena_bytes = 4u << 20)
-      : arena_(arena_bytes), lanes_(lanes), storage_(std::make_shared<MemoryFile>()) {
+      : arena_(arena_bytes), storage_(std::make_shared<MemoryFile>()), lanes_(lanes) {
     config_.linger_us = 500;
     config_.mode = Mode::kAsync;
   }
@@ -102,17 +102,19 @@ class FileBench {
       .calibrate = [](model::CopyCost& cost) { cost.Add(1 << 20, 1 << 20, 1e-7); }};
   Arena arena_;
   std::shared_ptr<AheadRoom> ahead_room_;  ///< before Open; nullptr: nothing is read ahead
-  Lanes lanes_;
   std::shared_ptr<MemoryFile> storage_;
   FaultPlan plan_;      ///< set while no lane works
   bool record_ = true;  ///< keep the list for TakeChanges
   std::function<std::unique_ptr<Device>(std::unique_ptr<Device>)>
       wrap_;  ///< a device around the device
-  std::shared_ptr<File> file_;
 
  private:
   Mutex mutex_;
   std::vector<Call> calls_ TL_GUARDED_BY(mutex_);
+
+ public:
+  Lanes lanes_;  ///< after all that a lane at work may use: its threads end first
+  std::shared_ptr<File> file_;
 };
 
 /// Fails writes while it says so.

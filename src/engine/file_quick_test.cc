@@ -40,11 +40,12 @@ class FileQuickTest : public ::testing::Test {
   }
   const std::set<std::thread::id> only_me_{std::this_thread::get_id()};
 
-  FileBench bench_{2, 4 * kPhase};
-
  private:
   std::mutex mutex_;
   std::set<std::thread::id> writers_;
+
+ protected:
+  FileBench bench_{2, 4 * kPhase};  // last: its lanes use all the others
 };
 
 TEST_F(FileQuickTest, LargeWritesGoThroughFromTheFirstOn) {

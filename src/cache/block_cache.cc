@@ -21,7 +21,8 @@ bool BlockCache::Wants(uint64_t address, uint64_t size, bool raw, uint64_t eof) 
     return policy_ != Toggle::kOff && last != UINT64_MAX && address + kBlock > last &&
            address < last + kBlock;
   }
-  return policy_ == Toggle::kOn || (policy_ == Toggle::kAuto && average_ns_ > kSlowReadNs);
+  return policy_ == Toggle::kOn ||
+         (policy_ == Toggle::kAuto && average_ns_.load(std::memory_order_relaxed) > kSlowReadNs);
 }
 
 bool BlockCache::Read(uint64_t address, uint64_t size, void* buffer) {
@@ -77,7 +78,8 @@ void BlockCache::CutFrom(uint64_t address) {
 
 void BlockCache::Observe(uint64_t size, uint64_t ns) {
   if (size > kBlock) return;
-  average_ns_ = average_ns_ == 0 ? ns : (average_ns_ * 3 + ns) / 4;
+  const uint64_t average = average_ns_.load(std::memory_order_relaxed);
+  average_ns_.store(average == 0 ? ns : (average * 3 + ns) / 4, std::memory_order_relaxed);
 }
 
 }  // namespace tidelane

@@ -10,9 +10,10 @@
 /// auto, when storage has been seen to be slower than memory (an average above kSlowReadNs).
 ///
 /// Invariant: valid bytes of a block equal the file's logical content. At most kBlocks blocks.
-/// Thread safety: none; guarded by the file's read mutex.
+/// Thread safety: none but for Observe; guarded by the file's read mutex.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,7 +49,7 @@ class BlockCache {
   void CutFrom(uint64_t address);
   void Clear() { blocks_.clear(); }
 
-  /// One read that went to storage took so long.
+  /// One read that went to storage took so long. Any thread, without the mutex.
   void Observe(uint64_t size, uint64_t ns);
 
  private:
@@ -64,7 +65,7 @@ class BlockCache {
   std::vector<Block> blocks_;
   uint64_t clock_ = 0;
   uint64_t last_raw_ = UINT64_MAX;
-  uint64_t average_ns_ = 0;
+  std::atomic<uint64_t> average_ns_{0};
 };
 
 }  // namespace tidelane

@@ -203,8 +203,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
  private:
   Status WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason)
       TL_EXCLUDES(mutex_);
-  Status WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason)
-      TL_EXCLUDES(mutex_);
+  Status StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason) TL_EXCLUDES(mutex_);
+  // This thread writes storage itself: first nobody else does in that range, then what was pending there is void.
+  static Run DirectPiece(uint64_t address, uint64_t size);
+  void BeginDirectLocked(const Run& direct) TL_REQUIRES(mutex_);
+  Status StoreDirect(Run& direct, const void* bytes, Fallback reason) TL_EXCLUDES(mutex_);
   Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   model::Chooser::Allowance BeginLarge(uint64_t now_ns, uint64_t size) {
     model::Chooser::Allowance allowed = chooser_->Begin(
@@ -233,6 +236,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool MakeRoom() TL_EXCLUDES(mutex_);
   void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblock() TL_EXCLUDES(mutex_);
+  void AwaitFirstSuperblockLocked() TL_REQUIRES(mutex_);
   void AwaitInFlightLocked(uint64_t begin, uint64_t end) TL_REQUIRES(mutex_);
   void InsertLocked(const SlabWriter::Space& space, uint64_t address, CallScope* scope)
       TL_REQUIRES(mutex_);

@@ -53,7 +53,7 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
   if (fetched) {
     status = ReadFetched(Reader::kProgram, address, size, buffer, ns);
   } else {
-    {
+    if (size <= BlockCache::kSmall || caching_.load(std::memory_order_relaxed)) {
       MutexLock lock(read_mutex_);
       if (ReadThroughCache(address, size, buffer, raw, status)) return status;
     }
@@ -112,7 +112,6 @@ std::shared_ptr<PieceRead> File::ShareRead(uint64_t bytes, uint64_t pieces) {
 
 void File::NoteSpeed(uint64_t size, uint64_t ns) {
   read_speed_.Note(size, ns);
-  MutexLock lock(read_mutex_);
   cache_.Observe(size, ns);
 }
 
@@ -152,7 +151,7 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
   {
     MutexLock lock(mutex_);
     if (Alone()) stored = disk_size_;
-    pending_.Overlay(address, size, pieces);
+    if (pending_.Touches(address, address + size)) pending_.Overlay(address, size, pieces);
     // A lent buffer is the program's again as soon as its bytes are stored, and another thread may hear of it.
     for (Piece& piece : pieces) {
       if (piece.data == nullptr || !IsLent(piece.slab)) continue;
@@ -161,6 +160,10 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
       lent = true;
     }
   }
+  if (pieces.empty() && address < stored) {
+    return ReadStorage(reader, address, size, buffer, storage_ns);
+  }
+  if (pieces.empty()) pieces.push_back({address, size, nullptr, nullptr});
   // Bytes that were pending a moment ago may land while we read, which changes nothing: we have them. Bytes that were
   // not pending cannot become so: the program is here.
   const auto from_storage = [&](const Piece& piece) {

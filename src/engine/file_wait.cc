@@ -35,7 +35,7 @@ bool File::drained() const {
 
 bool File::HasPending(uint64_t address, uint64_t size) const {
   MutexLock lock(mutex_);
-  return pending_.InFlight(address, address + size) || pending_.Queued(address, address + size);
+  return pending_.Touches(address, address + size);
 }
 
 void File::WaitLocked() {

@@ -96,6 +96,10 @@ void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
 
 void File::AwaitFirstSuperblock() {
   MutexLock lock(mutex_);
+  AwaitFirstSuperblockLocked();
+}
+
+void File::AwaitFirstSuperblockLocked() {
   if (order_ != PendingMap::Order::kHeldFirst || !pending_.HeldPending()) return;
   const Waiting waiting(Wait::kOther);
   while (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending() && !StuckLocked()) {
@@ -226,63 +230,73 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, Cal
     if (called_ns != 0) EndLarge(called_ns, NowNs(), total, 0);
     return {};
   }
-  uint64_t begin_ns = called_ns;
-  // Waits have accounts of their own.
-  const auto apart = [&begin_ns](auto call) {
-    const uint64_t call_ns = begin_ns != 0 ? NowNs() : 0;
-    auto result = call();
-    if (begin_ns != 0) begin_ns += NowNs() - call_ns;
-    return result;
-  };
+  uint64_t piece_ns = called_ns;  // when the piece before this one was done
+  uint64_t copy_ns = 0;           // waits have accounts of their own
   uint64_t through_bytes = 0;
   bool went_through = false;
   uint64_t uncounted = 1;  // this write, until a part of it is captured
   bool enough = false;
+  const auto captured = [&](const SlabWriter::Space& space) TL_REQUIRES(mutex_) {
+    InsertLocked(space, address, scope);
+    tally_.writes += std::exchange(uncounted, 0);
+    enough = GatheredEnoughLocked();
+  };
   while (size != 0) {
     SlabWriter::Space space;
-    bool chosen = false;
+    Run direct;  // what this thread writes itself, because that is better or because there is no room
     Fallback reason = Fallback::kArenaFull;
+    bool chosen = false;
     {
       MutexLock lock(mutex_);
       chosen = size >= kLargeWrite && WritesThroughLocked(may_wait.anywhere) &&
                pending_.queued_bytes() >= may_wait.bytes;
-      if (chosen) reason = quick_storage_ ? Fallback::kQuickStorage : Fallback::kCostModel;
-      if (!chosen && pending_.queued_extents() < kTooManyExtents)
+      if (chosen) {
+        reason = quick_storage_ ? Fallback::kQuickStorage : Fallback::kCostModel;
+        direct = DirectPiece(address, size);
+        BeginDirectLocked(direct);
+      } else if (pending_.queued_extents() < kTooManyExtents) {
         space = writer_.Take(size, address);
+      }
       if (space.data != nullptr && space.size <= kSmallCopy) {
         std::memcpy(space.data, from, space.size);
-        InsertLocked(space, address, scope);
-        tally_.writes += std::exchange(uncounted, 0);
-        enough = GatheredEnoughLocked();
+        captured(space);
       }
     }
     if (space.data == nullptr) {
-      if (!chosen && apart([this] { return MakeRoom(); })) continue;
+      if (!chosen && MakeRoom()) {
+        if (called_ns != 0) piece_ns = NowNs();
+        continue;
+      }
+      if (!chosen) {
+        direct = DirectPiece(address, size);
+        MutexLock lock(mutex_);
+        BeginDirectLocked(direct);
+      }
       Count(reason);
-      uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
-      if (size - piece <= kSmallCopy) piece = size;  // no scrap for a lane
-      through_bytes += piece;
       went_through |= chosen;
-      Status status = apart([&] { return WriteOrKeep(address, piece, from, reason); });
+      Status status = StoreOrKeep(direct, from, reason);
       if (!status.ok()) return status;
-      address += piece, from += piece, size -= piece;
+      piece_ns = direct.write_end_ns;
+      through_bytes += direct.size();
+      address += direct.size(), from += direct.size(), size -= direct.size();
       continue;
     }
     if (space.size > kSmallCopy) {
       CopyBytes(space.data, from, space.size, total);
       MutexLock lock(mutex_);
-      InsertLocked(space, address, scope);
-      tally_.writes += std::exchange(uncounted, 0);
-      enough = GatheredEnoughLocked();
+      captured(space);
+    }
+    if (called_ns != 0) {
+      const uint64_t now_ns = NowNs();
+      copy_ns += now_ns - std::exchange(piece_ns, now_ns);
     }
     address += space.size, from += space.size, size -= space.size;
   }
-  if (enough) apart([this] { return StoreGathered(), 0; });
-  if (begin_ns != 0) {
-    const uint64_t end_ns = NowNs();
-    EndLarge(called_ns, end_ns, total - through_bytes, end_ns - begin_ns);
+  if (enough) StoreGathered();
+  if (called_ns != 0) {
+    EndLarge(called_ns, enough ? NowNs() : piece_ns, total - through_bytes, copy_ns);
     if (went_through) wrote_through_();
-    Count(Counter::kCopyNs, end_ns - begin_ns);
+    Count(Counter::kCopyNs, copy_ns);
   }
   return {};
 }
@@ -329,48 +343,71 @@ void File::RelieveArena() {
   KickLocked();
 }
 
-// What was refused lies in memory of its own: the arena may be what there was no room in.
+Run File::DirectPiece(uint64_t address, uint64_t size) {
+  uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
+  if (size - piece <= kSmallCopy) piece = size;  // no scrap for a lane
+  Run direct;
+  direct.begin = address;
+  direct.end = address + piece;
+  return direct;
+}
+
 Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason) {
-  Status status = WriteDirect(address, size, bytes, reason);
-  if (status.ok() || !KeepRefused::active()) return status;
-  Slab* kept = KeepCopy(bytes, size);
-  if (kept == nullptr) return status;
-  {
-    MutexLock lock(read_mutex_);
-    cache_.Update(address, size, bytes);
-  }
-  MutexLock lock(mutex_);
-  InsertLocked({kept->data, size, kept}, address, CallScope::current());
-  return {};
-}
-
-Status File::WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) {
-  const Fallback reason = through_reason_.load(std::memory_order_relaxed);
-  if (size < kLargeWrite) return WriteDirect(address, size, bytes, reason);
-  const uint64_t begin_ns = NowNs();
-  (void)BeginLarge(begin_ns, size);
-  Status status = WriteDirect(address, size, bytes, reason);
-  EndLarge(begin_ns, NowNs(), 0, 0);
-  return status;
-}
-
-Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fallback reason) {
-  const Waiting waiting(Wait::kWrite, size);
-  AwaitFirstSuperblock();
   Run direct;
   direct.begin = address;
   direct.end = address + size;
   {
     MutexLock lock(mutex_);
-    AwaitInFlightLocked(direct.begin, direct.end);
-    pending_.BeginDirect(
-        direct);  // what is queued under it stays there: if this fails, it is the file's content
-    captured_any_ = true;
+    BeginDirectLocked(direct);
   }
+  return StoreOrKeep(direct, bytes, reason);
+}
+
+// What was refused lies in memory of its own: the arena may be what there was no room in.
+Status File::StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason) {
+  Status status = StoreDirect(direct, bytes, reason);
+  if (status.ok() || !KeepRefused::active()) return status;
+  Slab* kept = KeepCopy(bytes, direct.size());
+  if (kept == nullptr) return status;
+  {
+    MutexLock lock(read_mutex_);
+    cache_.Update(direct.begin, direct.size(), bytes);
+  }
+  MutexLock lock(mutex_);
+  InsertLocked({kept->data, direct.size(), kept}, direct.begin, CallScope::current());
+  return {};
+}
+
+Status File::WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) {
+  const uint64_t begin_ns = size < kLargeWrite ? 0 : NowNs();
+  if (begin_ns != 0) (void)BeginLarge(begin_ns, size);
+  Run direct;
+  direct.begin = address;
+  direct.end = address + size;
+  {
+    MutexLock lock(mutex_);
+    BeginDirectLocked(direct);
+  }
+  Status status = StoreDirect(direct, bytes, through_reason_.load(std::memory_order_relaxed));
+  if (begin_ns != 0) EndLarge(begin_ns, direct.write_end_ns, 0, 0);
+  return status;
+}
+
+void File::BeginDirectLocked(const Run& direct) {
+  AwaitFirstSuperblockLocked();
+  AwaitInFlightLocked(direct.begin, direct.end);
+  // What is queued under it stays there: if this fails, it is the file's content.
+  pending_.BeginDirect(direct);
+  captured_any_ = true;
+}
+
+Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
+  const uint64_t size = direct.size();
+  const Waiting waiting(Wait::kWrite, size);
   const iovec part{const_cast<void*>(bytes), size};
-  const uint64_t begin_ns = NowNs();
-  int error = device_->Write(address, &part, 1);
-  const uint64_t end_ns = NowNs();
+  direct.write_begin_ns = NowNs();
+  int error = device_->Write(direct.begin, &part, 1);
+  direct.write_end_ns = NowNs();
   Count(Counter::kWritesSync);
   if (error != 0) {
     MutexLock lock(read_mutex_);
@@ -380,7 +417,7 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   MutexLock lock(mutex_);
   pending_.Complete(direct);
   if (error == 0) {
-    NoteSpeedLocked(size, begin_ns, end_ns);
+    NoteSpeedLocked(size, direct.write_begin_ns, direct.write_end_ns);
     try {
       pending_.CutRange(direct.begin, direct.end);
     } catch (const std::bad_alloc&) {
@@ -394,7 +431,7 @@ Status File::WriteDirect(uint64_t address, uint64_t size, const void* bytes, Fal
   changed_.NotifyAll();
   PlanLocked();  // lanes may have waited for these bytes
   if (error != 0) {
-    Status status = Status::Failed(error, "write").At(path_, address, size);
+    Status status = Status::Failed(error, "write").At(path_, direct.begin, size);
     NoteError(status);
     return status;
   }

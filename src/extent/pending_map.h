@@ -72,6 +72,10 @@ class PendingMap {
   bool InFlight(uint64_t begin, uint64_t end) const;
   /// Whether a queued extent does.
   bool Queued(uint64_t begin, uint64_t end) const;
+  /// Whether anything here does.
+  bool Touches(uint64_t begin, uint64_t end) const {
+    return InFlight(begin, end) || Queued(begin, end);
+  }
 
   /// Where the held range is from now on; later inserts must not cross its ends.
   void SetHeld(uint64_t begin, uint64_t end);

@@ -108,18 +108,19 @@ herr_t WritePlainly(Instance& instance, const Writes& writes, hid_t dxpl) {
 // Looking at a dataset before its first write takes several times as long as at the list that it is made with, which is
 // often the same as before.
 void NoteMade(Instance& instance, void* dataset, hid_t dcpl) {
-  FilteredWrites* const filtered = FilteredWritesOf(instance);
-  if (filtered == nullptr) return;
   if (dcpl != instance.plain_dcpl) {
-    const H5D_layout_t layout = instance.hdf5().Pget_layout(dcpl);
+    h5::Library& hdf5 = instance.hdf5();
+    const H5D_layout_t layout = hdf5.Pget_layout(dcpl);
     if (layout != H5D_CONTIGUOUS && layout != H5D_COMPACT) return;
+    if (WaitsAreRecorded() && hdf5.Pget_external_count(dcpl) > 0) {
+      Count(Fallback::kExternalRaw);
+      return;
+    }
     instance.plain_dcpl = dcpl;
   }
-  filtered->NoteProbablyPlain(dataset);
-}
-
-void CountExternal(h5::Library& hdf5, hid_t dcpl) {
-  if (WaitsAreRecorded() && hdf5.Pget_external_count(dcpl) > 0) Count(Fallback::kExternalRaw);
+  if (FilteredWrites* const filtered = FilteredWritesOf(instance); filtered != nullptr) {
+    filtered->NoteProbablyPlain(dataset);
+  }
 }
 
 }  // namespace
@@ -144,7 +145,6 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   const auto native = hdf5.native().dataset_cls.create;
   if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
   InsertFinished(instance, dxpl);
-  CountExternal(hdf5, dcpl);
   const auto create = [&] {
     void* const made = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
     if (made != nullptr) NoteMade(instance, made, dcpl);

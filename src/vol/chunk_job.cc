@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <new>
 
-#include "base/activity.h"
 #include "base/counters.h"
 
 namespace tidelane::vol {
@@ -33,15 +32,11 @@ void ChunkJob::RunOne() {
   Run();
 }
 
-void ChunkJob::Finish() {
-  if (done()) return;
-  const Waiting waiting(Wait::kFilter, bytes.size());
-  if (Begin(kRunning)) {
-    Count(Counter::kChunksFilteredByCaller);
-    Run();
-    return;
-  }
-  state_.wait(kRunning, std::memory_order_acquire);
+bool ChunkJob::FilterHere() {
+  if (!Begin(kRunning)) return false;
+  Count(Counter::kChunksFilteredByCaller);
+  Run();
+  return true;
 }
 
 bool ChunkJob::Cancel() { return Begin(kCancelled); }

@@ -44,8 +44,10 @@ class ChunkJob final : public LaneTask {
   /// On a lane.
   void RunOne() override;
   bool computes() const override { return true; }
-  /// On the thread that waits for it: filters it, unless a lane does already, and then waits.
-  void Finish();
+  /// On the program's thread: filters it if nobody has begun to; false when somebody has.
+  bool FilterHere();
+  /// Waits for whoever does.
+  void Await() const { state_.wait(kRunning, std::memory_order_acquire); }
   /// Takes it back; false when it has begun.
   bool Cancel();
 

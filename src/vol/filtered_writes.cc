@@ -257,9 +257,21 @@ void FilteredWrites::InsertAll() {
   while (!queue_.empty()) InsertOldest();
 }
 
+// While a lane does the oldest one, this thread does others that nobody has begun.
+void FilteredWrites::FinishOldest() {
+  ChunkJob& oldest = *queue_.front();
+  if (oldest.done() || oldest.cancelled()) return;
+  const Waiting waiting(Wait::kFilter, oldest.grid().ChunkBytes());
+  for (const std::shared_ptr<ChunkJob>& job : queue_) {
+    if (oldest.done()) return;
+    job->FilterHere();
+  }
+  oldest.Await();
+}
+
 void FilteredWrites::InsertOldest() {
+  FinishOldest();
   const std::shared_ptr<ChunkJob> job = queue_.front();
-  if (!job->cancelled()) job->Finish();
   queue_.pop_front();
   Dataset& known = datasets_.at(job->dataset);
   if (const auto at = known.newest.find(job->number); at->second == job.get()) {

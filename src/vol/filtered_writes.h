@@ -114,6 +114,7 @@ class FilteredWrites {
 
   void InsertFinishedNow();
   void InsertAll();
+  void FinishOldest();
   void InsertOldest();
   bool Fails(const Dataset& known) const;
   bool RetryFailed(const File& file);

@@ -13,6 +13,7 @@ constexpr uint64_t kTelling = 16 * 1024;       // shorter requests say little ab
 constexpr uint64_t kTellingRate = 256 * 1024;  // and these little about how much passes
 // Storage that answers as memory does: so long for each MiB, besides what a request takes.
 constexpr uint64_t kQuickMibNs = 1'000'000;
+constexpr double kSurePause = 0.01;    // seconds: a busy machine stops a program for less
 constexpr double kCheaper = 0.97;      // what the other mode must cost at most to be taken up,
 constexpr double kClearly = 0.9;       // and to write oneself to storage that is slower than memory
 constexpr uint64_t kEpochsToTell = 3;  // before slower storage is written to by the program
@@ -198,7 +199,9 @@ void Chooser::LookBack(Device& device, const Pause& pause, double share) {
   if (bytes < kLittle) return;
   const double waited = Seconds(tally.visible_ns) + pause.waits * share;
   // What was not copied yet must be known all the same, to tell what copying it would have cost the phases to come.
-  const bool matters = !pause.last && (bytes >= kWorthALane || !NothingToHide(device));
+  // Measuring takes a millisecond or two: too much for a first pause that may have been none.
+  const bool pauses = !pause.last && (epoch_ > 1 || pause.compute >= kSurePause);
+  const bool matters = pauses && (bytes >= kWorthALane || !NothingToHide(device));
   if (matters && !device.known.copy.known()) times_.calibrate(device.known.copy);
   for (Learned* to : {&device.known, &device.own}) LearnRates(device, *to, waited);
   if (!pause.last) {

@@ -151,6 +151,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// Nothing is deferred here: somebody else looks at the file while it is open, or Tidelane is to keep out of it.
   bool writes_through() const { return write_through_.load(std::memory_order_relaxed); }
 
+  /// Storage has lately taken longer for a read than memory does.
+  bool reads_slowly() const { return read_speed_.slow(); }
+
   /// The descriptor as HDF5's get_handle returns it. Drains and writes through from now on if the scope says that it
   /// goes to the program.
   Status Descriptor(int*& descriptor) TL_EXCLUDES(mutex_);

@@ -358,12 +358,19 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
   return result;
 }
 
+// Whether every rank that reads what this one writes alone finds it: by itself, on the board, or at the next flush.
+bool MayDeferAlone(const h5::ParallelFile& file, const CallScope& scope) {
+  const Consistency consistency = file.file()->settings().consistency;
+  if (scope.tracks() || consistency == Consistency::kMpi) return true;
+  return consistency == Consistency::kAuto && (file.ranks() == 1 || file.file()->has_board());
+}
+
 herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                   const Writes& writes, hid_t dxpl, CallScope& scope) {
-  const Consistency consistency = file->file()->settings().consistency;
-  const bool deferred = scope.tracks() || consistency == Consistency::kMpi ||
-                        (consistency == Consistency::kAuto && file->file()->has_board());
-  if (!deferred) return Native(instance, writes, dxpl);
+  if (!MayDeferAlone(*file, scope)) {
+    Count(Fallback::kMpiAlone);
+    return Native(instance, writes, dxpl);
+  }
   const Parts parts = PartsOf(instance, writes, false, dxpl);
   if (parts.refusal.has_value()) Count(*parts.refusal);
   if (parts.refusal.has_value() || !file->capturing()) return Native(instance, writes, dxpl);

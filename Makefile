@@ -56,11 +56,9 @@ setup-mpi:
 setup-python:
 	@$(setup)/python.sh
 
-wheel: setup-python  ## the Python package as a wheel, from sources, in build/wheel
+wheel: setup-python  ## the Python package as a manylinux wheel, from sources, in build/wheel
 	@$(setup)/packages.sh build
-	@mkdir -p build/wheel
-	@build/venv/bin/python -m pip wheel -q --no-deps --disable-pip-version-check -w build/wheel .
-	@ls -t build/wheel/*.whl | head -n 1
+	@$(setup)/wheel.sh
 
 demo: build setup-python  ## native HDF5 and Tidelane side by side on slow storage: table, timeline, real programs
 	@$(ninja) -C build/release bench/all

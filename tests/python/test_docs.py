@@ -44,3 +44,11 @@ def test_example(program, name):
     native = contents(program, code.replace("import tidelane.auto", "").replace('driver="tidelane", close="deferred"', ""), native=True)
     under = contents(program, code + CHECK)
     assert under == native
+
+
+def test_every_example_is_run():
+    """What stands unmarked on a page is imports."""
+    for page in [REPO / "README.md", *REPO.glob("docs/**/*.md")]:
+        for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):
+            if code not in EXAMPLES.values():
+                assert all(line.startswith("import ") for line in code.splitlines()), f"{page}: give it a name\n{code}"

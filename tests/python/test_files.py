@@ -47,10 +47,12 @@ def test_ctrl_c_during_a_wait_leaves_everything_whole(program):
     program.gate.touch()
     program(
         """
-        import tidelane.auto, tidelane, h5py, numpy as np, os, signal, threading, time
+        import tidelane.auto, tidelane, asyncio, h5py, numpy as np, os, signal, threading, time
         file = h5py.File("out.h5", "w")
         file["x"] = np.arange(1 << 18)
-        for call in (tidelane.wait, lambda: tidelane.flush(file)):
+        def phase():
+            with tidelane.phase(file): pass
+        for call in (tidelane.wait, lambda: tidelane.flush(file), phase, lambda: asyncio.run(tidelane.wait_async(file))):
             threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             begin = time.monotonic()
             try: call()
@@ -217,6 +219,22 @@ def test_stats_and_report(program):
     assert "asynchronous" in table and "1 file opened" in table
     schema = pathlib.Path(os.environ["TIDELANE_TEST_SOURCE_DIR"], "docs/summary.schema.json")
     jsonschema.validate(json.loads(text), json.loads(schema.read_text()))
+
+
+def test_a_notebook_gets_the_timeline_unasked(program):
+    done = program(
+        """
+        import sys, types
+        sys.modules["ipykernel"] = types.ModuleType("ipykernel")  # how a notebook is known
+        import tidelane.auto, tidelane
+        import h5py, numpy as np
+        with h5py.File("out.h5", "w") as file: file["x"] = np.arange(1 << 18)
+        report = tidelane.report()
+        assert report.svg in report._repr_html_() and ">lane " in report.svg
+        assert report.stats["counters"]["bytes_deferred"] > 1 << 20 and report.stats["counters"]["lane_busy_ns"] > 0
+        """
+    )
+    assert done.stdout == ""
 
 
 def test_several_hdf5_in_one_process(program):

@@ -231,6 +231,22 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
                            CallScope* scope) TL_EXCLUDES(mutex_);
   Status Capture(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)
       TL_EXCLUDES(mutex_);
+  // One write on its way into memory, or past it, piece by piece.
+  struct Capturing {
+    const uint64_t bytes;  // of all of it
+    CallScope* const scope;
+    model::Chooser::Allowance may_wait{};
+    uint64_t piece_ns = 0;  // when the piece before was done; of small writes 0: nothing is timed
+    uint64_t copy_ns = 0;   // waits have accounts of their own
+    uint64_t through_bytes = 0;
+    bool went_through = false;
+    uint64_t uncounted = 1;  // this write, until a part of it is captured
+    bool enough = false;     // is gathered to be stored
+  };
+  Status CapturePieces(uint64_t address, uint64_t size, const std::byte* from, Capturing& capturing)
+      TL_EXCLUDES(mutex_);
+  void CapturedLocked(const SlabWriter::Space& space, uint64_t address, Capturing& capturing)
+      TL_REQUIRES(mutex_);
   bool CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)
       TL_EXCLUDES(mutex_);
   bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)

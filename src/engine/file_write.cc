@@ -222,25 +222,27 @@ Status File::Reserve(uint64_t address, uint64_t size) {
 
 Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, CallScope* scope) {
   if (CaptureSuperblock(address, size, from, scope)) return {};
-  const uint64_t total = size;
-  const uint64_t called_ns = total >= kLargeWrite ? NowNs() : 0;
-  model::Chooser::Allowance may_wait;
-  if (called_ns != 0) may_wait = BeginLarge(called_ns, total);
+  Capturing capturing{.bytes = size, .scope = scope};
+  const uint64_t called_ns = size >= kLargeWrite ? NowNs() : 0;
+  if (called_ns != 0) capturing.may_wait = BeginLarge(called_ns, size);
   if (scope != nullptr && CaptureLent(address, size, from, scope)) {
-    if (called_ns != 0) EndLarge(called_ns, NowNs(), total, 0);
+    if (called_ns != 0) EndLarge(called_ns, NowNs(), size, 0);
     return {};
   }
-  uint64_t piece_ns = called_ns;  // when the piece before this one was done
-  uint64_t copy_ns = 0;           // waits have accounts of their own
-  uint64_t through_bytes = 0;
-  bool went_through = false;
-  uint64_t uncounted = 1;  // this write, until a part of it is captured
-  bool enough = false;
-  const auto captured = [&](const SlabWriter::Space& space) TL_REQUIRES(mutex_) {
-    InsertLocked(space, address, scope);
-    tally_.writes += std::exchange(uncounted, 0);
-    enough = GatheredEnoughLocked();
-  };
+  capturing.piece_ns = called_ns;
+  if (Status status = CapturePieces(address, size, from, capturing); !status.ok()) return status;
+  if (capturing.enough) StoreGathered();
+  if (called_ns != 0) {
+    EndLarge(called_ns, capturing.enough ? NowNs() : capturing.piece_ns,
+             size - capturing.through_bytes, capturing.copy_ns);
+    if (capturing.went_through) wrote_through_();
+    Count(Counter::kCopyNs, capturing.copy_ns);
+  }
+  return {};
+}
+
+Status File::CapturePieces(uint64_t address, uint64_t size, const std::byte* from,
+                           Capturing& capturing) {
   while (size != 0) {
     SlabWriter::Space space;
     Run direct;  // what this thread writes itself, because that is better or because there is no room
@@ -248,8 +250,8 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, Cal
     bool chosen = false;
     {
       MutexLock lock(mutex_);
-      chosen = size >= kLargeWrite && WritesThroughLocked(may_wait.anywhere) &&
-               pending_.queued_bytes() >= may_wait.bytes;
+      chosen = size >= kLargeWrite && WritesThroughLocked(capturing.may_wait.anywhere) &&
+               pending_.queued_bytes() >= capturing.may_wait.bytes;
       if (chosen) {
         reason = quick_storage_ ? Fallback::kQuickStorage : Fallback::kCostModel;
         direct = DirectPiece(address, size);
@@ -259,12 +261,13 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, Cal
       }
       if (space.data != nullptr && space.size <= kSmallCopy) {
         std::memcpy(space.data, from, space.size);
-        captured(space);
+        CapturedLocked(space, address, capturing);
       }
     }
+    uint64_t done = space.size;
     if (space.data == nullptr) {
       if (!chosen && MakeRoom()) {
-        if (called_ns != 0) piece_ns = NowNs();
+        if (capturing.piece_ns != 0) capturing.piece_ns = NowNs();
         continue;
       }
       if (!chosen) {
@@ -273,32 +276,29 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, Cal
         BeginDirectLocked(direct);
       }
       Count(reason);
-      went_through |= chosen;
-      Status status = StoreOrKeep(direct, from, reason);
-      if (!status.ok()) return status;
-      piece_ns = direct.write_end_ns;
-      through_bytes += direct.size();
-      address += direct.size(), from += direct.size(), size -= direct.size();
-      continue;
-    }
-    if (space.size > kSmallCopy) {
-      CopyBytes(space.data, from, space.size, total);
+      if (Status status = StoreOrKeep(direct, from, reason); !status.ok()) return status;
+      done = direct.size();
+      capturing.went_through |= chosen;
+      capturing.through_bytes += done;
+      if (capturing.piece_ns != 0) capturing.piece_ns = direct.write_end_ns;
+    } else if (space.size > kSmallCopy) {
+      CopyBytes(space.data, from, space.size, capturing.bytes);
       MutexLock lock(mutex_);
-      captured(space);
+      CapturedLocked(space, address, capturing);
     }
-    if (called_ns != 0) {
+    if (space.data != nullptr && capturing.piece_ns != 0) {
       const uint64_t now_ns = NowNs();
-      copy_ns += now_ns - std::exchange(piece_ns, now_ns);
+      capturing.copy_ns += now_ns - std::exchange(capturing.piece_ns, now_ns);
     }
-    address += space.size, from += space.size, size -= space.size;
-  }
-  if (enough) StoreGathered();
-  if (called_ns != 0) {
-    EndLarge(called_ns, enough ? NowNs() : piece_ns, total - through_bytes, copy_ns);
-    if (went_through) wrote_through_();
-    Count(Counter::kCopyNs, copy_ns);
+    address += done, from += done, size -= done;
   }
   return {};
+}
+
+void File::CapturedLocked(const SlabWriter::Space& space, uint64_t address, Capturing& capturing) {
+  InsertLocked(space, address, capturing.scope);
+  tally_.writes += std::exchange(capturing.uncounted, 0);
+  capturing.enough = GatheredEnoughLocked();
 }
 
 bool File::MakeRoom() {

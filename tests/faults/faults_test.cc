@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 
 constexpr int kFewCalls = 4;
 constexpr int kStride = 4;  // positions left out by default: all but every fourth
+constexpr int kEverySecond = 2;
 
 struct Setting {
   const char* name;
@@ -35,6 +36,7 @@ struct Setting {
   Environment more;
   bool lanes_write = true;   // false: the calling thread does
   bool lanes_filter = true;  // so does HDF5, of all chunks
+  int stride = kStride;      // of the positions tried by default
 };
 
 enum class Ends { kAtOnce, kWhenSpaceReturns, kNever };
@@ -222,7 +224,7 @@ bool all_positions() {
 TEST_P(Faults, AtEveryCallInTurn) {
   const int calls = run_at(INT_MAX, failing(), environment()).calls;
   ASSERT_GT(calls, kFewCalls) << "too few calls to storage for this to mean anything";
-  const int stride = all_positions() ? 1 : kStride;
+  const int stride = all_positions() ? 1 : setting().stride;
   int tried = 0;
   int reached = 0;
   int told = 0;
@@ -284,6 +286,8 @@ constexpr Manner kLeftOpen{.closes_files = false};
 constexpr Manner kLeftOpenDeferring{
     .flush_waits = false, .close_waits = false, .closes_files = false};
 constexpr Manner kOnce{.tries_again = false};
+constexpr Manner kFiltering{.filters = true};
+constexpr Manner kFilteringDeferring{.flush_waits = false, .close_waits = false, .filters = true};
 
 // Never destroyed.
 const std::vector<Setting>& settings() {
@@ -300,6 +304,8 @@ const std::vector<Setting>& settings() {
       {"auto", kAuto, kWaiting, {}},
       {"auto_deferred", kAutoDeferred, kDeferringAll, {}},
       {"small_arena", kImplicit, kWaiting, {{"TIDELANE_ARENA", "64k"}}, true, false},
+      {"filtered", kImplicit, kFiltering, {}, true, true, kEverySecond},
+      {"filtered_deferred", kDeferredAll, kFilteringDeferring, {}, true, true, kEverySecond},
       {"sync", kImplicit, kOnce, {{"TIDELANE_MODE", "sync"}}, false, false},
   };
   return all;

@@ -9,6 +9,7 @@ namespace {
 
 constexpr hsize_t kSmallChunk = 256;   // HDF5 compresses those itself,
 constexpr hsize_t kLargeChunk = 8192;  // and lanes these
+constexpr size_t kWorthFiltering = 1000;
 
 Hid compressed(hsize_t chunk) {
   Hid list(H5Pcreate(H5P_DATASET_CREATE));
@@ -134,6 +135,8 @@ void Program::fourth(File& file) {
 
 void Program::put(File& file, const std::string& name, hid_t creation) {
   const std::vector<int>& values = contents_[file.steps].datasets.at(name);
+  const Hid filtering = compressed(kLargeChunk);
+  if (manner_.filters && values.size() >= kWorthFiltering) creation = filtering;
   const Hid space = line(values.size(), creation == H5P_DEFAULT ? values.size() : H5S_UNLIMITED);
   const hid_t dataset = attempt(file, "H5Dcreate", [&] {
     return H5Dcreate_async(file.id, name.c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT, creation,

@@ -31,6 +31,8 @@ struct Manner {
   bool latest_format = false;
   bool tries_again = true;   // false: the first failure ends the program
   bool closes_files = true;  // false: it just exits
+  bool filters =
+      false;  // what is contiguous otherwise is compressed, for lanes: whole, in part, longer
 };
 
 class Program {

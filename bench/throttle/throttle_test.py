@@ -61,13 +61,17 @@ class ThrottleTest(unittest.TestCase):
             for _ in range(25):
                 os.pwrite(fd, b"y", 0)
 
-        threads = [threading.Thread(target=writer, args=(f"f{i}",)) for i in range(4)]
-        begin = time.monotonic()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertLess(time.monotonic() - begin, 0.75 * 4 * 25 * LATENCY_US * 1e-6)
+        def together():
+            threads = [threading.Thread(target=writer, args=(f"f{i}",)) for i in range(4)]
+            begin = time.monotonic()
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            return time.monotonic() - begin
+
+        # One after another they are never quicker than this; a busy machine may make them slower.
+        self.assertTrue(any(together() < 0.75 * 4 * 25 * LATENCY_US * 1e-6 for _ in range(10)))
 
     def test_sizes_and_holes(self):
         fd = self.open()
@@ -105,12 +109,12 @@ class ThrottleTest(unittest.TestCase):
 
     def test_no_mount_outlives_what_started_it(self):
         self.throttle.server.send_signal(signal.SIGTERM)
-        self.assertEqual(self.throttle.server.wait(10), 0)
+        self.assertEqual(self.throttle.server.wait(30), 0)
         self.assertFalse(is_mounted(self.throttle.path))
         command = self.throttle.command + [self.throttle.backing, self.throttle.path]
         script = '"$@" & until [ -e "$0/.throttle/stats" ]; do sleep 0.01; done; kill -KILL $$'
-        subprocess.run(["bash", "-c", script, self.throttle.path, *command], timeout=10, check=False)
-        deadline = time.monotonic() + 10
+        subprocess.run(["bash", "-c", script, self.throttle.path, *command], timeout=30, check=False)
+        deadline = time.monotonic() + 30
         while is_mounted(self.throttle.path) and time.monotonic() < deadline:
             time.sleep(0.01)
         self.assertFalse(is_mounted(self.throttle.path))

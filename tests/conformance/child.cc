@@ -19,7 +19,7 @@ namespace tidelane::testing {
 namespace {
 
 constexpr unsigned kSeconds =
-    25;  // a child that hangs ends before ctest's limit, and says so by its status
+    50;  // a child that hangs ends before ctest's limit, and says so by its status
 
 // A child inherits what its test has found so far; only what it finds itself is its own failure.
 int failures() {

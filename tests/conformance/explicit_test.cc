@@ -106,7 +106,7 @@ TEST_P(Explicit, WaitOfSomeTimeEndsInTime) {
     EXPECT_EQ(wait(set, 30'000'000), plugged() ? 1u : 0u);
     const auto waited = std::chrono::steady_clock::now() - begin;
     EXPECT_TRUE(!plugged() || waited >= 30ms);
-    EXPECT_LT(waited, 5s);
+    EXPECT_LT(waited, 15s);
     storage::release_after(20ms);
     EXPECT_EQ(wait(set, 20'000'000'000), 0u);
   });

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "conformance/fixture.h"
+#include "tidelane.h"
 
 namespace tidelane::testing {
 
@@ -90,6 +93,15 @@ class Filtered : public FilteredData {
   Summary expect_as_natively(const std::function<void(const std::string& path)>& scenario,
                              const std::vector<std::string>& datasets, int64_t chunks = 1) {
     return FilteredData::expect_as_natively(scenario, datasets, chunks, one_lane());
+  }
+  // Until everything is filtered and stored, while nobody waits for it: so long as lanes take on a busy machine.
+  static void await_stored(hid_t opened) {
+    int stored = 0;
+    for (int i = 0; i < 2000 && stored == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      EXPECT_GE(H5Ftest(opened, &stored), 0) << error_text();
+    }
+    EXPECT_EQ(stored, 1);
   }
   // While this lives, the lane stands before storage, and chunks stay on their way.
   struct BusyLane {

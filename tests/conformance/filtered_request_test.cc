@@ -48,7 +48,7 @@ TEST_P(FilteredRequests, TheCallReturnsWhileNothingIsFiltered) {
       EXPECT_EQ(wait(set, 0), 1u);
       EXPECT_EQ(wait(set, 5'000'000), 1u);
     }
-    std::this_thread::sleep_for(1s);
+    await_stored(opened);
     EXPECT_EQ(wait(set, H5ES_WAIT_FOREVER), 0u);
     EXPECT_TRUE(read(dataset) == elements(1, 4 * kChunk));
   });

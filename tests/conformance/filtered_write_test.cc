@@ -58,7 +58,7 @@ TEST_P(Filtered, LanesFilterWhileTheProgramDoesSomethingElse) {
     const Hid opened = create(file());
     const Hid dataset = make(opened, "d", 2 * kRows, 2 * kColumns);
     write(dataset, 1);
-    std::this_thread::sleep_for(1s);
+    await_stored(opened);
   });
   EXPECT_EQ(summary.counter("chunks_filtered_by_lanes"), 4);
   EXPECT_EQ(summary.counter("chunks_filtered_by_caller"), 0);
@@ -159,7 +159,7 @@ TEST_P(Filtered, AppendingWaitsForNothing) {
         write_part(dataset, static_cast<int>(step), step * kRows, 0, kRows, 2 * kColumns);
       }
     }
-    std::this_thread::sleep_for(1s);
+    await_stored(opened);
   };
   const Summary summary = expect_as_natively(append, {"d"}, 2 * kSteps);
   if (!plugged() || GetParam().automatic()) return;

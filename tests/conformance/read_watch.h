@@ -40,13 +40,15 @@ class Watch {
   uint64_t by_program() const { return by_program_; }
   // Waits until lanes have asked for so much, and for nothing more for a while.
   bool wait_for_lanes(uint64_t bytes) const {
+    constexpr int kForAWhile = 5;  // a lane may stand still for one look, on a busy machine
     uint64_t before = 0;
-    for (int i = 0; i < 500; ++i) {
+    int same = 0;
+    for (int i = 0; i < 1500 && same < kForAWhile; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      if (by_lanes_ >= bytes && by_lanes_ == before) return true;
+      same = by_lanes_ >= bytes && by_lanes_ == before ? same + 1 : 0;
       before = by_lanes_;
     }
-    return false;
+    return same == kForAWhile;
   }
 
   // From now on lanes' reads wait.
@@ -69,7 +71,7 @@ class Watch {
   // Waits until a lane stands: false if none comes within some seconds.
   bool wait_held() {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10), [this] { return standing_ > 0; });
+    return changed_.wait_for(lock, std::chrono::seconds(30), [this] { return standing_ > 0; });
   }
 
   std::atomic<int> lanes_fail{0};

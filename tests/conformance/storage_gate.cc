@@ -76,7 +76,7 @@ void release_after(std::chrono::milliseconds delay) {
 bool wait_held() {
   Gate& at = gate();
   std::unique_lock lock(at.mutex);
-  return at.changed.wait_for(lock, std::chrono::seconds(10),
+  return at.changed.wait_for(lock, std::chrono::seconds(30),
                              [&] { return at.waiting > 0 && at.admitted == 0; });
 }
 
@@ -88,7 +88,7 @@ void fail_with(int error) {
 bool wait_failed() {
   Gate& at = gate();
   std::unique_lock lock(at.mutex);
-  return at.changed.wait_for(lock, std::chrono::seconds(10), [&] { return at.failed > 0; });
+  return at.changed.wait_for(lock, std::chrono::seconds(30), [&] { return at.failed > 0; });
 }
 
 void follow(Plan plan) { gate().plan = plan ? new Plan(std::move(plan)) : nullptr; }

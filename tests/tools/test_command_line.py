@@ -98,7 +98,7 @@ def test_config_names_every_mistake(tidelane):
 
 def complete(script, *words):
     code = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tidelane; echo "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "-c", code, "bash", script, *words], capture_output=True, text=True, timeout=20)
+    done = subprocess.run(["bash", "-c", code, "bash", script, *words], capture_output=True, text=True, timeout=60)
     assert done.stderr == "", done
     return done.stdout.split()
 
@@ -123,7 +123,7 @@ def test_other_shells_complete(tidelane, shell, check):
     if shutil.which(check[0]):
         script = tidelane.folder / "completion"
         script.write_text(text)
-        subprocess.run([*check, script], check=True, timeout=20)
+        subprocess.run([*check, script], check=True, timeout=60)
 
 
 def test_the_man_page_has_every_option(tidelane):
@@ -134,5 +134,5 @@ def test_the_man_page_has_every_option(tidelane):
         for option in options_of(tidelane, command) - {"--help"}:
             assert f"\\fB{option}\\fR" in plain, option
     if shutil.which("groff"):
-        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True, timeout=20)
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and done.stderr == ""

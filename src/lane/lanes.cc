@@ -5,8 +5,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
-#include <system_error>
 
 #include "base/counters.h"
 #include "base/trace.h"
@@ -66,7 +66,7 @@ void Lanes::StartThread() {
   try {
     threads_.emplace_back([this, number] { ThreadMain(static_cast<unsigned>(number)); });
     ++running_;
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // the system's refusal, or no memory
     no_more_ = true;
     if (number == 0 && !refused_.exchange(true)) Count(Fallback::kNoThreads);
   }

@@ -147,12 +147,10 @@ Status Engine::Retire(const std::shared_ptr<File>& file) {
     MutexLock lock(mutex_);
     std::erase(leaving_, file);
   }
-  if (!status.ok()) {
-    NoteError(status);
-    NoteNotStored(file->path());
-    std::fprintf(stderr, "tidelane: %s\n", status.Message().c_str());
-  } else {
+  if (status.ok()) {
     ForgetNotStored(file->path());
+  } else {
+    std::fprintf(stderr, "tidelane: %s\n", status.Message().c_str());
   }
   return status;
 }
@@ -300,8 +298,7 @@ Status Engine::Close(const std::shared_ptr<File>& file) {
       scope->Keep(file);
     return status;
   }
-  Status closed = file->CloseDevice();
-  if (!closed.ok()) NoteError(closed);
+  const Status closed = file->CloseDevice();
   // HDF5 closes what a program left open, and looks at no result: nobody else would say it.
   if (!closed.ok() && exiting_) TellAtExit(closed);
   if (status.ok()) status = closed;

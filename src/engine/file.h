@@ -341,7 +341,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void CountUnlockedLocked() TL_REQUIRES(read_mutex_) {
     if (!std::exchange(counted_unlocked_, true)) Count(Fallback::kLocking);
   }
-  void NoteSpeed(uint64_t size, uint64_t ns) TL_EXCLUDES(read_mutex_);
+  void NoteSpeed(uint64_t size, uint64_t ns) TL_NO_ANALYSIS;  // BlockCache::Observe needs no mutex
   void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_) {
     quick_storage_ = Whim(chooser_->Stored(identity_.device, bytes, begin_ns, end_ns));
   }

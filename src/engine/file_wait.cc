@@ -237,6 +237,11 @@ Status File::CloseDevice() {
   }
   const int error = device_->Close();
   if (status.ok() && error != 0) status = Status::Failed(error, "close").At(path_, 0, 0);
+  // Before anybody hears that the file is closed: the program's summary may be next.
+  if (!status.ok()) {
+    NoteError(status);
+    NoteNotStored(path_);
+  }
   MutexLock lock(mutex_);
   closing_ = false;
   if (!status.ok()) {

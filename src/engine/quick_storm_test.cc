@@ -268,8 +268,10 @@ TEST(QuickStormTest, NothingIsLostAndNobodyWaitsForEver) {
   QuickStorm storm(seed);
   storm.Run(milliseconds(FromEnvironment("TIDELANE_STORM_MS", 1500)));
   EXPECT_GT(Read(Counter::kBytesDeferred), deferred);
-  EXPECT_TRUE(storm.SeenAll()) << "a flush, a wait, a file closed or opened again, and "
-                               << storm.writers() << " writers: lanes and waiters";
+  EXPECT_GT(storm.writers(), size_t{kThreads}) << "lanes and waiters";
+  EXPECT_GT(storm.flushed, 0u);
+  EXPECT_GT(storm.waited, 0u);
+  EXPECT_GT(storm.adopted + storm.retired, 0u);
   RecordProperty("failed", std::to_string(storm.failed));
   RecordProperty("adopted", std::to_string(storm.adopted));
   RecordProperty("closed", std::to_string(storm.retired));

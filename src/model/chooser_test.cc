@@ -23,8 +23,12 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kDevice = 7;
 constexpr uint64_t kCopyNs = kMs / 8;  // a MiB
 
-const Chooser::Times kTimes{
-    .calibrate = [](CopyCost& cost) { cost.Add(kMib, kMib, kCopyNs / 1e9); }};
+int measured = 0;  // how often a copy was
+
+const Chooser::Times kTimes{.calibrate = [](CopyCost& cost) {
+  ++measured;
+  cost.Add(kMib, kMib, kCopyNs / 1e9);
+}};
 
 class ChooserTest : public ::testing::Test {
  protected:
@@ -60,6 +64,28 @@ TEST_F(ChooserTest, AProgramThatOnlyWritesDefersNothingOnQuickStorage) {
   Storage(kMs / 4);
   EXPECT_EQ(WriteMib(), 0u);
   EXPECT_EQ(Phase(), 0u);
+}
+
+// That takes a millisecond or two, and a busy machine stops a program as a short pause does.
+TEST_F(ChooserTest, AFirstShortPauseDoesNotCostTheMeasuringOfCopies) {
+  measured = 0;
+  Storage(kMs / 4);
+  Phase();
+  Pause(2);
+  Phase();
+  EXPECT_EQ(measured, 0);
+  Pause(2);
+  Phase();
+  EXPECT_EQ(measured, 1);
+}
+
+TEST_F(ChooserTest, AFirstLongPauseIsOne) {
+  measured = 0;
+  Storage(kMs / 4);
+  Phase();
+  Pause(20);
+  Phase();
+  EXPECT_EQ(measured, 1);
 }
 
 TEST_F(ChooserTest, AfterAPauseAsMuchAsCouldHaveBeenStoredInIt) {

@@ -57,6 +57,27 @@ TEST_P(Fallback, StdioDriver) {
   expect_driver(file(), [](hid_t access) { EXPECT_GE(H5Pset_fapl_stdio(access), 0); });
 }
 
+TEST_P(Fallback, EachDatasetInAnExternalFileIsCounted) {
+  const Summary summary = run([&] {
+    const Hid opened = create(file());
+    const hsize_t count = 16;
+    const Hid space(H5Screate_simple(1, &count, nullptr));
+    const Hid list(H5Pcreate(H5P_DATASET_CREATE));
+    EXPECT_GE(H5Pset_external(list, in_folder("raw").c_str(), 0, H5F_UNLIMITED), 0);
+    const auto make = [&](const char* name, hid_t how) {
+      const Hid made(
+          H5Dcreate2(opened, name, H5T_NATIVE_INT, space, H5P_DEFAULT, how, H5P_DEFAULT));
+      EXPECT_GE(made, 0);
+    };
+    make("outside", list);
+    make("inside", H5P_DEFAULT);
+    make("inside too", H5P_DEFAULT);
+    make("outside too", list);
+    make("outside again", list);
+  });
+  EXPECT_EQ(summary.fallback("external_raw_file"), 3);
+}
+
 TEST_P(Fallback, AnotherDriverSeesAFileThatWasStillPending) {
   run_deferring([&] {
     Hid opened = create(file());

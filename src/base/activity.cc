@@ -67,7 +67,7 @@ void Waiting::Begin() {
 uint64_t Waiting::Stop() {
   if (!running_) return 0;
   running_ = false;
-  const uint64_t end_ns = NowNs();
+  const uint64_t end_ns = end_ns_ = NowNs();
   const uint64_t ns = end_ns - begin_ns_;
   if (!recorded_) return ns;
   const WaitKind& kind = KindOf(wait_);

@@ -90,6 +90,9 @@ class Waiting {
 
   /// Ends it now and gives its length.
   uint64_t Stop();
+  /// When it began, and once it has ended, when: 0 where nothing was timed.
+  uint64_t begin_ns() const { return begin_ns_; }
+  uint64_t end_ns() const { return end_ns_; }
 
  private:
   void Begin();
@@ -100,6 +103,7 @@ class Waiting {
   bool running_ = false;
   const uint64_t bytes_;
   uint64_t begin_ns_ = 0;
+  uint64_t end_ns_ = 0;
 };
 
 /// A lane works on storage, from construction to destruction.

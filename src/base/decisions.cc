@@ -13,6 +13,21 @@ constexpr size_t kStorages = 8;
 
 constinit LastingRecord<Decisions> record;
 
+// A new one where it is not known yet; nullptr where there are too many.
+ModeledStorage* Find(Decisions& all, const std::string& name) {
+  const auto found = std::ranges::find(all.storages, name, &ModeledStorage::name);
+  if (found != all.storages.end()) return &*found;
+  if (all.storages.size() == kStorages) return nullptr;
+  all.storages.emplace_back().name = name;
+  return &all.storages.back();
+}
+
+// Of a mean of relative errors with so many.
+void AddError(double expected, double seconds, uint64_t& count, double& mean) {
+  ++count;
+  mean += (std::abs(expected - seconds) / seconds - mean) / static_cast<double>(count);
+}
+
 }  // namespace
 
 void NoteDecision(Decision decision) {
@@ -25,24 +40,37 @@ void NoteDecision(Decision decision) {
                      [&](const Decision& other) { return other.storage == decision.storage; });
     if (before != all.last.rend() && before->async != decision.async) ++all.changes;
     if (decision.forecast && !decision.last && decision.seconds > 0) {
-      const double error =
-          std::abs(decision.forecast->chosen - decision.seconds) / decision.seconds;
-      ++all.forecasts;
-      all.forecast_error += (error - all.forecast_error) / static_cast<double>(all.forecasts);
+      AddError(decision.forecast->chosen, decision.seconds, all.forecasts, all.forecast_error);
     }
     if (all.last.size() == Decisions::kListed) all.last.erase(all.last.begin());
     all.last.push_back(std::move(decision));
   });
 }
 
+void NoteReadEpoch(const ReadEpoch& epoch) {
+  record.Change([&](Decisions& all) {
+    ReadEpochs& reads = all.reads;
+    ++reads.epochs;
+    if (epoch.async) ++reads.async_epochs;
+    reads.seconds += epoch.seconds;
+    if (epoch.expected && epoch.seconds > 0)
+      AddError(*epoch.expected, epoch.seconds, reads.forecasts, reads.forecast_error);
+  });
+}
+
 void NoteStorage(ModeledStorage storage) {
   record.Change([&](Decisions& all) {
-    const auto found = std::ranges::find(all.storages, storage.name, &ModeledStorage::name);
-    if (found != all.storages.end()) {
-      *found = std::move(storage);
-    } else if (all.storages.size() < kStorages) {
-      all.storages.push_back(std::move(storage));
-    }
+    ModeledStorage* const known = Find(all, storage.name);
+    if (known == nullptr) return;
+    storage.reads = std::move(known->reads);
+    *known = std::move(storage);
+  });
+}
+
+void NoteReads(const std::string& storage, ModeledReads reads) {
+  record.Change([&](Decisions& all) {
+    if (ModeledStorage* const known = Find(all, storage); known != nullptr)
+      known->reads = std::move(reads);
   });
 }
 

@@ -1,6 +1,6 @@
 /// \file
 /// The record of the program's epochs (an I/O phase and the computation after it): which mode was chosen for each, what
-/// the cost model had expected, and what came of it. Filled by model/chooser.h, told by the summary.
+/// the cost model had expected, and what came of it. Filled by model/chooser.h and model/read_phases.h, told by the summary.
 ///
 /// Invariant: bounded, whatever happens: totals, the last kListed epochs, a few storages.
 ///
@@ -48,12 +48,35 @@ struct ModeledRate {
   std::optional<double> r2;
 };
 
+/// Of reads: waited for by the program, made by lanes before it waited, and copied from what they had made.
+struct ModeledReads {
+  ModeledRate sync;
+  ModeledRate lanes;
+  double copy_bytes_per_second = 0;
+};
+
 struct ModeledStorage {
   std::string name;
   uint64_t earlier_runs = 0;  ///< in the history
   ModeledRate sync;           ///< as the program saw it
   ModeledRate lanes;          ///< as storage saw it
   double copy_bytes_per_second = 0;
+  ModeledReads reads;
+};
+
+/// A phase of large reads and the computation after it.
+struct ReadEpoch {
+  bool async = false;  ///< lanes had made most of them, or made them after their calls
+  double seconds = 0;  ///< of it all
+  std::optional<double> expected;
+};
+
+struct ReadEpochs {
+  uint64_t epochs = 0;
+  uint64_t async_epochs = 0;
+  uint64_t forecasts = 0;     ///< epochs of which something had been expected
+  double forecast_error = 0;  ///< their mean, relative
+  double seconds = 0;         ///< all of them
 };
 
 struct Decisions {
@@ -68,12 +91,16 @@ struct Decisions {
   double epoch_seconds = 0;    ///< all epochs
   double end_seconds = 0;      ///< after the last I/O phase (t_term)
   std::vector<Decision> last;  ///< in their order
+  ReadEpochs reads;
   std::vector<ModeledStorage> storages;
 };
 
 void NoteDecision(Decision decision);
-/// A storage's, in place of what was said of it before.
+void NoteReadEpoch(const ReadEpoch& epoch);
+/// A storage's, in place of what was said of writes to it before.
 void NoteStorage(ModeledStorage storage);
+/// The same, of reads from it.
+void NoteReads(const std::string& storage, ModeledReads reads);
 /// When the first I/O phase began, and how long the end took.
 void NoteStart(double seconds);
 void NoteEnd(double seconds);

@@ -84,7 +84,11 @@ Json Storages(const Decisions& decisions) {
                     {"earlier_runs", storage.earlier_runs},
                     {"sync", Rate(storage.sync)},
                     {"lanes", Rate(storage.lanes)},
-                    {"copy_bytes_per_second", storage.copy_bytes_per_second}});
+                    {"copy_bytes_per_second", storage.copy_bytes_per_second},
+                    {"reads",
+                     {{"sync", Rate(storage.reads.sync)},
+                      {"lanes", Rate(storage.reads.lanes)},
+                      {"copy_bytes_per_second", storage.reads.copy_bytes_per_second}}}});
   }
   return list;
 }
@@ -111,6 +115,16 @@ Json Epoch(const Decision& decision) {
           {"compute_seconds", decision.compute_seconds}};
 }
 
+Json Expected(uint64_t forecasts, double error) { return forecasts == 0 ? Json() : Json(error); }
+
+Json Reads(const ReadEpochs& reads) {
+  return {{"epochs", reads.epochs},
+          {"asynchronous", reads.async_epochs},
+          {"forecasts", reads.forecasts},
+          {"forecast_error", Expected(reads.forecasts, reads.forecast_error)},
+          {"epoch_seconds", reads.seconds}};
+}
+
 Json Model(const Decisions& decisions) {
   Json epochs = Json::array();
   for (const Decision& decision : decisions.last) epochs.push_back(Epoch(decision));
@@ -118,12 +132,13 @@ Json Model(const Decisions& decisions) {
           {"asynchronous", decisions.async_epochs},
           {"changes", decisions.changes},
           {"forecasts", decisions.forecasts},
-          {"forecast_error", decisions.forecasts == 0 ? Json() : Json(decisions.forecast_error)},
+          {"forecast_error", Expected(decisions.forecasts, decisions.forecast_error)},
           {"start_seconds", decisions.start_seconds},
           {"epoch_seconds", decisions.epoch_seconds},
           {"end_seconds", decisions.end_seconds},
           {"storages", Storages(decisions)},
-          {"decisions", std::move(epochs)}};
+          {"decisions", std::move(epochs)},
+          {"reads", Reads(decisions.reads)}};
 }
 
 Json Names(const FileNames& files) { return {{"count", files.count()}, {"files", files.listed()}}; }

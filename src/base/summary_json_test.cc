@@ -74,6 +74,8 @@ TEST(SummaryJsonTest, EpochsSayWhatWasExpectedOfThem) {
   EXPECT_EQ(model["decisions"][1]["mode"], "async");
   EXPECT_TRUE(model["storages"][0]["sync"].is_null());
   EXPECT_EQ(model["storages"][0]["lanes"]["r2"], 0.5);
+  EXPECT_TRUE(model["storages"][0]["reads"]["lanes"].is_null());
+  EXPECT_TRUE(model["reads"]["forecast_error"].is_null());
 }
 
 TEST(SummaryJsonTest, ProblemsAreNamedWhateverBytesTheyAreMadeOf) {
@@ -168,6 +170,16 @@ Json OrNull(Json schema) {
   return schema;
 }
 
+Json ReadEpochsSchema() {
+  return Object(
+      "phases of large reads and the computation after each",
+      {{"epochs", Integer("how many")},
+       {"asynchronous", Integer("of them, those that lanes had read, or read after their calls")},
+       {"forecasts", Integer("epochs of which something had been expected")},
+       {"forecast_error", OrNull(Number("the mean of their relative errors"))},
+       {"epoch_seconds", Number("all epochs")}});
+}
+
 Json ModelSchema() {
   const auto rate = [](const char* text) {
     return OrNull(
@@ -199,11 +211,16 @@ Json ModelSchema() {
               {"expected", expected},
               {"seconds", Number("of it all")},
               {"compute_seconds", Number("in which the program neither wrote nor waited")}});
+  const Json reads =
+      Object("of large reads", {{"sync", rate("that the program waited for; null: never")},
+                                {"lanes", rate("that lanes made before it waited; null: never")},
+                                {"copy_bytes_per_second", Number("from what lanes had read")}});
   const Json storage = Object("one", {{"name", String("kind and source of the file system")},
                                       {"earlier_runs", Integer("in the history")},
                                       {"sync", rate("as the program saw it; null: never")},
                                       {"lanes", rate("as storage saw it; null: never")},
-                                      {"copy_bytes_per_second", Number("of handing over")}});
+                                      {"copy_bytes_per_second", Number("of handing over")},
+                                      {"reads", reads}});
   return Object("epochs: an I/O phase and the computation after it",
                 {{"epochs", Integer("how many")},
                  {"asynchronous", Integer("of them, those whose writes were handed over")},
@@ -214,7 +231,8 @@ Json ModelSchema() {
                  {"epoch_seconds", Number("all epochs")},
                  {"end_seconds", Number("after the last phase")},
                  {"storages", List("what is known of their speed", storage)},
-                 {"decisions", List("the last 128 epochs", epoch)}});
+                 {"decisions", List("the last 128 epochs", epoch)},
+                 {"reads", ReadEpochsSchema()}});
 }
 
 Json ProblemsSchema() {

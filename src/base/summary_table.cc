@@ -128,6 +128,16 @@ void Chose(std::string& text, const Summary& summary) {
   text += '\n';
 }
 
+void ReadPhases(std::string& text, const Summary& summary) {
+  const ReadEpochs& reads = summary.decisions.reads;
+  if (reads.epochs == 0) return;
+  Label(text, "read epochs");
+  Print(text, "%" PRIu64 ", %" PRIu64 " of them brought by lanes", reads.epochs,
+        reads.async_epochs);
+  if (reads.forecasts != 0) Print(text, "; expected within %.1f %%", 100 * reads.forecast_error);
+  text += '\n';
+}
+
 void Files(std::string& text, const char* label, const FileNames& files) {
   if (files.count() == 0) return;
   Label(text, label);
@@ -190,6 +200,7 @@ std::string SummaryLines(const Summary& summary, const std::vector<std::string>&
   Waited(text, summary);
   Hidden(text, summary);
   Chose(text, summary);
+  ReadPhases(text, summary);
   Label(text, "arena");
   Print(text, "peak %s of %s\n", BytesInWords(summary[Counter::kArenaPeakBytes]).c_str(),
         BytesInWords(summary[Counter::kArenaCapBytes]).c_str());

@@ -82,6 +82,7 @@ void CallScope::AddPieces(std::shared_ptr<PieceRead> read) {
 
 void CallScope::AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes) {
   Count(Counter::kReadBytesDeferred, bytes);
+  read->file().TellDeferred(read->FileBytes());
   read->Defer();
   read->file().deferred_reads().Add(read);
   read->Start();
@@ -90,7 +91,8 @@ void CallScope::AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes) {
 
 std::shared_ptr<Completion> CallScope::TakeCompletion() {
   for (auto& read : pieces_) {
-    Count(Counter::kReadBytesDeferred, read->bytes());
+    Count(Counter::kReadBytesDeferred, read->FileBytes());
+    read->file().TellDeferred(read->FileBytes());
     read->Start();
     reads_.push_back(std::move(read));
   }

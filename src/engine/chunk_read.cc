@@ -43,6 +43,14 @@ class ChunkRead final : public SharedRead {
     return false;
   }
 
+  uint64_t FileBytes() const override {
+    uint64_t bytes = 0;
+    for (const ByteRange& range : ranges_) bytes += range.size();
+    return bytes;
+  }
+
+  Status ReadNow() { return ReadAtOnce(); }
+
   // What lies together was one read.
   void NoteRead() const {
     uint64_t begin = 0;
@@ -73,7 +81,7 @@ class ChunkRead final : public SharedRead {
     Status status = reading_.pipeline == nullptr ? ReadPlain(reader, piece, chunk, rooms)
                                                  : ReadFiltered(reader, piece, chunk, rooms);
     if (!status.ok()) return status;
-    Count(reader == File::Reader::kLane ? Counter::kChunksByLanes : Counter::kChunksByCallers);
+    Count(reader == File::Reader::kProgram ? Counter::kChunksByCallers : Counter::kChunksByLanes);
     Count(Counter::kChunkBytesRead, chunk_bytes_);
     return {};
   }
@@ -87,7 +95,7 @@ class ChunkRead final : public SharedRead {
     // Beyond its end storage reads as zeros, which some filters take for data.
     const uint64_t eof = file().eof();
     if (chunk.address > eof || chunk.size > eof - chunk.address) return Refuse(EIO, chunk);
-    Status status = file().ReadAlongside(reader, chunk.address, chunk.size, stored);
+    Status status = ReadBytes(reader, chunk.address, chunk.size, stored);
     if (!status.ok()) return status;
     status = reading_.pipeline->Decode({stored, chunk.size}, chunk.mask, {whole, chunk_bytes_});
     if (status.ok() && !piece.whole) Copy(piece, whole, 0);
@@ -108,14 +116,13 @@ class ChunkRead final : public SharedRead {
       Status status;
       reading_.touched.ForEachRun(piece, [&](uint64_t from, uint64_t to, uint64_t bytes) {
         if (!status.ok()) return;
-        status = file().ReadAlongside(reader, chunk.address + from, bytes, reading_.memory + to);
+        status = ReadBytes(reader, chunk.address + from, bytes, reading_.memory + to);
       });
       return status;
     }
     std::byte* const span = rooms.whole.Get(end - piece.from);
     if (span == nullptr) return Refuse(ENOMEM, chunk);
-    Status status =
-        file().ReadAlongside(reader, chunk.address + piece.from, end - piece.from, span);
+    Status status = ReadBytes(reader, chunk.address + piece.from, end - piece.from, span);
     if (status.ok()) Copy(piece, span, piece.from);
     return status;
   }
@@ -158,8 +165,7 @@ Status ReadChunks(ChunkReading reading, Lanes& lanes, unsigned helpers) {
   const auto others =
       static_cast<unsigned>(std::min<uint64_t>(reading.touched.count() - 1, helpers));
   const auto read = std::make_shared<ChunkRead>(std::move(reading), lanes, others);
-  read->Start();
-  Status status = read->Finish();
+  Status status = read->ReadNow();
   if (status.ok()) read->NoteRead();
   return status;
 }

@@ -97,8 +97,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// program's thread and lanes together; nullptr: storage is as quick as memory, or it is too little, so that Read is
   /// as good.
   std::shared_ptr<PieceRead> ShareRead(uint64_t bytes, uint64_t pieces);
-  /// Who reads: the program waits for its own reads, and for those that lanes make for it, not for those made ahead.
-  enum class Reader { kProgram, kLane, kAhead };
+  /// Who reads: the program waits for its own reads, and for those that lanes make for it; not for those of deferred
+  /// reads, and those made ahead.
+  enum class Reader { kProgram, kLane, kLater, kAhead };
   /// As Read, of dataset elements, by several threads at once. Meanwhile the program may do anything but change those
   /// bytes: see shared_read.h.
   Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer)
@@ -106,6 +107,15 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// Reads that go on after their calls. A read of dataset elements into memory that the current CallScope has named
   /// for it becomes one.
   DeferredReads& deferred_reads() { return deferred_reads_; }
+  /// To the model: the program waits for a shared read, and has waited for one of so much.
+  void BeginShared() { chooser_->reads().Begin(NowNs()); }
+  void EndShared(uint64_t bytes) {
+    chooser_->reads().End(identity_.device, {.end_ns = NowNs(), .bytes = bytes});
+  }
+  /// A read of so much will come after its call.
+  void TellDeferred(uint64_t bytes);
+  /// The program waited for one.
+  void TellWaited(uint64_t ns) { chooser_->reads().Waited(ns); }
   /// The program has read these dataset elements: what comes next may be fetched. Read says so itself.
   void NoteRead(uint64_t address, uint64_t size);
   /// From now on the places that are read are noted, for as long as they are few.
@@ -316,11 +326,17 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     return !shared_ && exclusive_.load(std::memory_order_relaxed) &&
            !handed_out_.load(std::memory_order_relaxed);
   }
-  /// `storage_ns`: how long storage took for the last request, untouched if there was none.
-  Status LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer,
-                     uint64_t& storage_ns) TL_EXCLUDES(mutex_);
-  Status ReadStorage(Reader reader, uint64_t address, uint64_t size, void* buffer,
-                     uint64_t& storage_ns) TL_EXCLUDES(mutex_);
+  /// What storage did for a read: all zero if it was not asked.
+  struct Took {
+    uint64_t begin_ns = 0;  // of the first request
+    uint64_t end_ns = 0;    // of the last one
+    uint64_t last_ns = 0;   // which took so long
+    uint64_t bytes = 0;     // of all of them
+  };
+  Status LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took)
+      TL_EXCLUDES(mutex_);
+  Status ReadStorage(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took)
+      TL_EXCLUDES(mutex_);
   bool ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status)
       TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
   ReadAhead* Ahead() const { return ahead_.load(std::memory_order_acquire); }
@@ -330,8 +346,13 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   }
   bool DeferRead(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(read_mutex_);
   bool FetchedAhead(uint64_t address, uint64_t size, bool raw) const;
-  Status ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer,
-                     uint64_t& storage_ns) TL_EXCLUDES(mutex_);
+  Status ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took)
+      TL_EXCLUDES(mutex_);
+  static void NoteTook(uint64_t begin_ns, uint64_t end_ns, uint64_t size, Took& took);
+  // To the model, of large reads.
+  void TellAnswered(Reader reader, const Took& took);
+  void TellRead(uint64_t begin_ns, uint64_t size, const Took& took);
+  void TellFetched(uint64_t begin_ns, uint64_t size, const Took& took);
   void DropAhead(uint64_t begin, uint64_t end) {
     if (ReadAhead* ahead = Ahead(); ahead != nullptr) ahead->pieces().Drop(begin, end);
   }

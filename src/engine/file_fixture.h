@@ -61,7 +61,7 @@ class FileBench {
                                   [this] {
                                     if (file_ != nullptr) file_->RelieveArena();
                                   },
-                                  std::make_shared<model::Chooser>(chooser_times_),
+                                  chooser_ = std::make_shared<model::Chooser>(chooser_times_),
                                   [] {},
                                   ahead_room_};
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
@@ -100,6 +100,7 @@ class FileBench {
   /// Before Open. Copies cost next to nothing: what is chosen must not depend on this machine's memory.
   model::Chooser::Times chooser_times_{
       .calibrate = [](model::CopyCost& cost) { cost.Add(1 << 20, 1 << 20, 1e-7); }};
+  std::shared_ptr<model::Chooser> chooser_;  ///< of the last Open
   Arena arena_;
   std::shared_ptr<AheadRoom> ahead_room_;  ///< before Open; nullptr: nothing is read ahead
   std::shared_ptr<MemoryFile> storage_;

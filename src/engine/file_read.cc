@@ -17,6 +17,8 @@ namespace {
 constexpr uint64_t kLargeRead = uint64_t{16} * 1024;
 // Below this one request is as good as two.
 constexpr uint64_t kLeastShared = 2u << 20;
+// A copy of less takes no longer than the clock that would time it.
+constexpr uint64_t kTimedCopy = uint64_t{64} * 1024;
 // Of a file whose successor is to be fetched.
 constexpr size_t kMostPlaces = 1024;
 
@@ -40,8 +42,8 @@ class Pieces {
 Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
   if (size == 0) return {};
   Status status;
-  uint64_t ns = 0;
-  if (shared_) return LogicalRead(Reader::kProgram, address, size, buffer, ns);
+  Took took;
+  if (shared_) return LogicalRead(Reader::kProgram, address, size, buffer, took);
   if (raw && DeferRead(address, size, buffer)) return {};
   if (raw && size >= kLeastShared) {
     const std::shared_ptr<PieceRead> read = ShareRead(size, 1);
@@ -49,28 +51,65 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
       return read->ReadNow();
     }
   }
-  const bool fetched = FetchedAhead(address, size, raw);
-  if (fetched) {
-    status = ReadFetched(Reader::kProgram, address, size, buffer, ns);
+  const bool large = raw && size >= kLargeRead;
+  if (FetchedAhead(address, size, raw)) {
+    const uint64_t begin_ns = large && size >= kTimedCopy ? NowNs() : 0;
+    status = ReadFetched(Reader::kProgram, address, size, buffer, took);
+    if (large && status.ok()) TellFetched(begin_ns, size, took);
   } else {
     if (size <= BlockCache::kSmall || caching_.load(std::memory_order_relaxed)) {
       MutexLock lock(read_mutex_);
       if (ReadThroughCache(address, size, buffer, raw, status)) return status;
     }
-    status = LogicalRead(Reader::kProgram, address, size, buffer, ns);
+    status = LogicalRead(Reader::kProgram, address, size, buffer, took);
+    if (large && took.bytes != 0 && status.ok()) TellRead(took.begin_ns, size, took);
   }
-  if (ns != 0) NoteSpeed(size, ns);
+  if (took.last_ns != 0) NoteSpeed(size, took.last_ns);
   if (!raw && noting_places_) NotePlace(address, size);
   if (raw && status.ok()) NoteRead(address, size);
   return status;
 }
 
 Status File::ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer) {
-  uint64_t ns = 0;
-  if (FetchedAhead(address, size, true)) return ReadFetched(reader, address, size, buffer, ns);
-  Status status = LogicalRead(reader, address, size, buffer, ns);
-  if (ns != 0) NoteSpeed(size, ns);
+  Took took;
+  const bool fetched = FetchedAhead(address, size, true);
+  Status status = fetched ? ReadFetched(reader, address, size, buffer, took)
+                          : LogicalRead(reader, address, size, buffer, took);
+  if (!fetched && reader == Reader::kProgram && took.last_ns != 0) NoteSpeed(size, took.last_ns);
+  if (status.ok()) TellAnswered(reader, took);
   return status;
+}
+
+void File::TellAnswered(Reader reader, const Took& took) {
+  if (took.bytes < kLargeRead) return;
+  const bool later = reader == Reader::kLater || reader == Reader::kAhead;
+  chooser_->reads().Answered(
+      identity_.device, later ? model::ReadPhases::For::kLater : model::ReadPhases::For::kProgram,
+      {.begin_ns = took.begin_ns, .end_ns = took.end_ns, .bytes = took.bytes});
+}
+
+void File::TellRead(uint64_t begin_ns, uint64_t size, const Took& took) {
+  model::ReadPhases& reads = chooser_->reads();
+  reads.Begin(begin_ns);
+  TellAnswered(Reader::kProgram, took);
+  reads.End(identity_.device, {.end_ns = took.end_ns, .bytes = size});
+}
+
+void File::TellFetched(uint64_t begin_ns, uint64_t size, const Took& took) {
+  const uint64_t end_ns = NowNs();
+  model::ReadPhases& reads = chooser_->reads();
+  reads.Begin(begin_ns == 0 ? end_ns : begin_ns);
+  TellAnswered(Reader::kProgram, took);
+  model::ReadPhases::Read read{.end_ns = end_ns, .bytes = size};
+  if (begin_ns != 0 && took.bytes == 0) read.copied_bytes = size, read.copy_ns = end_ns - begin_ns;
+  reads.End(identity_.device, read);
+}
+
+void File::TellDeferred(uint64_t bytes) {
+  if (bytes < kLargeRead) return;
+  const uint64_t now_ns = NowNs();
+  chooser_->reads().Begin(now_ns);
+  chooser_->reads().End(identity_.device, {.end_ns = now_ns, .bytes = bytes});
 }
 
 bool File::DeferRead(uint64_t address, uint64_t size, void* buffer) {
@@ -133,16 +172,16 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
   const uint64_t start = BlockCache::BlockStart(address);
   const uint64_t valid = std::min(BlockCache::kBlock, end - start);
   if (noting_places_) NotePlace(start, valid);
-  uint64_t ignored = 0;
+  Took took;
   caching_.store(true, std::memory_order_relaxed);
-  status = LogicalRead(Reader::kProgram, start, valid, cache_.Claim(start), ignored);
+  status = LogicalRead(Reader::kProgram, start, valid, cache_.Claim(start), took);
+  if (raw && took.bytes >= kLargeRead && status.ok()) TellRead(took.begin_ns, valid, took);
   cache_.Commit(start, status.ok() ? valid : 0);
   if (!status.ok()) return false;  // the plain read decides what the program is told
   return cache_.Read(address, size, buffer);
 }
 
-Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer,
-                         uint64_t& storage_ns) {
+Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took) {
   auto* out = static_cast<std::byte*>(buffer);
   Pieces held;
   std::vector<Piece>& pieces = held.list;
@@ -161,7 +200,7 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
     }
   }
   if (pieces.empty() && address < stored) {
-    return ReadStorage(reader, address, size, buffer, storage_ns);
+    return ReadStorage(reader, address, size, buffer, took);
   }
   if (pieces.empty()) pieces.push_back({address, size, nullptr, nullptr});
   // Bytes that were pending a moment ago may land while we read, which changes nothing: we have them. Bytes that were
@@ -174,7 +213,7 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
       storage_pieces > 2 &&
       !lent;  // one request for all, then pending bytes on top, beats many small requests
   Status status;
-  if (whole) status = ReadStorage(reader, address, size, buffer, storage_ns);
+  if (whole) status = ReadStorage(reader, address, size, buffer, took);
   for (const Piece& piece : pieces) {
     std::byte* to = out + (piece.address - address);
     if (piece.data != nullptr && piece.slab == nullptr) continue;  // copied above
@@ -184,31 +223,42 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
       std::memset(to, 0,
                   piece.size);  // written by nobody yet, and nobody else is there: no need to ask
     } else if (!whole && status.ok()) {
-      status = ReadStorage(reader, piece.address, piece.size, to, storage_ns);
+      status = ReadStorage(reader, piece.address, piece.size, to, took);
     }
   }
   return status;
 }
 
-Status File::ReadStorage(Reader reader, uint64_t address, uint64_t size, void* buffer,
-                         uint64_t& storage_ns) {
+void File::NoteTook(uint64_t begin_ns, uint64_t end_ns, uint64_t size, Took& took) {
+  if (took.bytes == 0) took.begin_ns = begin_ns;
+  took.end_ns = end_ns;
+  took.last_ns = end_ns - begin_ns;
+  took.bytes += size;
+}
+
+Status File::ReadStorage(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took) {
   int error = 0;
   if (reader == Reader::kAhead) {
+    const uint64_t begin_ns = NowNs();
     error = device_->Read(address, buffer, size);
+    NoteTook(begin_ns, NowNs(), size, took);
     return error == 0 ? Status() : Status::Failed(error, "read").At(path_, address, size);
   }
   const Lanes::ForegroundRead foreground(lanes_);
   if (reader == Reader::kProgram) {
     Waiting waiting(Wait::kRead, size, Waiting::kTimed);
     error = device_->Read(address, buffer, size);
-    storage_ns = waiting.Stop();
+    waiting.Stop();
+    NoteTook(waiting.begin_ns(), waiting.end_ns(), size, took);
   } else {
     const Span span(SpanKind::kRead, size);
+    const uint64_t begin_ns = NowNs();
     error = device_->Read(address, buffer, size);
+    NoteTook(begin_ns, NowNs(), size, took);
   }
   Count(Counter::kStorageReads);
   Count(Counter::kStorageReadBytes, size);
-  if (reader == Reader::kLane) Count(Counter::kReadBytesByLanes, size);
+  if (reader != Reader::kProgram) Count(Counter::kReadBytesByLanes, size);
   if (error != 0) return Status::Failed(error, "read").At(path_, address, size);
   return {};
 }
@@ -222,8 +272,7 @@ bool File::FetchedAhead(uint64_t address, uint64_t size, bool raw) const {
                                    : ahead->pieces().Covers(address, address + size);
 }
 
-Status File::ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer,
-                         uint64_t& storage_ns) {
+Status File::ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took) {
   AheadPieces& pieces = Ahead()->pieces();
   auto* out = static_cast<std::byte*>(buffer);
   const uint64_t end = address + size;
@@ -235,7 +284,7 @@ Status File::ReadFetched(Reader reader, uint64_t address, uint64_t size, void* b
       std::memcpy(out, part.data, length);
     } else {
       whole = false;
-      Status status = LogicalRead(reader, address, length, out, storage_ns);
+      Status status = LogicalRead(reader, address, length, out, took);
       if (!status.ok()) return status;
     }
     out += length;
@@ -267,8 +316,10 @@ void File::NoteRead(uint64_t address, uint64_t size) {
 void File::MakeAhead(std::shared_ptr<AheadPieces> pieces) {
   // Called by lanes as long as the device is open: StopAhead comes before its end.
   auto fetch = [this](uint64_t from, uint64_t bytes, std::byte* to) {
-    uint64_t ignored = 0;
-    return LogicalRead(Reader::kAhead, from, bytes, to, ignored).ok();
+    Took took;
+    const bool read = LogicalRead(Reader::kAhead, from, bytes, to, took).ok();
+    if (read) TellAnswered(Reader::kAhead, took);
+    return read;
   };
   ahead_owner_ =
       std::make_unique<ReadAhead>(lanes_, ahead_room_, std::move(pieces), std::move(fetch));

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <map>
 
 #include "model/history.h"
 #include "model/history_key.h"
@@ -41,7 +42,12 @@ void MemoryOfRuns::Recall(dev_t device) {
 void MemoryOfRuns::Keep() {
   const std::string folder = Folder();
   if (folder.empty() || model::RankInJob() != 0) return;
-  for (const auto& [name, learned] : chooser_.TakeLearnings(kEpochsWorthKeeping)) {
+  std::map<std::string, model::Learned> all;
+  for (auto& [name, learned] : chooser_.TakeLearnings(kEpochsWorthKeeping))
+    all[name].Merge(learned);
+  for (auto& [name, learned] : chooser_.reads().TakeLearnings(kEpochsWorthKeeping))
+    all[name].reads.Merge(learned);
+  for (const auto& [name, learned] : all) {
     const Status status = model::SaveHistory(folder, {name, model::ProgramName()}, learned);
     if (!status.ok()) Say(status, false);
   }

@@ -69,6 +69,27 @@ TEST_F(MemoryOfRunsTest, OneEpochIsNotWorthKeeping) {
   EXPECT_FALSE(std::filesystem::exists(config_.history));
 }
 
+TEST_F(MemoryOfRunsTest, WhatAReaderLearnedIsKeptBesideWhatAWriterDid) {
+  Run(6);
+  model::Chooser chooser;
+  MemoryOfRuns runs(config_, chooser);
+  for (uint64_t now = kMs; now < 600 * kMs; now += 108 * kMs) {
+    chooser.reads().Begin(now);
+    chooser.reads().Answered(device_, model::ReadPhases::For::kProgram,
+                             {.begin_ns = now, .end_ns = now + 8 * kMs, .bytes = 16 * kMib});
+    chooser.reads().End(device_, {.end_ns = now + 8 * kMs, .bytes = 16 * kMib});
+  }
+  chooser.End(700 * kMs);
+  runs.Keep();
+  model::HistoryEntry entry;
+  const model::HistoryKey key{model::FileSystemName(device_), model::ProgramName()};
+  ASSERT_TRUE(model::LoadHistory(config_.history, key, entry).ok());
+  EXPECT_EQ(entry.runs, 2u);
+  EXPECT_EQ(entry.learned.epochs, 6u);
+  EXPECT_EQ(entry.learned.reads.epochs, 6u);
+  EXPECT_NEAR(entry.learned.reads.sync.Predict(16 * kMib, 1)->seconds, 0.008, 1e-6);
+}
+
 TEST_F(MemoryOfRunsTest, WithoutAFolderNothingIsKept) {
   config_.history = "";
   Run(6);

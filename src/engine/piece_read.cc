@@ -57,8 +57,7 @@ void PieceRead::Seal() {
 }
 
 Status PieceRead::ReadNow() {
-  Start();
-  Status status = Finish();
+  Status status = ReadAtOnce();
   if (!status.ok()) return status;
   // What lies together was one read.
   ByteRange range;
@@ -98,9 +97,8 @@ Status PieceRead::ReadPart(File::Reader reader, uint64_t part, Rooms& rooms) {
       end = std::max(end, pieces_[next++].end());
     }
     const Piece& piece = pieces_[i];
-    Status status = next == i + 1
-                        ? file().ReadAlongside(reader, piece.address, piece.size, piece.to)
-                        : ReadSpan(reader, i, next, rooms);
+    Status status = next == i + 1 ? ReadBytes(reader, piece.address, piece.size, piece.to)
+                                  : ReadSpan(reader, i, next, rooms);
     if (!status.ok()) return status;
     i = next;
   }
@@ -115,7 +113,7 @@ Status PieceRead::ReadSpan(File::Reader reader, size_t first, size_t last, Rooms
   if (span == nullptr) {
     return Status::Failed(ENOMEM, "read").At(file().path(), begin, end - begin);
   }
-  Status status = file().ReadAlongside(reader, begin, end - begin, span);
+  Status status = ReadBytes(reader, begin, end - begin, span);
   if (!status.ok()) return status;
   for (size_t i = first; i < last; ++i) {
     std::memcpy(pieces_[i].to, span + (pieces_[i].address - begin), pieces_[i].size);

@@ -30,7 +30,7 @@ class PieceRead final : public SharedRead {
   void Seal() override TL_EXCLUDES(pieces_mutex_);
   bool Touches(uint64_t begin, uint64_t end) const override TL_EXCLUDES(pieces_mutex_);
   bool sealed() const { return sealed_.load(std::memory_order_acquire); }
-  uint64_t bytes() const { return bytes_; }
+  uint64_t FileBytes() const override { return bytes_; }
   /// Reads it, with lanes' help, as a blocking read of the program's.
   Status ReadNow();
 

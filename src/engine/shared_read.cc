@@ -32,6 +32,19 @@ void SharedRead::Defer() {
   Count(Counter::kReadsDeferred);
 }
 
+Status SharedRead::ReadBytes(File::Reader reader, uint64_t address, uint64_t size, std::byte* to) {
+  asked_bytes_.fetch_add(size, std::memory_order_relaxed);
+  return file_->ReadAlongside(reader, address, size, to);
+}
+
+Status SharedRead::ReadAtOnce() {
+  file_->BeginShared();
+  Start();
+  Status status = Finish();
+  if (status.ok()) file_->EndShared(asked_bytes_.load(std::memory_order_relaxed));
+  return status;
+}
+
 void SharedRead::Start() {
   Seal();
   uint64_t parts = 0;
@@ -56,7 +69,8 @@ void SharedRead::RunOne() {
     most = per_turn_;
   }
   try {
-    if (Work(File::Reader::kLane, most)) lanes_.Schedule(shared_from_this());
+    if (Work(deferred_ ? File::Reader::kLater : File::Reader::kLane, most))
+      lanes_.Schedule(shared_from_this());
   } catch (const std::bad_alloc&) {
     // As above.
   }
@@ -88,7 +102,7 @@ bool SharedRead::Work(File::Reader reader, uint64_t most) {
       if (most-- == 0) return true;
       part = next_++;
     }
-    if (deferred_ && reader == File::Reader::kLane && !working.has_value()) working.emplace();
+    if (reader == File::Reader::kLater && !working.has_value()) working.emplace();
     Status status = TryPart(reader, part, rooms);
     if (status.ok()) continue;
     MutexLock lock(mutex_);
@@ -108,15 +122,18 @@ bool SharedRead::FinishUntil(std::chrono::steady_clock::time_point deadline) {
   MutexLock lock(mutex_);
   if (finished_ == parts_) return true;
   if (deadline != Clock::time_point::max() && Clock::now() >= deadline) return false;
-  const Waiting waiting(deferred_ ? Wait::kRequest : Wait::kRead);
-  while (finished_ != parts_) {
+  Waiting waiting(deferred_ ? Wait::kRequest : Wait::kRead, 0, Waiting::kTimed);
+  bool late = false;
+  while (finished_ != parts_ && !late) {
     if (deadline == Clock::time_point::max()) {
       all_finished_.Wait(mutex_);
-    } else if (!all_finished_.WaitUntil(mutex_, deadline)) {
-      return finished_ == parts_;
+    } else {
+      late = !all_finished_.WaitUntil(mutex_, deadline);
     }
   }
-  return true;
+  const uint64_t ns = waiting.Stop();
+  if (deferred_) file_->TellWaited(ns);
+  return finished_ == parts_;
 }
 
 bool SharedRead::done() {

@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +64,8 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
 
   /// All parts are there now.
   virtual void Seal() {}
+  /// Bytes of the file that it reads, as far as they are known.
+  virtual uint64_t FileBytes() const = 0;
   /// Whether it reads bytes of [begin, end) of its file.
   virtual bool Touches(uint64_t begin, uint64_t end) const = 0;
   File& file() const { return *file_; }
@@ -79,6 +82,10 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
       : file_(std::move(file)), lanes_(lanes), helpers_(helpers), process_(OwnProcess()) {}
 
   virtual Status ReadPart(File::Reader reader, uint64_t part, Rooms& rooms) = 0;
+  /// For ReadPart: bytes of the file.
+  Status ReadBytes(File::Reader reader, uint64_t address, uint64_t size, std::byte* to);
+  /// Start and Finish of a read that the program waits for, as the model is told of it.
+  Status ReadAtOnce() TL_EXCLUDES(mutex_);
   /// So many parts; a lane goes on to the next task after `per_turn` of them.
   void SetParts(uint64_t parts, uint64_t per_turn) TL_EXCLUDES(mutex_);
 
@@ -92,6 +99,7 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
   const unsigned helpers_;
   const pid_t process_;
   bool deferred_ = false;
+  std::atomic<uint64_t> asked_bytes_{0};  // by ReadBytes
   Mutex mutex_;
   Condition all_finished_;
   uint64_t parts_ TL_GUARDED_BY(mutex_) = UINT64_MAX;  // until they are known

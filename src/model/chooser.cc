@@ -26,20 +26,14 @@ constexpr double kUsualCopy =
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
-double Seconds(const std::atomic<uint64_t>& ns) { return Seconds(ns.load(kRelaxed)); }
-
-// Not fetch_add: a locked addition costs more than a lost one matters.
-void Add(std::atomic<uint64_t>& to, uint64_t n) { to.store(to.load(kRelaxed) + n, kRelaxed); }
-
 }  // namespace
 
 void Chooser::Tally::Clear() {
-  for (auto* number : {&bytes, &writes, &copied_bytes, &copy_ns, &visible_ns})
-    number->store(0, kRelaxed);
+  for (Sum* sum : {&bytes, &writes, &copied_bytes, &copy_ns, &visible_ns}) sum->Set(0);
 }
 
-Chooser::Chooser(const Times& times) : times_(times) {
+Chooser::Chooser(const Times& times)
+    : times_(times), reads_({.shortest_pause_ns = times.shortest_pause_ns, .ranks = times.ranks}) {
   for (Device& device : devices_) device.ns_per_mib.store(kQuickMibNs, kRelaxed);
 }
 
@@ -48,7 +42,7 @@ bool Chooser::Opened(uint64_t device, bool promises) {
   if ((slot.name.load(kRelaxed) & ~uint64_t{1}) != Name(device)) {
     MutexLock lock(mutex_);
     slot.tally.Clear();
-    slot.tally.stored_bytes.store(0, kRelaxed), slot.tally.busy_ns.store(0, kRelaxed);
+    slot.stored.Clear();
     slot.title.clear(), slot.file.clear();
     slot.earlier_runs = 0, slot.remembered = false;
     slot.async.reset(), slot.forecast.reset();
@@ -80,48 +74,47 @@ void Chooser::Remember(uint64_t device, std::string name, const Learned& learned
 }
 
 Chooser::Allowance Chooser::Begin(uint64_t now_ns, const Place& place, uint64_t bytes) {
-  const uint64_t last_end = last_end_ns_.load(kRelaxed);
+  const uint64_t last_end = last_end_ns_.get();
   Device& slot = Slot(place.device);
   if (last_end == 0 || now_ns >= last_end + times_.shortest_pause_ns) NextEpoch(now_ns);
-  if (slot.tally.bytes.load(kRelaxed) == 0) {
+  if (slot.tally.bytes.get() == 0) {
     slot.mode.store(place.mode, kRelaxed);
     slot.room.store(place.room, kRelaxed);
     MutexLock lock(mutex_);
     slot.file = place.file;
     Decide(slot);
   }
-  const bool unusual = slot.tally.bytes.load(kRelaxed) >= slot.usual.load(kRelaxed);
-  Add(slot.tally.bytes, bytes);
-  Add(slot.tally.writes, 1);
-  Add(phase_bytes_, bytes);
+  const bool unusual = slot.tally.bytes.get() >= slot.usual.load(kRelaxed);
+  slot.tally.bytes.Add(bytes);
+  slot.tally.writes.Add(1);
+  phase_bytes_.Add(bytes);
   return {unusual ? 0 : slot.allowance.load(kRelaxed), slot.anywhere.load(kRelaxed)};
 }
 
 void Chooser::End(uint64_t device, const Written& written) {
   Tally& tally = Slot(device).tally;
-  Add(tally.copied_bytes, written.copied_bytes);
-  Add(tally.copy_ns, written.copy_ns);
-  Add(tally.visible_ns, written.end_ns - written.begin_ns);
-  last_end_ns_.store(written.end_ns, kRelaxed);
-  waited_since_end_ns_.store(0, kRelaxed);
+  tally.copied_bytes.Add(written.copied_bytes);
+  tally.copy_ns.Add(written.copy_ns);
+  tally.visible_ns.Add(written.end_ns - written.begin_ns);
+  last_end_ns_.Set(written.end_ns);
+  waited_since_end_ns_.Set(0);
 }
 
 bool Chooser::Pausing(uint64_t now_ns) const {
-  return now_ns >= last_end_ns_.load(kRelaxed) + times_.shortest_pause_ns;
+  return now_ns >= last_end_ns_.get() + times_.shortest_pause_ns;
 }
 
 uint64_t Chooser::Expected(uint64_t now_ns) const {
   if (!Pausing(now_ns) || asked_early_.load(kRelaxed)) return 0;
-  return phase_bytes_.load(kRelaxed);
+  return phase_bytes_.get();
 }
 
 void Chooser::Asked(uint64_t now_ns) {
-  const uint64_t last_end = last_end_ns_.load(kRelaxed);
+  const uint64_t last_end = last_end_ns_.get();
   if (last_end == 0) return;
-  if (asked_ns_.load(kRelaxed) == 0) asked_ns_.store(now_ns, kRelaxed);
+  if (asked_ns_.get() == 0) asked_ns_.Set(now_ns);
   for (Device& device : devices_) {
-    const uint64_t takes =
-        device.tally.bytes.load(kRelaxed) / kMib * device.ns_per_mib.load(kRelaxed);
+    const uint64_t takes = device.tally.bytes.get() / kMib * device.ns_per_mib.load(kRelaxed);
     if (takes == 0 || now_ns > last_end + takes) continue;
     asked_early_.store(true, kRelaxed);
     if (device.allowance.load(kRelaxed) != UINT64_MAX) device.allowance.store(0, kRelaxed);
@@ -129,8 +122,8 @@ void Chooser::Asked(uint64_t now_ns) {
 }
 
 void Chooser::Waited(uint64_t ns) {
-  Add(waited_ns_, ns);
-  Add(waited_since_end_ns_, ns);
+  waited_ns_.Add(ns);
+  waited_since_end_ns_.Add(ns);
 }
 
 bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
@@ -142,62 +135,56 @@ bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_
     const uint64_t before = slot.ns_per_mib.load(kRelaxed);
     slot.ns_per_mib.store((3 * before + ns * kMib / bytes) / 4, kRelaxed);
   }
-  // Requests of several lanes overlap, and are told of when they end.
-  const uint64_t until = slot.stored_until_ns.load(kRelaxed);
-  if (end_ns > until) {
-    Add(slot.tally.busy_ns, end_ns - std::max(begin_ns, until));
-    slot.stored_until_ns.store(end_ns, kRelaxed);
-  }
-  Add(slot.tally.stored_bytes, bytes);
+  slot.stored.Add(bytes, begin_ns, end_ns);
   return quick;
 }
 
 void Chooser::NextEpoch(uint64_t now_ns) {
   MutexLock lock(mutex_);
-  const uint64_t last_end = last_end_ns_.load(kRelaxed);
+  const uint64_t last_end = last_end_ns_.get();
   if (last_end != 0 && now_ns < last_end + times_.shortest_pause_ns) return;
-  if (phase_begin_ns_.load(kRelaxed) == 0) {
+  if (phase_begin_ns_.get() == 0) {
     if (epoch_ == 0 && times_.start_ns != 0) NoteStart(Seconds(now_ns - times_.start_ns));
-  } else if (phase_begin_ns_.load(kRelaxed) <= last_end) {  // else another thread was faster
+  } else if (phase_begin_ns_.get() <= last_end) {  // else another thread was faster
     EndPhase(now_ns, false);
   }
-  phase_begin_ns_.store(now_ns, kRelaxed);
+  phase_begin_ns_.Set(now_ns);
 }
 
 void Chooser::EndPhase(uint64_t now_ns, bool last) {
-  const uint64_t last_end = last_end_ns_.load(kRelaxed);
-  const uint64_t asked = asked_ns_.load(kRelaxed);
+  const uint64_t last_end = last_end_ns_.get();
+  const uint64_t asked = asked_ns_.get();
   const uint64_t paused = now_ns - last_end;
-  const uint64_t waited = std::min(waited_since_end_ns_.load(kRelaxed), paused);
+  const uint64_t waited = std::min(waited_since_end_ns_.get(), paused);
   Pause pause;
   pause.last = last;
-  pause.begin_ns = phase_begin_ns_.load(kRelaxed);
+  pause.begin_ns = phase_begin_ns_.get();
   pause.seconds = Seconds(now_ns - pause.begin_ns);
   pause.compute = Seconds(paused - waited);
   pause.asks = asked != 0;
-  pause.waits = Seconds(waited_ns_.load(kRelaxed));
+  pause.waits = Seconds(waited_ns_.get());
   pause.slack = asked == 0         ? pause.compute
                 : asked < last_end ? 0
                                    : std::min(Seconds(asked - last_end), pause.compute);
-  const auto total = static_cast<double>(phase_bytes_.load(kRelaxed));
+  const auto total = static_cast<double>(phase_bytes_.get());
   ++epoch_;
   for (Device& device : devices_) {
-    const auto bytes = static_cast<double>(device.tally.bytes.load(kRelaxed));
+    const auto bytes = static_cast<double>(device.tally.bytes.get());
     if (bytes > 0) LookBack(device, pause, bytes / std::max(total, bytes));
     device.tally.Clear();
   }
-  phase_bytes_.store(0, kRelaxed);
-  asked_ns_.store(0, kRelaxed);
+  phase_bytes_.Set(0);
+  asked_ns_.Set(0);
   asked_early_.store(false, kRelaxed);
-  waited_ns_.store(0, kRelaxed);
-  waited_since_end_ns_.store(0, kRelaxed);
+  waited_ns_.Set(0);
+  waited_since_end_ns_.Set(0);
 }
 
 void Chooser::LookBack(Device& device, const Pause& pause, double share) {
   const Tally& tally = device.tally;
-  const uint64_t bytes = tally.bytes.load(kRelaxed);
+  const uint64_t bytes = tally.bytes.get();
   if (bytes < kLittle) return;
-  const double waited = Seconds(tally.visible_ns) + pause.waits * share;
+  const double waited = Seconds(tally.visible_ns.get()) + pause.waits * share;
   // What was not copied yet must be known all the same, to tell what copying it would have cost the phases to come.
   // Measuring takes a millisecond or two: too much for a first pause that may have been none.
   const bool pauses = !pause.last && (epoch_ > 1 || pause.compute >= kSurePause);
@@ -208,18 +195,17 @@ void Chooser::LookBack(Device& device, const Pause& pause, double share) {
     device.log_bytes.Add(std::log(static_cast<double>(bytes)));
     for (Learned* to : {&device.known, &device.own}) LearnHabits(device, *to, pause, waited);
     const auto total = static_cast<double>(bytes);
-    const Pace pace =
-        PaceOf(device, total, total / static_cast<double>(tally.writes.load(kRelaxed)));
+    const Pace pace = PaceOf(device, total, total / static_cast<double>(tally.writes.get()));
     device.left = Deferred(device, pace, pause, HiddenShare(device, pace.lanes, total)).left;
   }
-  device.tally.stored_bytes.store(0, kRelaxed), device.tally.busy_ns.store(0, kRelaxed);
+  device.stored.Clear();
   Decision decision;
   decision.epoch = epoch_;
   decision.file = device.file;
   decision.storage = device.title;
   decision.begin_ns = pause.begin_ns;
   decision.bytes = bytes;
-  decision.async = 2 * tally.copied_bytes.load(kRelaxed) >= bytes;
+  decision.async = 2 * tally.copied_bytes.get() >= bytes;
   decision.fixed = device.mode.load(kRelaxed) != Mode::kAuto;
   decision.last = pause.last;
   decision.forecast = device.forecast;
@@ -237,24 +223,24 @@ void Chooser::LookBack(Device& device, const Pause& pause, double share) {
 
 void Chooser::LearnRates(const Device& device, Learned& to, double waited) {
   const Tally& tally = device.tally;
-  const auto bytes = static_cast<double>(tally.bytes.load(kRelaxed));
-  const auto copied = static_cast<double>(tally.copied_bytes.load(kRelaxed));
-  const auto stored = static_cast<double>(tally.stored_bytes.load(kRelaxed));
-  const double write_bytes = bytes / static_cast<double>(tally.writes.load(kRelaxed));
+  const auto bytes = static_cast<double>(tally.bytes.get());
+  const auto copied = static_cast<double>(tally.copied_bytes.get());
+  const auto stored = static_cast<double>(device.stored.bytes());
+  const double write_bytes = bytes / static_cast<double>(tally.writes.get());
   ++to.epochs;
   if (copied * kMixed < bytes) to.sync.Add(bytes, times_.ranks, waited);
   if (copied * kMixed >= bytes && stored >= static_cast<double>(kLittle))
-    to.lanes.Add(stored, times_.ranks, Seconds(tally.busy_ns));
+    to.lanes.Add(stored, times_.ranks, device.stored.seconds());
   if (copied < static_cast<double>(kTelling)) return;
   const double usual = device.known.copy.Seconds(write_bytes, copied);
-  to.copy.Add(write_bytes, copied, std::min(Seconds(tally.copy_ns), kUsualCopy * usual));
+  to.copy.Add(write_bytes, copied, std::min(Seconds(tally.copy_ns.get()), kUsualCopy * usual));
 }
 
 void Chooser::LearnHabits(const Device& device, Learned& to, const Pause& pause, double waited) {
   const Tally& tally = device.tally;
-  const auto bytes = static_cast<double>(tally.bytes.load(kRelaxed));
-  const auto copied = static_cast<double>(tally.copied_bytes.load(kRelaxed));
-  const double write_bytes = bytes / static_cast<double>(tally.writes.load(kRelaxed));
+  const auto bytes = static_cast<double>(tally.bytes.get());
+  const auto copied = static_cast<double>(tally.copied_bytes.get());
+  const double write_bytes = bytes / static_cast<double>(tally.writes.get());
   to.bytes.Add(bytes), to.write_bytes.Add(write_bytes);
   to.compute.Add(pause.compute), to.slack.Add(pause.slack);
   const Pace pace = PaceOf(device, bytes, write_bytes);
@@ -273,7 +259,8 @@ Chooser::Pace Chooser::PaceOf(const Device& device, double bytes, double write_b
   const Learned& known = device.known;
   const auto sync = known.sync.Predict(bytes, times_.ranks);
   const auto lanes = known.lanes.Predict(bytes, times_.ranks);
-  const double guess = Seconds(device.ns_per_mib) * bytes / static_cast<double>(kMib);
+  const double guess =
+      Seconds(device.ns_per_mib.load(kRelaxed)) * bytes / static_cast<double>(kMib);
   Pace pace;
   pace.lanes = lanes ? lanes->seconds : sync ? sync->seconds : guess;
   // One thread is not quicker than all lanes: where that was found long ago, storage has become slower since.
@@ -363,15 +350,16 @@ void Chooser::Forecast(Device& device) const {
 }
 
 void Chooser::End(uint64_t now_ns) {
+  reads_.Finish(now_ns);
   MutexLock lock(mutex_);
-  const uint64_t last_end = last_end_ns_.load(kRelaxed);
-  if (last_end == 0 || phase_begin_ns_.load(kRelaxed) == 0) return;
+  const uint64_t last_end = last_end_ns_.get();
+  if (last_end == 0 || phase_begin_ns_.get() == 0) return;
   // What follows the last phase is the program's end, no computation between two phases.
-  const uint64_t waited = waited_since_end_ns_.load(kRelaxed);
+  const uint64_t waited = waited_since_end_ns_.get();
   NoteEnd(Seconds(now_ns - last_end - std::min(waited, now_ns - last_end)));
   EndPhase(last_end + waited, true);
-  phase_begin_ns_.store(0, kRelaxed);
-  last_end_ns_.store(0, kRelaxed);
+  phase_begin_ns_.Set(0);
+  last_end_ns_.Set(0);
   for (const Device& device : devices_) Tell(device);
 }
 
@@ -379,20 +367,14 @@ void Chooser::Tell(const Device& device) {
   const Learned& known = device.known;
   if (known.epochs == 0) return;
   const double bytes = std::max(known.bytes.mean(), 1.0);
-  const auto rate = [&](const IoRate& of) {
-    ModeledRate told;
-    const auto predicted = of.Predict(bytes, times_.ranks);
-    if (!predicted) return told;
-    told.samples = of.weight();
-    told.bytes_per_second = bytes / predicted->seconds;
-    told.error = predicted->relative_error;
-    told.form = model::Name(predicted->form);
-    told.r2 = predicted->r2;
-    return told;
-  };
   const double copy = known.copy.Seconds(known.write_bytes.mean(), bytes);
-  NoteStorage({device.title, device.earlier_runs, rate(known.sync), rate(known.lanes),
-               copy > 0 ? bytes / copy : 0});
+  ModeledStorage storage;
+  storage.name = device.title;
+  storage.earlier_runs = device.earlier_runs;
+  storage.sync = RateToTell(known.sync, bytes, times_.ranks);
+  storage.lanes = RateToTell(known.lanes, bytes, times_.ranks);
+  storage.copy_bytes_per_second = copy > 0 ? bytes / copy : 0;
+  NoteStorage(std::move(storage));
 }
 
 std::vector<std::pair<std::string, Learned>> Chooser::TakeLearnings(uint64_t epochs) {
@@ -405,15 +387,21 @@ std::vector<std::pair<std::string, Learned>> Chooser::TakeLearnings(uint64_t epo
   return learnings;
 }
 
+void Chooser::LockForFork() {
+  mutex_.lock();
+  reads_.LockForFork();
+}
+
 void Chooser::UnlockAfterFork(bool child) {
+  reads_.UnlockAfterFork(child);
   if (child) {
     for (Device& device : devices_) {
       device.own = {};
       device.tally.Clear();
     }
-    phase_bytes_.store(0, kRelaxed);
-    phase_begin_ns_.store(0, kRelaxed);
-    last_end_ns_.store(0, kRelaxed);
+    phase_bytes_.Set(0);
+    phase_begin_ns_.Set(0);
+    last_end_ns_.Set(0);
     epoch_ = 0;
   }
   mutex_.unlock();

@@ -32,6 +32,8 @@
 #include "base/decisions.h"
 #include "model/epoch.h"
 #include "model/learned.h"
+#include "model/read_phases.h"
+#include "model/tally.h"
 
 namespace tidelane::model {
 
@@ -92,9 +94,12 @@ class Chooser {
     return Slot(device).allowance.load(std::memory_order_relaxed) != 0;
   }
   /// What was written in the phase so far.
-  uint64_t phase_bytes() const { return phase_bytes_.load(std::memory_order_relaxed); }
+  uint64_t phase_bytes() const { return phase_bytes_.get(); }
   /// Whether the program has paused since the last large write.
   bool Pausing(uint64_t now_ns) const;
+
+  /// What it reads: measured, and not chosen.
+  ReadPhases& reads() { return reads_; }
 
   /// `device` took from `begin_ns` to `end_ns` to store so much; returns whether that was as quick as memory.
   bool Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns);
@@ -110,7 +115,7 @@ class Chooser {
       TL_EXCLUDES(mutex_);
 
   /// fork: hold the lock across it; the child has seen nothing yet.
-  void LockForFork() TL_NO_ANALYSIS { mutex_.lock(); }
+  void LockForFork() TL_NO_ANALYSIS;
   void UnlockAfterFork(bool child) TL_NO_ANALYSIS;
 
  private:
@@ -118,10 +123,9 @@ class Chooser {
   static constexpr size_t kSlots = 8;
   static constexpr uint64_t kLittle = uint64_t{256} * 1024;  // of a phase: nothing to hide
 
-  // What happens in a phase. Only added to by load and store: see thread safety.
+  // What happens in a phase.
   struct Tally {
-    std::atomic<uint64_t> bytes{0}, writes{0}, copied_bytes{0}, copy_ns{0}, visible_ns{0};
-    std::atomic<uint64_t> stored_bytes{0}, busy_ns{0};  // of lanes, since the last epoch began
+    Sum bytes, writes, copied_bytes, copy_ns, visible_ns;
     void Clear();
   };
   struct Device {
@@ -132,8 +136,8 @@ class Chooser {
     std::atomic<uint64_t> room{UINT64_MAX};
     std::atomic<Mode> mode{Mode::kAuto};
     std::atomic<uint64_t> ns_per_mib;
-    std::atomic<uint64_t> stored_until_ns{0};
     Tally tally;
+    Requests stored;  // since the last epoch began
     // Under the lock:
     std::string title, file;
     uint64_t earlier_runs = 0;
@@ -184,13 +188,14 @@ class Chooser {
   void Tell(const Device& device) TL_REQUIRES(mutex_);
 
   const Times times_;
-  std::atomic<uint64_t> phase_begin_ns_{0};
-  std::atomic<uint64_t> last_end_ns_{0};
-  std::atomic<uint64_t> phase_bytes_{0};
-  std::atomic<uint64_t> asked_ns_{0};     // first in this epoch; 0: not yet
+  Sum phase_begin_ns_;
+  Sum last_end_ns_;
+  Sum phase_bytes_;
+  Sum asked_ns_;                          // first in this epoch; 0: not yet
   std::atomic<bool> asked_early_{false};  // before the phase could have been stored
-  std::atomic<uint64_t> waited_ns_{0};    // in this epoch, and of that
-  std::atomic<uint64_t> waited_since_end_ns_{0};
+  Sum waited_ns_;                         // in this epoch, and of that
+  Sum waited_since_end_ns_;
+  ReadPhases reads_;
   std::array<Device, kSlots> devices_;
   Mutex mutex_;
   uint64_t epoch_ TL_GUARDED_BY(mutex_) = 0;

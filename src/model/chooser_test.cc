@@ -66,6 +66,24 @@ TEST_F(ChooserTest, AProgramThatOnlyWritesDefersNothingOnQuickStorage) {
   EXPECT_EQ(Phase(), 0u);
 }
 
+// Why small writes are no part of phases, and not told: a program that logs while it computes would never pause. What they
+// are to the model is computation, behind which as much can be hidden.
+TEST_F(ChooserTest, ALogBetweenPhasesWouldMakeThemOneWithoutAnyComputation) {
+  Storage(kMs / 4);
+  const auto compute = [this](bool told) {
+    const std::string file = "run.h5";
+    for (int line = 0; line < 200; ++line, now_ += kMs / 10) {
+      if (!told) continue;
+      chooser_.Begin(now_, {.device = kDevice, .file = file, .room = 2 * kMost * kMib}, 100);
+      chooser_.End(kDevice, {.begin_ns = now_, .end_ns = now_ + 1000});
+    }
+  };
+  for (int phase = 0; phase < 5; ++phase) Phase(), compute(true);
+  EXPECT_EQ(Phase(), 0u) << "all of it is written by the program, and nothing hidden";
+  for (int phase = 0; phase < 5; ++phase) compute(false), Phase();
+  EXPECT_EQ(Phase(), kMost);
+}
+
 // That takes a millisecond or two, and a busy machine stops a program as a short pause does.
 TEST_F(ChooserTest, AFirstShortPauseDoesNotCostTheMeasuringOfCopies) {
   measured = 0;

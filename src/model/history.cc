@@ -19,7 +19,7 @@
 namespace tidelane::model {
 namespace {
 
-constexpr size_t kMostBytes = 64 << 10;  // ours have three or four thousand
+constexpr size_t kMostBytes = 64 << 10;  // ours have six or seven thousand
 constexpr double kOldRuns = 0.7;         // what earlier runs count for when one more has ended
 // Another process holds the lock for as long as writing a small file takes.
 constexpr int kLockTries = 50;
@@ -184,8 +184,9 @@ Status SaveHistory(const std::string& folder, const HistoryKey& key, const Learn
   const std::string path = folder + "/" + HistoryFileName(key);
   if (status.ok() && entry.runs == 0) DropOldest(folder);
   entry.key = key;
-  entry.learned.sync.Fade(kOldRuns);
-  entry.learned.lanes.Fade(kOldRuns);
+  for (IoRate* rate : {&entry.learned.sync, &entry.learned.lanes, &entry.learned.reads.sync,
+                       &entry.learned.reads.lanes})
+    rate->Fade(kOldRuns);
   entry.learned.Merge(learned);
   ++entry.runs;
   entry.updated = static_cast<int64_t>(std::time(nullptr));

@@ -19,7 +19,7 @@
 
 namespace tidelane::model {
 
-inline constexpr int kHistoryVersion = 1;
+inline constexpr int kHistoryVersion = 2;  ///< 1 had no reads, and is read as well
 inline constexpr unsigned kMostHistories =
     64;  ///< in a folder: the oldest is dropped for a new one
 

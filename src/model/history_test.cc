@@ -38,6 +38,12 @@ Learned SomeRun(double seconds_per_mib = 0.005) {
     learned.compute.Add(0.1), learned.slack.Add(0.1);
     learned.sync_cost.Add(mib * seconds_per_mib), learned.async_cost.Add(mib * 1e-4);
     ++learned.epochs;
+    LearnedReads& reads = learned.reads;
+    reads.sync.Add(mib * kMib, 1, mib * seconds_per_mib * 3);
+    reads.lanes.Add(mib * kMib, 1, mib * seconds_per_mib * 2);
+    reads.copy.Add(kMib, mib * kMib, mib * 1e-4);
+    reads.bytes.Add(mib * kMib), reads.read_bytes.Add(kMib), reads.compute.Add(0.2);
+    ++reads.epochs;
   }
   return learned;
 }
@@ -87,6 +93,12 @@ TEST_F(HistoryTest, WhatARunLearnedComesBack) {
   EXPECT_NEAR(entry.learned.lanes.Predict(4 * kMib, 1)->seconds, 0.01, 1e-6);
   EXPECT_DOUBLE_EQ(entry.learned.compute.mean(), 0.1);
   EXPECT_EQ(entry.learned.epochs, 8u);
+  const LearnedReads& reads = entry.learned.reads;
+  EXPECT_NEAR(reads.sync.Predict(4 * kMib, 1)->seconds, 0.06, 1e-6);
+  EXPECT_NEAR(reads.lanes.Predict(4 * kMib, 1)->seconds, 0.04, 1e-6);
+  EXPECT_GT(reads.copy.Seconds(kMib, kMib), 0);
+  EXPECT_DOUBLE_EQ(reads.compute.mean(), 0.2);
+  EXPECT_EQ(reads.epochs, 8u);
   EXPECT_LT(Text().size(), 8000u) << "small";
 }
 
@@ -140,14 +152,39 @@ TEST_F(HistoryTest, NoChangedByteMakesAnImpossiblePrediction) {
     HistoryEntry read;
     if (!ParseHistory(text, read).ok()) continue;
     for (const double bytes : {1., kMib, 1e12}) {
-      for (const IoRate* rate : {&read.learned.sync, &read.learned.lanes}) {
+      for (const IoRate* rate : {&read.learned.sync, &read.learned.lanes, &read.learned.reads.sync,
+                                 &read.learned.reads.lanes}) {
         const auto predicted = rate->Predict(bytes, 1);
         if (!predicted) continue;
         EXPECT_TRUE(std::isfinite(predicted->seconds) && predicted->seconds > 0) << text;
       }
       EXPECT_GE(read.learned.copy.Seconds(kMib, bytes), 0);
+      EXPECT_GE(read.learned.reads.copy.Seconds(kMib, bytes), 0);
     }
   }
+}
+
+// Version 1 knew of no reads: what it knew of writes stays, and the next run makes it a file of this version.
+TEST_F(HistoryTest, TheVersionBeforeReadsIsReadAndReplaced) {
+  HistoryEntry entry;
+  entry.key = kKey, entry.runs = 3, entry.learned = SomeRun();
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(HistoryText(entry));
+  json["version"] = 1;
+  json["learned"].erase("reads");
+  Put(json.dump());
+  ASSERT_TRUE(LoadHistory(folder_, kKey, entry).ok());
+  EXPECT_EQ(entry.runs, 3u);
+  EXPECT_EQ(entry.learned.epochs, 8u);
+  EXPECT_EQ(entry.learned.reads.epochs, 0u);
+  ASSERT_TRUE(SaveHistory(folder_, kKey, SomeRun()).ok());
+  ASSERT_TRUE(LoadHistory(folder_, kKey, entry).ok());
+  EXPECT_EQ(entry.runs, 4u);
+  EXPECT_EQ(entry.learned.epochs, 16u);
+  EXPECT_EQ(entry.learned.reads.epochs, 8u);
+  EXPECT_EQ(nlohmann::ordered_json::parse(Text())["version"], kHistoryVersion);
+  json["version"] = kHistoryVersion;
+  Put(json.dump());
+  EXPECT_EQ(LoadHistory(folder_, kKey, entry).code(), EBADMSG) << "this version has them";
 }
 
 TEST_F(HistoryTest, ANewerVersionIsNeitherReadNorReplaced) {

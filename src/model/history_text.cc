@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "tidelane-history";
+constexpr uint64_t kFirstWithReads = 2;  // versions before know nothing of them
 constexpr double kMostSeconds = 1e9;
 constexpr double kMostBytes = 1e18;
 
@@ -98,7 +99,19 @@ bool FromJson(const Json& json, CopyCost& cost) {
   return cost.SetState(state);
 }
 
-bool FromJson(const Json& json, Learned& learned) {
+bool FromJson(const Json& json, LearnedReads& reads) {
+  const auto mean = [&json](const char* key, double most, RecentMean& to) {
+    return FromJson(Member(json, key), most, to);
+  };
+  return FromJson(Member(json, "sync"), reads.sync) &&
+         FromJson(Member(json, "lanes"), reads.lanes) &&
+         FromJson(Member(json, "copy"), reads.copy) && mean("bytes", kMostBytes, reads.bytes) &&
+         mean("read_bytes", kMostBytes, reads.read_bytes) &&
+         mean("compute", kMostSeconds, reads.compute) &&
+         Count(Member(json, "epochs"), reads.epochs);
+}
+
+bool FromJson(const Json& json, Learned& learned, bool reads) {
   const auto mean = [&json](const char* key, double most, RecentMean& to) {
     return FromJson(Member(json, key), most, to);
   };
@@ -110,7 +123,18 @@ bool FromJson(const Json& json, Learned& learned) {
          mean("slack", kMostSeconds, learned.slack) &&
          mean("sync_cost", kMostSeconds, learned.sync_cost) &&
          mean("async_cost", kMostSeconds, learned.async_cost) &&
-         Count(Member(json, "epochs"), learned.epochs);
+         Count(Member(json, "epochs"), learned.epochs) &&
+         (!reads || FromJson(Member(json, "reads"), learned.reads));
+}
+
+Json ToJson(const LearnedReads& reads) {
+  return {{"epochs", reads.epochs},
+          {"bytes", ToJson(reads.bytes)},
+          {"read_bytes", ToJson(reads.read_bytes)},
+          {"compute", ToJson(reads.compute)},
+          {"sync", ToJson(reads.sync)},
+          {"lanes", ToJson(reads.lanes)},
+          {"copy", ToJson(reads.copy)}};
 }
 
 Json ToJson(const Learned& learned) {
@@ -123,7 +147,8 @@ Json ToJson(const Learned& learned) {
           {"async_cost", ToJson(learned.async_cost)},
           {"sync", ToJson(learned.sync)},
           {"lanes", ToJson(learned.lanes)},
-          {"copy", ToJson(learned.copy)}};
+          {"copy", ToJson(learned.copy)},
+          {"reads", ToJson(learned.reads)}};
 }
 
 Status NotUnderstood() { return Status::Failed(EBADMSG, "understand the history"); }
@@ -154,7 +179,8 @@ Status ParseHistory(const std::string& text, HistoryEntry& entry) {
   HistoryEntry read;
   if (!file_system.is_string() || !program.is_string() || !updated.is_number_integer() ||
       !Count(Member(json, "runs"), read.runs) || read.runs == 0 ||
-      !FromJson(Member(json, "learned"), read.learned)) {
+      !FromJson(Member(json, "learned"), read.learned,
+                version.get<uint64_t>() >= kFirstWithReads)) {
     return NotUnderstood();
   }
   read.key = {file_system.get<std::string>(), program.get<std::string>()};

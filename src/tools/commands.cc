@@ -119,7 +119,7 @@ Command TraceCommand() {
 Command PredictCommand() {
   Command command;
   command.name = "predict";
-  command.summary = "predict what asynchronous writing gains a program, with error bars";
+  command.summary = "predict what asynchronous I/O gains a program, with error bars";
   command.description = {
       "For a program that writes --size in each I/O phase and computes for --compute between two "
       "of "
@@ -127,9 +127,12 @@ Command PredictCommand() {
       "how "
       "much. The rates of storage and memory come from earlier runs on the file system of --dir "
       "(docs/history.md), or from writes that are made and measured there now. The error is that "
-      "of the rates: computing and copying are taken as they are."};
+      "of the rates: computing and copying are taken as they are.",
+      "With --read the program reads: sync are reads that it waits for, async are those that lanes "
+      "make before it asks, as they do where they can tell what comes next."};
   command.options = {
       {"-s,--size", "SIZE", "what a phase writes, of each rank: 64M"},
+      {"-r,--read", "", "the program reads"},
       {"-c,--compute", "SECONDS", "how long the program computes between two phases: 0.5, 20ms"},
       {"-n,--ranks", "N", "processes that write at the same time (default: 1)"},
       {"--write-size", "SIZE", "of one write (default: 4M)"},

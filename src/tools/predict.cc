@@ -30,16 +30,21 @@ constexpr double kMib = 1 << 20;
 constexpr double kUnknownError = 0.25;  // of a rate that was measured for a second only
 
 struct Program {
-  double bytes = 0;  // of an I/O phase, of each rank
+  bool reads = false;  // rather than writes
+  double bytes = 0;    // of an I/O phase, of each rank
   double write_bytes = 0;
   double compute = 0;  // seconds
   double ranks = 1;
   double epochs = 10;
 };
 
+/// Of writes or of reads, whichever the program makes.
 struct Basis {
-  model::Learned learned;
+  model::IoRate sync;
+  model::IoRate lanes;
+  model::CopyCost copy;
   std::string words;  // where the rates come from
+  bool known() const { return sync.weight() > 0 || lanes.weight() > 0; }
 };
 
 /// Seconds, and how far off they may be.
@@ -69,7 +74,7 @@ std::string ReadProgram(const Arguments& arguments, Program& program) {
   uint64_t ranks = 1;
   uint64_t epochs = 10;
   if (!ParseSize(arguments.Get("size"), size) || size == 0) {
-    return "--size says how much a phase writes, of each rank: a size such as 64M";
+    return "--size says how much a phase writes (or reads), of each rank: a size such as 64M";
   }
   if (!ReadSeconds(arguments.Get("compute"), program.compute)) {
     return "--compute says how long the program computes between two phases: seconds, such as 0.5 "
@@ -84,6 +89,7 @@ std::string ReadProgram(const Arguments& arguments, Program& program) {
   if (!ParseSize(arguments.Get("write-size", "4M"), write_size) || write_size == 0) {
     return "--write-size is a size such as 4M";
   }
+  program.reads = arguments.Has("read");
   program.bytes = static_cast<double>(size);
   program.write_bytes = static_cast<double>(std::min(write_size, size));
   program.ranks = static_cast<double>(ranks);
@@ -91,35 +97,38 @@ std::string ReadProgram(const Arguments& arguments, Program& program) {
   return {};
 }
 
-bool Knows(const model::Learned& learned) {
-  return learned.sync.weight() > 0 || learned.lanes.weight() > 0;
-}
-
 // What earlier runs learned on that file system: of one program, or of all.
 bool FromHistory(const std::string& folder, const std::string& program,
-                 const std::string& file_system, Basis& basis) {
+                 const std::string& file_system, bool reads, Basis& basis) {
   uint64_t runs = 0;
+  const auto merge = [&basis](const auto& learned) {
+    basis.sync.Merge(learned.sync);
+    basis.lanes.Merge(learned.lanes);
+    basis.copy.Merge(learned.copy);
+  };
   for (const model::HistoryEntry& entry : model::ListHistory(folder)) {
     if (entry.key.file_system != file_system) continue;
     if (!program.empty() && entry.key.program != program) continue;
-    basis.learned.Merge(entry.learned);
+    if ((reads ? entry.learned.reads.epochs : entry.learned.epochs) == 0) continue;
+    reads ? merge(entry.learned.reads) : merge(entry.learned);
     runs += entry.runs;
   }
   basis.words = CountInWords(runs, "earlier run") + " on " + file_system;
-  return runs > 0 && Knows(basis.learned);
+  return runs > 0 && basis.known();
 }
 
-Status FromMeasurement(const std::string& folder, Basis& basis) {
+Status FromMeasurement(const std::string& folder, bool reads, Basis& basis) {
   StorageSpeed speed;
   if (Status status = MeasureStorage(folder, speed); !status.ok()) return status;
   // One rate for all sizes is what a measurement of a second can say.
+  const double rate = reads ? speed.read_rate : speed.write_rate;
   for (double bytes = kMib; bytes <= 1024 * kMib; bytes *= 4) {
-    basis.learned.sync.Add(bytes, 1, bytes / speed.write_rate);
-    basis.learned.lanes.Add(bytes, 1, bytes / speed.write_rate);
+    basis.sync.Add(bytes, 1, bytes / rate);
+    basis.lanes.Add(bytes, 1, bytes / rate);
   }
-  model::CalibrateCopy(basis.learned.copy);
-  basis.learned.copy.Add(64 * kMib, 64 * kMib, 64 * kMib / speed.copy_rate);
-  basis.words = "writes measured in " + folder + " just now";
+  model::CalibrateCopy(basis.copy);
+  basis.copy.Add(64 * kMib, 64 * kMib, 64 * kMib / speed.copy_rate);
+  basis.words = (reads ? "reads measured in " : "writes measured in ") + folder + " just now";
   return {};
 }
 
@@ -147,11 +156,10 @@ struct Forecast {
 };
 
 Forecast Of(const Program& program, const Basis& basis, bool measured) {
-  const model::Learned& learned = basis.learned;
   Forecast forecast;
-  const Estimate sync = IoOf(learned.sync, learned.lanes, program, measured);
-  forecast.io = IoOf(learned.lanes, learned.sync, program, measured);
-  model::CopyCost copy = learned.copy;
+  const Estimate sync = IoOf(basis.sync, basis.lanes, program, measured);
+  forecast.io = IoOf(basis.lanes, basis.sync, program, measured);
+  model::CopyCost copy = basis.copy;
   if (!copy.known()) model::CalibrateCopy(copy);
   forecast.overhead = copy.Seconds(program.write_bytes, program.bytes);
   const auto epoch = [&](const Estimate& io, double times) {
@@ -211,8 +219,8 @@ void EpochLine(std::string& text, const char* name, const Estimate& epoch, doubl
 
 void PrintTable(const Program& program, const Basis& basis, const Forecast& forecast) {
   std::string text;
-  Print(text, "%s a phase and rank, %s, %.3f s of computation; rates from %s\n\n",
-        BytesInWords(static_cast<uint64_t>(program.bytes)).c_str(),
+  Print(text, "%s %sa phase and rank, %s, %.3f s of computation; rates from %s\n\n",
+        BytesInWords(static_cast<uint64_t>(program.bytes)).c_str(), program.reads ? "read " : "",
         CountInWords(static_cast<uint64_t>(program.ranks), "rank").c_str(), program.compute,
         basis.words.c_str());
   std::string heading;
@@ -220,8 +228,8 @@ void PrintTable(const Program& program, const Basis& basis, const Forecast& fore
   Print(text, "  %-14s %11s %19s\n", "mode", "an epoch", heading.c_str());
   EpochLine(text, "sync", forecast.sync, program.epochs);
   EpochLine(text, "async", forecast.async, program.epochs);
-  Print(text, "\nof it: storage %.3f s, handing over %.3f s\n", forecast.io.seconds,
-        forecast.overhead);
+  Print(text, "\nof it: storage %.3f s, %s %.3f s\n", forecast.io.seconds,
+        program.reads ? "copying" : "handing over", forecast.overhead);
   const std::string mode = ModeOf(forecast);
   if (mode == "either") {
     text += "either mode: they are as quick as each other, as far as this can tell\n";
@@ -249,12 +257,12 @@ int Predict(const Arguments& arguments) {
   }
   Basis basis;
   const std::string history = arguments.Get("history", model::DefaultHistoryFolder());
-  const bool known =
-      !arguments.Has("measure") &&
-      FromHistory(history, arguments.Get("program"), model::FileSystemName(found.st_dev), basis);
+  const bool known = !arguments.Has("measure") &&
+                     FromHistory(history, arguments.Get("program"),
+                                 model::FileSystemName(found.st_dev), program.reads, basis);
   if (!known) {
     basis = Basis();
-    if (const Status status = FromMeasurement(folder, basis); !status.ok()) {
+    if (const Status status = FromMeasurement(folder, program.reads, basis); !status.ok()) {
       return Fail(kUsage, status.Message());
     }
   }

@@ -81,6 +81,29 @@ std::string EpochTable(const ProcessSummary& process) {
   return text;
 }
 
+// What storage gives, as the model has fitted it.
+std::string RateTable(const ProcessSummary& process) {
+  std::string text;
+  const auto line = [&text](const std::string& storage, const char* what, const ModeledRate& rate) {
+    if (rate.samples == 0) return;
+    if (text.empty())
+      Print(text, "\n%-24s %-24s %13s %11s %7s %6s\n", "storage", "", "a second", "form", "r2",
+            "off");
+    std::string r2 = "-";
+    if (rate.r2) r2.clear(), Print(r2, "%.2f", *rate.r2);
+    Print(text, "%-24s %-24s %13s %11s %7s %4.0f %%\n", storage.c_str(), what,
+          BytesInWords(static_cast<uint64_t>(rate.bytes_per_second)).c_str(), rate.form.c_str(),
+          r2.c_str(), 100 * rate.error);
+  };
+  for (const ModeledStorage& storage : process.summary.decisions.storages) {
+    line(storage.name, "written by the program", storage.sync);
+    line(storage.name, "written by lanes", storage.lanes);
+    line(storage.name, "read by the program", storage.reads.sync);
+    line(storage.name, "read by lanes", storage.reads.lanes);
+  }
+  return text;
+}
+
 // Who did what for how long: a line for each track and kind.
 std::string TrackTable(const Timeline& timeline) {
   std::string text = "\n";
@@ -171,7 +194,8 @@ int Report(const Arguments& arguments) {
   if (!ReadTimelines(arguments, content.processes, content.timeline)) return kUsage;
   if (!arguments.Has("html")) {
     std::string text = TableOf(content.processes) + ProcessTable(content.processes);
-    if (content.processes.size() == 1) text += EpochTable(content.processes.front());
+    if (content.processes.size() == 1)
+      text += EpochTable(content.processes.front()) + RateTable(content.processes.front());
     if (!content.timeline.tracks.empty()) text += TrackTable(content.timeline);
     std::fputs(text.c_str(), stdout);
     return kDone;

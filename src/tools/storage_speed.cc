@@ -74,6 +74,20 @@ double WriteRate(int file, const std::vector<char>& data, size_t first, size_t l
   return static_cast<double>(done * kMib) / SecondsSince(begin);
 }
 
+// Of the first requests, which the disk has; 0 with errno if one failed.
+double ReadRate(int file, std::vector<char>& data) {
+  posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+  const uint64_t begin = NowNs();
+  size_t done = 0;
+  for (; done < kSyncedRequests && SecondsSince(begin) < kLongest; ++done) {
+    const auto at = static_cast<off_t>(done * kMib);
+    const ssize_t got = pread(file, data.data(), kMib, at);
+    if (got < 0) return 0;
+    if (got == 0) break;  // a slow disk took fewer
+  }
+  return static_cast<double>(done * kMib) / SecondsSince(begin);
+}
+
 double SmallSeconds(int file, const std::vector<char>& data) {
   const uint64_t begin = NowNs();
   size_t done = 0;
@@ -127,9 +141,11 @@ Status MeasureStorage(const std::string& folder, StorageSpeed& speed) {
   Progress progress("writing to " + folder);
   speed.copy_rate = CopyRate();
   speed.disk_rate = WriteRate(scratch.file(), data, 0, kSyncedRequests, true, progress);
+  speed.read_rate = ReadRate(scratch.file(), data);
   speed.write_rate = WriteRate(scratch.file(), data, kSyncedRequests, kRequests, false, progress);
   speed.small_seconds = SmallSeconds(scratch.file(), data);
-  if (speed.disk_rate == 0 || speed.write_rate == 0 || speed.small_seconds == 0) {
+  if (speed.disk_rate == 0 || speed.write_rate == 0 || speed.small_seconds == 0 ||
+      speed.read_rate == 0) {
     return Failed("write to", folder);
   }
   return {};

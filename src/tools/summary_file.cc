@@ -91,6 +91,20 @@ ModeledRate ReadRate(const Json& json) {
   return rate;
 }
 
+ReadEpochs ReadReadEpochs(const Json& json) {
+  return {.epochs = WholeAt(json, "epochs"),
+          .async_epochs = WholeAt(json, "asynchronous"),
+          .forecasts = WholeAt(json, "forecasts"),
+          .forecast_error = NumberAt(json, "forecast_error"),
+          .seconds = NumberAt(json, "epoch_seconds")};
+}
+
+ModeledReads ReadReads(const Json& json) {
+  return {.sync = ReadRate(At(json, "sync")),
+          .lanes = ReadRate(At(json, "lanes")),
+          .copy_bytes_per_second = NumberAt(json, "copy_bytes_per_second")};
+}
+
 void ReadModel(const Json& json, Decisions& decisions) {
   decisions.epochs = WholeAt(json, "epochs");
   decisions.async_epochs = WholeAt(json, "asynchronous");
@@ -105,13 +119,14 @@ void ReadModel(const Json& json, Decisions& decisions) {
     decisions.last.push_back(ReadDecision(item));
   }
   for (const Json& item : At(json, "storages")) {
-    decisions.storages.push_back(
-        {.name = TextAt(item, "name"),
-         .earlier_runs = WholeAt(item, "earlier_runs"),
-         .sync = ReadRate(At(item, "sync")),
-         .lanes = ReadRate(At(item, "lanes")),
-         .copy_bytes_per_second = NumberAt(item, "copy_bytes_per_second")});
+    decisions.storages.push_back({.name = TextAt(item, "name"),
+                                  .earlier_runs = WholeAt(item, "earlier_runs"),
+                                  .sync = ReadRate(At(item, "sync")),
+                                  .lanes = ReadRate(At(item, "lanes")),
+                                  .copy_bytes_per_second = NumberAt(item, "copy_bytes_per_second"),
+                                  .reads = ReadReads(At(item, "reads"))});
   }
+  decisions.reads = ReadReadEpochs(At(json, "reads"));
 }
 
 void ReadBody(const Json& json, ProcessSummary& process) {
@@ -165,16 +180,28 @@ void Add(const FileNames& from, FileNames& to) {
   for (uint64_t i = from.listed().size(); i < from.count(); ++i) to.Add("");
 }
 
+// Of two means of so many, `to`'s already put together.
+void AddMean(double from, uint64_t count, double& to, uint64_t together) {
+  if (together == 0) return;
+  to += (from - to) * static_cast<double>(count) / static_cast<double>(together);
+}
+
+void Add(const ReadEpochs& from, ReadEpochs& to) {
+  to.epochs += from.epochs;
+  to.async_epochs += from.async_epochs;
+  to.forecasts += from.forecasts;
+  AddMean(from.forecast_error, from.forecasts, to.forecast_error, to.forecasts);
+  to.seconds += from.seconds;
+}
+
 // Counts and times; the epochs themselves and the storages stay each process's own.
 void Add(const Decisions& from, Decisions& to) {
   to.epochs += from.epochs;
   to.async_epochs += from.async_epochs;
   to.changes += from.changes;
   to.forecasts += from.forecasts;
-  if (to.forecasts != 0) {
-    to.forecast_error += (from.forecast_error - to.forecast_error) *
-                         static_cast<double>(from.forecasts) / static_cast<double>(to.forecasts);
-  }
+  AddMean(from.forecast_error, from.forecasts, to.forecast_error, to.forecasts);
+  Add(from.reads, to.reads);
   to.start_seconds += from.start_seconds;
   to.epoch_seconds += from.epoch_seconds;
   to.end_seconds += from.end_seconds;

@@ -182,15 +182,18 @@ function counters() {
 
 /** What the cost model expected of the epochs, and what they took (docs/summary.md, `model`). */
 function predictions() {
+  const readers = processes.map((summary) => summary.model && summary.model.reads).filter((reads) => reads && reads.epochs > 0);
   const models = processes.map((summary) => summary.model).filter((model) => model && model.epochs > 0);
-  if (models.length === 0) return;
+  if (models.length + readers.length === 0) return;
   $("predictions").hidden = false;
+  if (readers.length > 0) $("predicted").append(make("p", { class: "faint" }, readingWords(readers)));
+  if (models.length === 0) return;
   const epochs = models.flatMap((model) => model.decisions || []);
   const total = models.reduce((all, model) => all + model.epochs, 0);
   const known = models.filter((model) => model.forecasts > 0);
   const errors = known.map((model) => Math.round(100 * model.forecast_error));
   const words = `${count(total, "epoch")}: an I/O phase and the computation after it. ` + (errors.length === 0 ? ""
-    : `What was expected of them is off by ${Math.min(...errors)}${errors.length > 1 ? ` to ${Math.max(...errors)}` : ""} % on average.`);
+    : `What was expected of them is off by ${between(errors)} % on average.`);
   const last = epochs.slice(-40), most = Math.max(...last.map(longer), 1e-9);
   const rows = last.map((epoch) => {
     const expected = epoch.expected, other = expected && (epoch.mode === "async" ? expected.sync : expected.async);
@@ -202,6 +205,13 @@ function predictions() {
   $("predicted").append(make("p", { class: "faint" }, words),
     table([">epoch", ">bytes", "mode", "measured, and expected (line)", ">measured", ">expected", ">off", ">other mode"], rows));
 }
+function readingWords(readers) {
+  const sum = (key) => readers.reduce((all, reads) => all + reads[key], 0);
+  const errors = readers.filter((reads) => reads.forecasts > 0).map((reads) => Math.round(100 * reads.forecast_error));
+  return `${count(sum("epochs"), "epoch")} of reading, ${sum("asynchronous")} of them brought by lanes.`
+    + (errors.length === 0 ? "" : ` What was expected of them is off by ${between(errors)} % on average.`);
+}
+const between = (errors) => `${Math.min(...errors)}${errors.length > 1 ? ` to ${Math.max(...errors)}` : ""}`;
 const longer = (epoch) => Math.max(epoch.seconds, epoch.expected ? epoch.expected.chosen : 0);
 function expectation(epoch, most) {
   const bar = make("div", { class: "bar slim", style: "width:180px;position:relative" },

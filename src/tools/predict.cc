@@ -27,6 +27,7 @@ namespace tidelane::tools {
 namespace {
 
 constexpr double kMib = 1 << 20;
+constexpr double kLongestPause = 1e9;   // seconds
 constexpr double kUnknownError = 0.25;  // of a rate that was measured for a second only
 
 struct Program {
@@ -57,14 +58,15 @@ struct Estimate {
 
 bool ReadSeconds(const std::string& text, double& seconds) {
   uint64_t us = 0;
-  char* end = nullptr;
-  seconds = std::strtod(text.c_str(), &end);
-  if (end != text.c_str() && *end == '\0' && std::isfinite(seconds) && seconds >= 0) return true;
   if (text.ends_with("ms") && ParseMicroseconds(text, us)) {
     seconds = static_cast<double>(us) / 1e6;
     return true;
   }
-  return end != text.c_str() && std::string_view(end) == "s" && seconds >= 0;
+  char* end = nullptr;
+  seconds = std::strtod(text.c_str(), &end);
+  const std::string_view rest = end;
+  return end != text.c_str() && (rest.empty() || rest == "s") && seconds >= 0 &&
+         seconds <= kLongestPause;
 }
 
 // Empty, or what is wrong with the options.

@@ -94,6 +94,45 @@ def test_wrong_settings_start_nothing(tidelane):
     assert list(tidelane.data.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "what, said",
+    [
+        ("damaged", "cannot understand the history"),
+        ("empty", "cannot understand the history"),
+        ("newer", "cannot read a newer Tidelane's history"),
+        ("a file", "Not a directory"),
+        ("read-only home", None),
+    ],
+)
+def test_a_history_of_no_use_is_a_line_at_most_and_the_files_are_whole(tidelane, what, said):
+    """In a read-only home nothing is said: nobody asked for a history there."""
+    h5py = pytest.importorskip("h5py")
+    history, env = tidelane.folder / "history", {}
+    if what == "a file":
+        history.write_text("no folder")
+    elif what == "read-only home":
+        env = {"XDG_STATE_HOME": "/proc"}  # where root makes no folder, either
+    else:
+        tidelane.run("-q", "--history", history)
+        (kept,) = history.glob("*.json")
+        text = kept.read_text()
+        text = {"damaged": text[: len(text) // 2], "empty": "", "newer": text.replace('"version": 2', '"version": 99')}[what]
+        kept.write_text(text)
+    done = tidelane.run("-q", *(() if env else ("--history", history)), **env)
+    assert (done.returncode, done.stdout) == (0, "the program's own words\n")
+    assert len(done.stderr.splitlines()) == (said is not None) and (said or "") in done.stderr
+    files = sorted(tidelane.data.iterdir())
+    assert len(files) in (3, 6)
+    for path in files:
+        with h5py.File(path) as file:
+            step = int(path.stem.split("-")[1])
+            assert all((file[name][...] == step).all() for name in "abcd")
+    if what in ("damaged", "empty"):
+        assert json.loads(kept.read_text())["runs"] == 1
+    if what == "newer":
+        assert kept.read_text() == text
+
+
 def test_what_cannot_be_run_has_the_shells_statuses(tidelane):
     assert "No such file" in error_line(tidelane("run", "--", "/nonexistent"), 127)
     assert "Permission denied" in error_line(tidelane("run", "--", str(tidelane.writer)), 126)

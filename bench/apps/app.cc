@@ -98,6 +98,9 @@ void Run::Compute(bool last, double times) {
     options_.busy ? Work(us) : Sleep(us);
     compute_us_ += now_us() - begin;
   }
+#ifdef TIDELANE_APPS_MPI
+  if (options_.together && !last) MPI_Barrier(MPI_COMM_WORLD);
+#endif
   Wait();
   steps_.push_back(io_us_ - step_begin_us_);
   step_begin_us_ = io_us_;
@@ -151,6 +154,7 @@ int Main(int argc, char** argv, const char* name, const char* what,
   app.add_flag("--between", options.between, "no computation after the last step");
   app.add_flag("--busy", options.busy, "computes; otherwise it sleeps");
   app.add_flag("--events", options.events, "with an event set");
+  app.add_flag("--together", options.together, "ranks begin each step together");
   app.add_flag("--own-files", options.own_files, "a file for each rank");
   app.add_flag("--independent", options.independent, "transfers of ranks, not collective ones");
   app.add_option("--json", options.json, "write the result there instead of to standard output");

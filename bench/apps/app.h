@@ -30,6 +30,7 @@ struct Options {
   bool between = false;      // not after the last step
   bool events = false;       // an event set
   bool own_files = false;    // of ranks
+  bool together = false;     // ranks wait for each other before a step
   bool independent = false;  // transfers of ranks to one file; otherwise collective ones
   std::string json;
 };

@@ -92,6 +92,17 @@ class Lab:
         finally:
             self.storage.remove("probe")
 
+    def requests(self, app, options):
+        """Of one process, natively: how many write requests storage got, by the power of two that holds them, and their bytes."""
+        folder = self.storage.fresh("probe")
+        try:
+            self.storage.throttle.reset()
+            self.start(app, options(folder), native_environment())
+            counted = self.storage.throttle.stats()["writes"]
+        finally:
+            self.storage.remove("probe")
+        return {int(size): count for size, count in counted["up_to"].items()}, counted["bytes"]
+
     def with_others(self, ways, series=NATIVE):
         """The ways, and the first one's once more under each other connector."""
         like = next(way for way in ways if way.series == series)

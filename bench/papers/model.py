@@ -20,23 +20,39 @@ def both(lab, *options, **settings):
     return [Way(NATIVE, lab.native, options), Way(TIDELANE, lab.tidelane, options, settings)]
 
 
-def simulated(lab, ranks):
-    """What bench/scale says of the same program on the throttle, whose request it knows and nothing else."""
-    bytes_of_write = 256 * KIB if lab.quick else MIB
-    here = ["--machine=here", "--workload=vpic-here", f"--bytes={8 * bytes_of_write}", f"--write-bytes={bytes_of_write}"]
-    return simulate(lab, *here, f"--ranks={ranks}")["sync"]["points"][0]["bandwidth"] / 1e6
+def step_of(lab, size):
+    """What a step of native VPIC-IO asks of storage besides its 8 large requests, counted: how many, and the bytes of each. HDF5
+    writes metadata, and the kernel splits a write whose buffer begins within a page. Runs of one step and of several differ by
+    whole steps, not by opening and closing."""
+
+    def counted(steps):
+        requests, total = lab.requests("series", lambda folder: [f"--folder={folder}", "--write", f"--steps={steps}", f"--bytes={size}"])
+        return sum(count for up_to, count in requests.items() if up_to < size), total
+
+    (few, few_bytes), (many, many_bytes) = counted(1), counted(STEPS)
+    small = (many - few) / (STEPS - 1)
+    return small, max((many_bytes - few_bytes) / (STEPS - 1) - 8 * size, 0) / max(small, 1)
+
+
+def simulated(lab, ranks, step):
+    """What bench/scale says of the same program on the throttle: it knows what a request costs, and what a step asks for."""
+    size = 256 * KIB if lab.quick else MIB
+    here = ["--machine=here", "--workload=vpic-here", f"--bytes={8 * size}", f"--write-bytes={size}"]
+    small = [f"--small-requests={step[0]:.2f}", f"--small-bytes={step[1]:.2f}"]
+    return simulate(lab, *here, *small, f"--ranks={ranks}")["sync"]["points"][0]["bandwidth"] / 1e6
 
 
 def weak_panels(lab):
     panels = []
     for name, write in (("VPIC-IO", True), ("BD-CATS-IO", False)):
         panel = Panel(name)
+        step = step_of(lab, 256 * KIB if lab.quick else MIB) if write else None
         for ranks in lab.ranks():
-            ways = lambda io_us: both(lab, compute(HIDING, io_us, STEPS))  # noqa: E731
+            ways = lambda io_us: both(lab, compute(HIDING, io_us, STEPS), "--together")  # noqa: E731
             for series, reports in particles(lab, ranks, write, ways).items():
                 panel.add(ranks, series, bandwidths(reports, first=0 if write else 1))
             if write:
-                panel.add(ranks, SIMULATED, [simulated(lab, ranks)])
+                panel.add(ranks, SIMULATED, [simulated(lab, ranks, step)])
         panels.append(panel)
     return panels
 
@@ -166,7 +182,7 @@ def grows(series, least):
 
 def off(panels):
     ratios = panels["VPIC-IO"].ratios(SIMULATED, NATIVE)
-    return f"{span([100 * (ratio - 1) for ratio in ratios], '{:+.0f}')} %, synchronous VPIC-IO", None
+    return f"{span([100 * (ratio - 1) for ratio in ratios], '{:+.0f}')} %, synchronous VPIC-IO", max(abs(ratio - 1) for ratio in ratios) <= 0.1
 
 
 linear = lambda more, ranks: more > 0.7 * ranks  # noqa: E731
@@ -215,13 +231,15 @@ FIGURES = [
         "model-3", f"{PAPER}, Figure 3", "Bandwidth of VPIC-IO and BD-CATS-IO, weak scaling",
         "10 steps of 8 variables of 1 MiB for each rank; 1 to 4 ranks, where the paper has 192 to 12288 and 256 to 8192. As in the"
         " paper, the rate is that of the I/O phases (of reads without the first one, which nothing can hide), and the program"
-        " computes after the last one too.",
+        " computes after the last one too. Ranks begin each step together: those that drift apart see more than storage has. The"
+        " simulator is told how many requests a step of one rank makes, counted on the throttle: 8 of 1 MiB, and about ten small ones (the"
+        " kernel splits a write whose buffer begins within a page, and HDF5 writes metadata).",
         "ranks", SEEN, weak_panels,
         [
             Claim("synchronous bandwidth", "grows, then saturates where storage does (768 and 1024 ranks)", grows(NATIVE, flat)),
             Claim("asynchronous bandwidth", "grows linearly with the ranks", grows(TIDELANE, linear)),
             Claim("asynchronous against synchronous", "orders of magnitude for reads", above),
-            Claim("the simulator of the figures at scale, off by", "", off),
+            Claim("the simulator of the figures at scale, off by", "(within 10 %)", off),
         ],
         log=True, better="higher",
     ),

@@ -129,7 +129,11 @@ def figure(number, title, panels, claims, scaled=SHORT, y="bandwidth, GB/s"):
 
 FIGURES = [
     figure(
-        3, "VPIC-IO at scale, weak scaling", panels_of(("vpic", "summit", "VPIC-IO"), ("vpic", "cori", "VPIC-IO")),
+        3, "VPIC-IO and BD-CATS-IO at scale, weak scaling",
+        panels_of(
+            ("vpic", "summit", "VPIC-IO"), ("vpic", "cori", "VPIC-IO"),
+            ("bdcats", "summit", "BD-CATS-IO"), ("bdcats", "cori", "BD-CATS-IO"),
+        ),
         [
             Claim("synchronous bandwidth is saturated from", "768 ranks (Summit), 1024 (Cori)", saturates(512, 2048)),
             ACROSS,

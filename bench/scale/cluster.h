@@ -7,6 +7,8 @@
 //   synchronous    all ranks make their requests, one after the other; when the last one is done, all compute
 //   asynchronous   all ranks copy their bytes, then compute, while a lane of each makes the requests; a rank whose memory holds
 //                  the bytes of an epoch that is not stored yet waits before it copies the next
+//   reads          asynchronously: lanes read an epoch's bytes from the end of the I/O phase before on, the program waits for
+//                  what is not there yet and copies; nobody reads the first ones before they are asked for
 //
 // An epoch begins when all ranks are ready. Time is in seconds and begins at zero; nothing here waits or reads a clock.
 //
@@ -32,11 +34,14 @@ struct Machine {
 
 struct Program {
   uint64_t ranks = 1;
-  uint64_t bytes = 0;          // of a rank in an epoch
-  uint64_t request_bytes = 0;  // at most; a rank's last request may be smaller
-  double compute = 0;          // seconds after each I/O phase
+  uint64_t bytes = 0;           // of a rank in an epoch
+  uint64_t request_bytes = 0;   // at most; a rank's last request may be smaller
+  uint64_t small_requests = 0;  // besides, between those: metadata, what was split off; not lanes'
+  uint64_t small_bytes = 0;     // of each
+  double compute = 0;           // seconds after each I/O phase
   int epochs = 1;
   bool async = false;
+  bool reads = false;
 };
 
 struct Outcome {

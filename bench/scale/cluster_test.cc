@@ -66,6 +66,49 @@ TEST(Cluster, RequestsThatStorageServesOneByOneMakeSmallOnesSlow) {
   EXPECT_NEAR(outcome.io[0], 100 * (1e-4 + 1e-6), kRounding * 100);
 }
 
+// Metadata, and what the system splits off: a synchronous program waits for each.
+TEST(Cluster, SmallRequestsCostTheirLatencyAndLanesMergeThem) {
+  Machine machine = Plain();
+  machine.latency = 0.002;
+  Program program = Phases(1, 80'000'000);
+  program.request_bytes = 10'000'000;
+  program.small_requests = 10;
+  program.small_bytes = 1000;
+  EXPECT_NEAR(Simulate(machine, program).io[0], 18 * 0.002 + 0.080 + 10e-6, kRounding * 10);
+  program.small_requests = 0;
+  const double without = Simulate(machine, Async(program)).total;
+  program.small_requests = 10;
+  EXPECT_EQ(Simulate(machine, Async(program)).total, without);
+}
+
+TEST(Cluster, ManyRanksShareStorageWhileEachAwaitsItsSmallRequests) {
+  Machine machine = Plain();
+  machine.latency = 0.002;
+  Program program = Phases(4, 10'000'000);
+  program.small_requests = 5;
+  program.small_bytes = 0;
+  // The pipe is busy for 40 ms; the last one's requests end six latencies after it began to move bytes.
+  const double io = Simulate(machine, program).io[0];
+  EXPECT_GE(io, 0.040 + 6 * 0.002 - kRounding);
+  EXPECT_LE(io, 0.040 + 7 * 0.002);
+}
+
+// The first read nothing can hide; of the others the corrected equation, as of writes.
+TEST(Cluster, ReadsAheadCostTheCopyOrTheRestOfStoragesWork) {
+  Machine machine = Plain();
+  machine.copy.Add(kMib, 1e9, 1);  // 1 GB/s
+  for (const double compute : {0.0, 0.5, 2.0}) {
+    Program program = Async(Phases(10, 100'000'000, compute));
+    program.reads = true;
+    const Outcome outcome = Simulate(machine, program);
+    EXPECT_NEAR(outcome.io[0], 1.0, kRounding * 10);
+    const model::EpochTimes times{1.0, compute, 0.1};
+    EXPECT_NEAR(outcome.total, 1.0 + compute + 5 * model::AsyncEpoch(times), kRounding * 100)
+        << compute;
+    EXPECT_EQ(outcome.end, 0) << "nothing is read that nobody asks for";
+  }
+}
+
 TEST(Cluster, WhatIsHiddenCostsTheCopy) {
   Machine machine = Plain();
   machine.copy.Add(kMib, 1e9, 1);  // 1 GB/s

@@ -49,8 +49,9 @@ Machine Here() {
 }
 
 constexpr Workload kWorkloads[] = {
-    // 8 x 1024 x 1024 particles of 8 properties, 32 MiB each; 30 s of sleep. Reads of BD-CATS-IO are as many.
+    // 8 x 1024 x 1024 particles of 8 properties, 32 MiB each; 30 s of sleep. BD-CATS-IO reads as many.
     {"vpic", false, 8 * 32 * kMib, 32 * kMib, 30, 5},
+    {"bdcats", false, 8 * 32 * kMib, 32 * kMib, 30, 5, true},
     // 2048³ cells, 6 components of 8 bytes; boxes of 64³.
     {"nyx-large", true, 2048.0 * 2048 * 2048 * 6 * 8, 64.0 * 64 * 64 * 6 * 8, 600, 5},
     // 256³ cells; boxes of 32³.
@@ -61,7 +62,7 @@ constexpr Workload kWorkloads[] = {
     {"cosmoflow", false, 8 * 128.0 * 128 * 128 * 4 * 2, 128.0 * 128 * 128 * 4 * 2, 30, 5},
     // 30000 x 30000 x 17000 m at 50 m, 3 components at 2 times, 8 bytes.
     {"eqsim", true, 600.0 * 600 * 340 * 3 * 2 * 8, 16 * kMib, 300, 5},
-    // As of this repository's VPIC-IO: bench/papers.
+    // As of this repository's VPIC-IO: bench/papers, which counts what its steps are.
     {"vpic-here", false, 8 * kMib, kMib, 0.5, 5},
 };
 
@@ -72,8 +73,11 @@ Program Workload::At(uint64_t ranks) const {
   return {.ranks = ranks,
           .bytes = static_cast<uint64_t>(std::llround(std::max(mine, 1.0))),
           .request_bytes = static_cast<uint64_t>(std::llround(write_bytes)),
+          .small_requests = static_cast<uint64_t>(std::llround(small_requests)),
+          .small_bytes = static_cast<uint64_t>(std::llround(small_bytes)),
           .compute = compute,
-          .epochs = epochs};
+          .epochs = epochs,
+          .reads = reads};
 }
 
 Machine MachineCalled(const std::string& name) {

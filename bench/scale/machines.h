@@ -19,6 +19,9 @@ struct Workload {
   double write_bytes;  // of one write, at most
   double compute;      // seconds
   int epochs;
+  bool reads = false;
+  double small_requests = 0;  // of a rank in a phase, besides
+  double small_bytes = 0;
   Program At(uint64_t ranks) const;
 };
 

@@ -31,12 +31,15 @@ struct Options {
   int time_steps = 192;
   double step_seconds = 0;
   double bytes = 0, write_bytes = 0;  // 0: the workload's
+  double small_requests = 0, small_bytes = 0;
 };
 
 Workload WorkloadOf(const Options& options) {
   Workload workload = WorkloadCalled(options.workload);
   if (options.bytes > 0) workload.bytes = options.bytes;
   if (options.write_bytes > 0) workload.write_bytes = options.write_bytes;
+  if (options.small_requests > 0) workload.small_requests = options.small_requests;
+  if (options.small_bytes > 0) workload.small_bytes = options.small_bytes;
   return workload;
 }
 
@@ -131,6 +134,11 @@ int main(int argc, char** argv) {
   app.add_option("--bytes", options.bytes, "in place of the workload's")
       ->check(CLI::PositiveNumber);
   app.add_option("--write-bytes", options.write_bytes)->check(CLI::PositiveNumber);
+  app.add_option("--small-requests", options.small_requests,
+                 "in an I/O phase, of a rank, besides those of its bytes")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--small-bytes", options.small_bytes, "of each of these")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--json", options.json, "write the result there instead of to standard output");
   CLI11_PARSE(app, argc, argv);
   return tidelane::measure::report("scale", options.json, [&] {

@@ -182,7 +182,8 @@ def grows(series, least):
 
 def off(panels):
     ratios = panels["VPIC-IO"].ratios(SIMULATED, NATIVE)
-    return f"{span([100 * (ratio - 1) for ratio in ratios], '{:+.0f}')} %, synchronous VPIC-IO", max(abs(ratio - 1) for ratio in ratios) <= 0.1
+    text = f"{span([100 * (ratio - 1) for ratio in ratios], '{:+.0f}')} %, synchronous VPIC-IO"
+    return text, max(abs(ratio - 1) for ratio in ratios) <= 0.1
 
 
 linear = lambda more, ranks: more > 0.7 * ranks  # noqa: E731

@@ -4,6 +4,7 @@ Invariants: only the environment differs between the sides of a comparison; outp
 comparison; where Tidelane wrote, its counters show that bytes were deferred.
 """
 
+import collections
 import contextlib
 import dataclasses
 import json
@@ -102,15 +103,14 @@ class Lab:
             self.storage.remove("probe")
 
     def requests(self, app, options):
-        """Of one process, natively: how many write requests storage got, by the power of two that holds them, and their bytes."""
-        folder = self.storage.fresh("probe")
-        try:
-            self.storage.throttle.reset()
-            self.start(app, options(folder), native_environment())
-            counted = self.storage.throttle.stats()["writes"]
-        finally:
-            self.storage.remove("probe")
-        return {int(size): count for size, count in counted["up_to"].items()}, counted["bytes"]
+        """Of one process, natively: how many requests storage got, by the power of two that holds them, and their bytes."""
+        self.storage.throttle.reset()
+        self.start(app, options, native_environment())
+        kinds = [self.storage.throttle.stats()[kind] for kind in ("reads", "writes")]
+        by_size = collections.Counter()
+        for counted in kinds:
+            by_size.update({int(size): count for size, count in counted["up_to"].items()})
+        return by_size, sum(counted["bytes"] for counted in kinds)
 
     def with_others(self, ways, series=NATIVE):
         """The ways, and the first one's once more under each other connector."""

@@ -157,8 +157,8 @@ METADATA_SCALED = (
     " is the communication of HDF5's metadata operations: its background thread runs HDF5's code. With Tidelane that stays on the thread"
     " that called, in the program's order, and needs no thread support of MPI; lanes have the bytes, of which there are few. HDF5 1.14"
     " communicates little (counted with MPICH, natively and with Tidelane: less than 20 collective calls of a run that writes, less than"
-    " 40 of one that reads); with more ranks than cores most of the time is ranks that turn in circles until the others open and close the file, and load the"
-    " plugin."
+    " 40 of one that reads); with more ranks than cores most of the time is ranks that turn in circles until the others open and close the"
+    " file, and load the plugin."
 )
 METADATA_CLAIMS = [
     Claim("total I/O time", "increases with the number of processes", more_ranks_take_longer),

@@ -131,22 +131,24 @@ void AheadPieces::TakeBack(Map::iterator it, uint64_t begin, uint64_t end) {
 
 AheadPieces::Part AheadPieces::Take(uint64_t begin, uint64_t end) {
   MutexLock lock(mutex_);
+  uint64_t waited_ns = 0;
   for (;;) {
     const auto it = From(begin);
-    if (it == pieces_.end() || it->first >= end) return {nullptr, end, nullptr};
-    if (it->first > begin) return {nullptr, it->first, nullptr};
+    if (it == pieces_.end() || it->first >= end) return {nullptr, end, nullptr, waited_ns};
+    if (it->first > begin) return {nullptr, it->first, nullptr, waited_ns};
     Piece& piece = it->second;
     const uint64_t until = std::min(end, piece.end);
     if (piece.state == State::kOnItsWay) {
-      const Waiting waiting(Wait::kRead);
+      Waiting waiting(Wait::kRead, 0, Waiting::kTimed);
       arrived_.Wait(mutex_);
+      waited_ns += waiting.Stop();
       continue;
     }
     if (piece.state == State::kWanted) {
       TakeBack(it, begin, until);
-      return {nullptr, until, nullptr};
+      return {nullptr, until, nullptr, waited_ns};
     }
-    Part part{piece.data + (begin - it->first), until, piece.slab};
+    Part part{piece.data + (begin - it->first), until, piece.slab, waited_ns};
     const uint64_t fresh = std::min(until - begin, piece.end - it->first - piece.used);
     piece.used += fresh;
     score_.used += fresh;

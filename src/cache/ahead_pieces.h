@@ -72,6 +72,7 @@ class AheadPieces {
     const std::byte* data = nullptr;  ///< nullptr: read it from storage
     uint64_t end = 0;                 ///< from `begin` so far
     std::shared_ptr<Slab> slab;       ///< keeps the bytes
+    uint64_t waited_ns = 0;           ///< for bytes on their way
   };
   /// What is at `begin`, at most until `end`; the caller reads it now. Waits for bytes that are on their way.
   Part Take(uint64_t begin, uint64_t end) TL_EXCLUDES(mutex_);

@@ -328,10 +328,13 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   }
   /// What storage did for a read: all zero if it was not asked.
   struct Took {
-    uint64_t begin_ns = 0;  // of the first request
-    uint64_t end_ns = 0;    // of the last one
-    uint64_t last_ns = 0;   // which took so long
-    uint64_t bytes = 0;     // of all of them
+    uint64_t begin_ns = 0;      // of the first request
+    uint64_t end_ns = 0;        // of the last one
+    uint64_t last_ns = 0;       // which took so long
+    uint64_t bytes = 0;         // of all of them
+    uint64_t copied_bytes = 0;  // from what lanes had fetched, where that was timed, and
+    uint64_t copy_ns = 0;       // what it took
+    uint64_t waited_ns = 0;     // for lanes that were fetching
   };
   Status LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took)
       TL_EXCLUDES(mutex_);
@@ -353,6 +356,13 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void TellAnswered(Reader reader, const Took& took);
   void TellRead(uint64_t begin_ns, uint64_t size, const Took& took);
   void TellFetched(uint64_t begin_ns, uint64_t size, const Took& took);
+  void TellWaitedForSmall(uint64_t ns) {
+    const uint64_t now_ns = NowNs();
+    chooser_->reads().Small(now_ns - ns, now_ns);
+  }
+  void TellSmall(const Took& took) {
+    if (took.bytes != 0) chooser_->reads().Small(took.begin_ns, took.end_ns);
+  }
   void DropAhead(uint64_t begin, uint64_t end) {
     if (ReadAhead* ahead = Ahead(); ahead != nullptr) ahead->pieces().Drop(begin, end);
   }

@@ -17,8 +17,8 @@ namespace {
 constexpr uint64_t kLargeRead = uint64_t{16} * 1024;
 // Below this one request is as good as two.
 constexpr uint64_t kLeastShared = 2u << 20;
-// A copy of less takes no longer than the clock that would time it.
-constexpr uint64_t kTimedCopy = uint64_t{64} * 1024;
+// A copy of less takes little longer than the clocks that would time it.
+constexpr uint64_t kTimedCopy = uint64_t{128} * 1024;
 // Of a file whose successor is to be fetched.
 constexpr size_t kMostPlaces = 1024;
 
@@ -56,13 +56,18 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
     const uint64_t begin_ns = large && size >= kTimedCopy ? NowNs() : 0;
     status = ReadFetched(Reader::kProgram, address, size, buffer, took);
     if (large && status.ok()) TellFetched(begin_ns, size, took);
+    if (!large && took.waited_ns != 0) TellWaitedForSmall(took.waited_ns);
   } else {
     if (size <= BlockCache::kSmall || caching_.load(std::memory_order_relaxed)) {
       MutexLock lock(read_mutex_);
       if (ReadThroughCache(address, size, buffer, raw, status)) return status;
     }
     status = LogicalRead(Reader::kProgram, address, size, buffer, took);
-    if (large && took.bytes != 0 && status.ok()) TellRead(took.begin_ns, size, took);
+    if (!large) {
+      TellSmall(took);
+    } else if (took.bytes != 0 && status.ok()) {
+      TellRead(took.begin_ns, size, took);
+    }
   }
   if (took.last_ns != 0) NoteSpeed(size, took.last_ns);
   if (!raw && noting_places_) NotePlace(address, size);
@@ -100,9 +105,11 @@ void File::TellFetched(uint64_t begin_ns, uint64_t size, const Took& took) {
   model::ReadPhases& reads = chooser_->reads();
   reads.Begin(begin_ns == 0 ? end_ns : begin_ns);
   TellAnswered(Reader::kProgram, took);
-  model::ReadPhases::Read read{.end_ns = end_ns, .bytes = size};
-  if (begin_ns != 0 && took.bytes == 0) read.copied_bytes = size, read.copy_ns = end_ns - begin_ns;
-  reads.End(identity_.device, read);
+  if (took.waited_ns != 0) reads.Waited(took.waited_ns);
+  reads.End(identity_.device, {.end_ns = end_ns,
+                               .bytes = size,
+                               .copied_bytes = took.copied_bytes,
+                               .copy_ns = took.copy_ns});
 }
 
 void File::TellDeferred(uint64_t bytes) {
@@ -175,7 +182,11 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
   Took took;
   caching_.store(true, std::memory_order_relaxed);
   status = LogicalRead(Reader::kProgram, start, valid, cache_.Claim(start), took);
-  if (raw && took.bytes >= kLargeRead && status.ok()) TellRead(took.begin_ns, valid, took);
+  if (raw && took.bytes >= kLargeRead && status.ok()) {
+    TellRead(took.begin_ns, valid, took);
+  } else {
+    TellSmall(took);
+  }
   cache_.Commit(start, status.ok() ? valid : 0);
   if (!status.ok()) return false;  // the plain read decides what the program is told
   return cache_.Read(address, size, buffer);
@@ -278,9 +289,16 @@ Status File::ReadFetched(Reader reader, uint64_t address, uint64_t size, void* b
   const uint64_t end = address + size;
   bool whole = true;
   while (address < end) {
+    const bool timed = reader == Reader::kProgram && end - address >= kTimedCopy;
     const AheadPieces::Part part = pieces.Take(address, end);
     const uint64_t length = part.end - address;
-    if (part.data != nullptr) {
+    took.waited_ns += part.waited_ns;
+    if (part.data != nullptr && timed) {
+      const uint64_t taken_ns = NowNs();
+      std::memcpy(out, part.data, length);
+      took.copy_ns += NowNs() - taken_ns;
+      took.copied_bytes += length;
+    } else if (part.data != nullptr) {
       std::memcpy(out, part.data, length);
     } else {
       whole = false;

@@ -49,20 +49,22 @@ void ReadPhases::Answered(uint64_t device, For whom, const Request& request) {
 
 void ReadPhases::Waited(uint64_t ns) { waited_ns_.Add(ns); }
 
-void ReadPhases::NextPhase(uint64_t now_ns) {
+void ReadPhases::NextPhase() {
   MutexLock lock(mutex_);
-  const uint64_t last_end = last_end_ns_.get();
-  if (last_end != 0 && now_ns < last_end + times_.shortest_pause_ns) return;
-  // Else another thread was faster.
-  if (begin_ns_.get() != 0 && begin_ns_.get() <= last_end) EndPhase(now_ns, false);
-  begin_ns_.Set(now_ns);
+  const uint64_t burst = burst_ns_.get();
+  if (burst == begin_ns_.get()) return;  // another thread was faster
+  if (begin_ns_.get() != 0 && begin_ns_.get() < burst) EndPhase(burst, false);
+  begin_ns_.Set(burst);
+  small_ns_.Set(lead_ns_.get());
+  lead_ns_.Set(0);
 }
 
 void ReadPhases::EndPhase(uint64_t now_ns, bool last) {
   Epoch epoch;
   epoch.last = last;
   epoch.seconds = Seconds(now_ns - begin_ns_.get());
-  epoch.compute = epoch.seconds - Seconds(waited_ns_.get());
+  epoch.small = Seconds(small_ns_.get());
+  epoch.compute = epoch.seconds - Seconds(waited_ns_.get()) - epoch.small;
   for (const Device& device : devices_)
     epoch.compute -= device.awaited.seconds() + Seconds(device.copy_ns.get());
   epoch.compute = std::max(epoch.compute, 0.0);
@@ -71,10 +73,13 @@ void ReadPhases::EndPhase(uint64_t now_ns, bool last) {
     device.Clear();
   }
   waited_ns_.Set(0);
+  small_ns_.Set(0);
 }
 
-void ReadPhases::LookBack(Device& device, const Epoch& epoch) {
+void ReadPhases::LookBack(Device& device, Epoch epoch) {
   const bool hidden = 2 * device.HiddenBytes() >= device.bytes.get();
+  // Small reads are a part of what the program waits for; but where lanes read the large ones, they work meanwhile.
+  if (hidden) epoch.compute += std::exchange(epoch.small, 0);
   NoteReadEpoch({.async = hidden,
                  .seconds = epoch.seconds,
                  .expected = epoch.last ? std::nullopt : Expected(device, hidden)});
@@ -105,7 +110,7 @@ void ReadPhases::Learn(const Device& device, const Epoch& epoch, LearnedReads& t
   ++to.epochs;
   // Where the program and lanes asked for much at the same time, neither had storage for itself.
   if (awaited >= kEnough && hidden * kMixed < bytes)
-    to.sync.Add(awaited, times_.ranks, device.awaited.seconds());
+    to.sync.Add(awaited, times_.ranks, device.awaited.seconds() + epoch.small);
   if (later >= kEnough && awaited * kMixed < later)
     to.lanes.Add(later, times_.ranks, device.later.seconds());
   if (copied >= kTelling) to.copy.Add(read_bytes, copied, Seconds(device.copy_ns.get()));
@@ -120,6 +125,7 @@ void ReadPhases::Finish(uint64_t now_ns) {
   if (last_end == 0 || begin_ns_.get() == 0) return;
   EndPhase(std::max(std::min(now_ns, last_end), begin_ns_.get()), true);
   begin_ns_.Set(0);
+  burst_ns_.Set(0);
   last_end_ns_.Set(0);
   for (const Device& device : devices_) Tell(device);
 }
@@ -152,9 +158,8 @@ void ReadPhases::UnlockAfterFork(bool child) {
       device.Clear();
       device.untaken = {};
     }
-    begin_ns_.Set(0);
-    last_end_ns_.Set(0);
-    waited_ns_.Set(0);
+    for (Sum* sum : {&begin_ns_, &burst_ns_, &last_end_ns_, &waited_ns_, &small_ns_, &lead_ns_})
+      sum->Set(0);
   }
   mutex_.unlock();
 }

@@ -2,7 +2,9 @@
 /// Phases of large reads: how long storage took for them, whether lanes had brought them before the program waited for
 /// them, and what the program computed in between.
 ///
-/// A pause of a millisecond or more ends a phase; phase and pause are an epoch, and the equations are those of writes
+/// A pause of a millisecond or more ends a phase, a pause being time in which the program waited for no read of any size:
+/// what it takes to open a dataset is part of the phase in which its elements are read, also before them. Phase and pause
+/// are an epoch, and the equations are those of writes
 /// (model/epoch.h): a read that the program makes is t_io, one that lanes make ahead of it (or after its call) is hidden
 /// behind the computation before it, and costs a copy. Nothing is chosen by this: what to fetch, cache/foresight.h knows.
 /// It is what the summary, the history and `tidelane predict --read` say of reads.
@@ -41,8 +43,14 @@ class ReadPhases {
 
   /// A large read of the program's began at `now_ns`.
   void Begin(uint64_t now_ns) {
-    const uint64_t last_end = last_end_ns_.get();
-    if (last_end == 0 || now_ns >= last_end + times_.shortest_pause_ns) NextPhase(now_ns);
+    Burst(now_ns);
+    if (burst_ns_.get() != begin_ns_.get()) NextPhase();
+  }
+  /// A small read, or one of metadata, was answered by storage while the program waited.
+  void Small(uint64_t begin_ns, uint64_t end_ns) {
+    Burst(begin_ns);
+    (burst_ns_.get() == begin_ns_.get() ? small_ns_ : lead_ns_).Add(end_ns - begin_ns);
+    last_end_ns_.Set(end_ns);
   }
   struct Read {
     uint64_t end_ns = 0;
@@ -91,23 +99,33 @@ class ReadPhases {
     uint64_t HiddenBytes() const { return bytes.get() - std::min(awaited.bytes(), bytes.get()); }
   };
   struct Epoch {
-    double seconds = 0, compute = 0;
+    double seconds = 0, compute = 0, small = 0;
     bool last = false;
   };
 
   Device& Slot(uint64_t device) { return devices_[device % kSlots]; }
-  void NextPhase(uint64_t now_ns) TL_EXCLUDES(mutex_);
+  // Reads without a pause between them. A burst of small ones alone is no phase.
+  void Burst(uint64_t now_ns) {
+    const uint64_t last_end = last_end_ns_.get();
+    if (last_end != 0 && now_ns < last_end + times_.shortest_pause_ns) return;
+    burst_ns_.Set(now_ns);
+    lead_ns_.Set(0);
+  }
+  void NextPhase() TL_EXCLUDES(mutex_);
   void EndPhase(uint64_t now_ns, bool last) TL_REQUIRES(mutex_);
-  void LookBack(Device& device, const Epoch& epoch) TL_REQUIRES(mutex_);
+  void LookBack(Device& device, Epoch epoch) TL_REQUIRES(mutex_);
   std::optional<double> Expected(const Device& device, bool hidden) const TL_REQUIRES(mutex_);
   void Learn(const Device& device, const Epoch& epoch, LearnedReads& to) TL_REQUIRES(mutex_);
   void Tell(const Device& device) TL_REQUIRES(mutex_);
   void Take(Device& slot, uint64_t device) TL_EXCLUDES(mutex_);
 
   const Times times_;
-  Sum begin_ns_;
-  Sum last_end_ns_;
-  Sum waited_ns_;  // in this epoch
+  Sum begin_ns_;     // of the phase
+  Sum burst_ns_;     // when the last burst of reads began: the phase, where it has large ones
+  Sum last_end_ns_;  // of a read
+  Sum waited_ns_;    // in this epoch
+  Sum small_ns_;     // in this epoch, for small reads
+  Sum lead_ns_;      // in the burst that may become the next phase
   std::array<Device, kSlots> devices_;
   Mutex mutex_;
 };

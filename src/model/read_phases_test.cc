@@ -121,6 +121,36 @@ TEST_F(ReadPhasesTest, ACallThatDecodesIsOnePhase) {
   EXPECT_NEAR(learned.compute.mean(), 0.042, 1e-9);
 }
 
+// Opening a dataset takes longer than the shortest pause where storage is slow: it is no pause.
+TEST_F(ReadPhasesTest, WhatItTakesToOpenADatasetIsPartOfThePhase) {
+  const auto open = [this] {
+    for (int request = 0; request < 3; ++request, now_ += 2 * kMs)
+      phases_.Small(now_, now_ + 2 * kMs);
+  };
+  for (int phase = 0; phase < 4; ++phase, Compute(50)) {
+    for (int dataset = 0; dataset < 5; ++dataset) open(), Wait(1, 10);
+  }
+  const LearnedReads learned = Learned();
+  EXPECT_EQ(learned.epochs, 4u);
+  EXPECT_DOUBLE_EQ(learned.bytes.mean(), 5 * kMib);
+  EXPECT_NEAR(learned.sync.Predict(5 * kMib, 1)->seconds, 5 * 0.016, 1e-6) << "of the first, too";
+  EXPECT_NEAR(learned.compute.mean(), 0.05, 1e-9);
+}
+
+TEST_F(ReadPhasesTest, MetadataAloneIsNoPhaseAndNoComputation) {
+  for (int phase = 0; phase < 4; ++phase) {
+    Wait(8, 3);
+    Compute(20);
+    phases_.Small(now_, now_ + 5 * kMs);
+    now_ += 5 * kMs;
+    Compute(30);
+  }
+  const LearnedReads learned = Learned();
+  EXPECT_EQ(learned.epochs, 4u);
+  EXPECT_NEAR(learned.sync.Predict(8 * kMib, 1)->seconds, 0.024, 1e-6);
+  EXPECT_NEAR(learned.compute.mean(), 0.055, 1e-9) << "who waits for a little may as well compute";
+}
+
 TEST_F(ReadPhasesTest, RequestsThatOverlapTakeTheirTimeOnce) {
   for (int i = 0; i < 2; ++i) {
     phases_.Begin(now_);

@@ -15,17 +15,17 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build install wheel demo demo-mpi test test-long bench bench-micro bench-papers bench-python check tidy format clean distclean setup-build setup-test setup-mpi setup-python
+.PHONY: help build install wheel demo demo-mpi test test-long bench bench-micro bench-mpi bench-papers bench-python check tidy format clean distclean setup-build setup-test setup-mpi setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
 
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
-packages += $(if $(filter demo demo-mpi bench bench-papers bench-python wheel test test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(if $(filter demo demo-mpi bench bench-mpi bench-papers bench-python wheel test test-long check format setup-python,$(MAKECMDGOALS)),python)
 packages += $(if $(WITH_LINT),lint)
-packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(subst demo-mpi,demo,$(subst bench-papers,bench,$(MAKECMDGOALS)))))
-packages += $(if $(filter demo-mpi bench-papers test test-long,$(MAKECMDGOALS)),mpi)
+packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(subst demo-mpi,demo,$(subst bench-mpi,bench,$(subst bench-papers,bench,$(MAKECMDGOALS))))))
+packages += $(if $(filter demo-mpi bench-mpi bench-papers test test-long,$(MAKECMDGOALS)),mpi)
 
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell
 	@$(setup)/configure.sh release
@@ -83,6 +83,11 @@ bench-papers: build setup-mpi setup-python  ## the figures of the papers on asyn
 	@$(setup)/configure.sh release
 	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/reproduce.py $(PAPERS)
+
+bench-mpi: build setup-mpi setup-python  ## ranks of an MPI program: time series, interleaved pieces, small writes; BENCH="--rounds 3"
+	@$(setup)/configure.sh release
+	@$(ninja) -C build/release bench/all
+	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/bench.py ranks pieces ranks_writes $(BENCH)
 
 bench-python: build setup-python  ## h5py, xarray, pandas with and without Tidelane; zarr 3 and TensorStore; BENCH="--rounds 3"
 	@build/venv/bin/python -m pip install -q --disable-pip-version-check --only-binary=:all: zarr tensorstore

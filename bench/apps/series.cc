@@ -2,13 +2,14 @@
 // analysis does (BD-CATS-IO), with a computation after each step.
 //
 // A series lies in groups of one file, in a file for each step, or in datasets that each hold one variable of all steps.
-// Every rank has its slice of each variable. What is read is compared with what was written, outside the measured time.
+// Every rank has its slice of each variable, or its piece of each row of it. What is read is compared with what was written, outside the measured time.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Series {
   int steps = 5;
   int variables = 8;
   uint64_t bytes = 4u << 20;  // of a variable in a step, for each rank
+  uint64_t piece = 0;         // of it, before another rank's comes in the file; 0: all of it
 };
 
 using Values = std::vector<float>;
@@ -63,12 +65,14 @@ hid_t open_or_create(const Run& run, const Series& series, int step) {
   return series.write ? CreateFile(run, name) : OpenFile(run, name);
 }
 
-// One variable of one step: a dataset of its own, or a slab of a larger one.
+// One variable of one step: a dataset of its own, or a slab of a larger one. In rows where ranks take turns, a rank has its
+// columns of all of them.
 void transfer(Run& run, const Series& series, hid_t location, int step, int variable,
               Values& values) {
   const bool slab = series.layout == Layout::kDatasets;
-  const hsize_t all[2] = {slab ? static_cast<hsize_t>(series.steps) : 1,
-                          values.size() * run.slots()};
+  const hsize_t row = series.piece == 0 ? values.size() : series.piece / sizeof(float);
+  const hsize_t rows = values.size() / row;
+  const hsize_t all[2] = {slab ? static_cast<hsize_t>(series.steps) : rows, row * run.slots()};
   const hid_t space = ok(H5Screate_simple(2, all, nullptr), "H5Screate_simple");
   const std::string name = variable_name(variable);
   const bool create = series.write && (!slab || step == 0);
@@ -77,8 +81,8 @@ void transfer(Run& run, const Series& series, hid_t location, int step, int vari
                                   H5P_DEFAULT, H5P_DEFAULT, run.events()),
                   "H5Dcreate")
              : ok(H5Dopen_async(location, name.c_str(), H5P_DEFAULT, run.events()), "H5Dopen");
-  const hsize_t start[2] = {slab ? static_cast<hsize_t>(step) : 0, values.size() * run.slot()};
-  const hsize_t count[2] = {1, values.size()};
+  const hsize_t start[2] = {slab ? static_cast<hsize_t>(step) : 0, row * run.slot()};
+  const hsize_t count[2] = {rows, row};
   ok(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr),
      "H5Sselect_hyperslab");
   const hid_t memory = ok(H5Screate_simple(2, count, nullptr), "H5Screate_simple");
@@ -125,6 +129,10 @@ void check(const Run& run, const Series& series, int step, const std::vector<Val
 }
 
 nlohmann::json body(Run& run, const Series& series) {
+  if (series.piece % sizeof(float) != 0 || (series.piece != 0 && series.bytes % series.piece != 0))
+    throw std::invalid_argument("--bytes must be a multiple of --piece, and that of a number");
+  if (series.piece != 0 && series.layout == Layout::kDatasets)
+    throw std::invalid_argument("--piece is not for --layout=datasets");
   std::vector<Values> values(static_cast<size_t>(series.variables),
                              Values(series.bytes / sizeof(float)));
   const bool one_file = series.layout != Layout::kFiles;
@@ -167,6 +175,8 @@ int main(int argc, char** argv) {
     app.add_option("--variables", series.variables)->capture_default_str();
     app.add_option("--bytes", series.bytes, "of a variable in a step, for each rank")
         ->capture_default_str();
+    app.add_option("--piece", series.piece,
+                   "bytes of a variable before another rank's come in the file; 0: all of them");
   };
   return Main(argc, argv, "series", "A time series of particles, written or read step by step.",
               add, [&](Run& run) { return body(run, series); });

@@ -1,6 +1,6 @@
 """The benchmarks by name, in the order in which they run and stand on the page."""
 
-from cases import checkpoint, filters, modes, objects, reads, recording, writes
+from cases import checkpoint, filters, modes, objects, ranks, reads, recording, writes
 
 CASES = {
     case.key: case
@@ -20,5 +20,8 @@ CASES = {
         checkpoint.BUSY,
         objects.START,
         recording.RECORDING,
+        ranks.SERIES,
+        ranks.INTERLEAVED,
+        ranks.MERGING,
     ]
 }

@@ -2,6 +2,7 @@
 """Time that Python programs wait for their writes: native HDF5 and Tidelane in one run, zarr 3 and TensorStore beside them.
 
     compare.py [--rounds N] [--steps N] [--folder WHERE] [--writers h5py ...] [--json FILE]
+    compare.py --json FILE --markdown docs/performance.md
 
 Rounds alternate: each runs every row natively, then with Tidelane, so that what else the machine does falls on both. Each row is
 measured without computation, and with one that takes about as long as native HDF5 takes to write. The arrays are the
@@ -14,6 +15,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -23,7 +25,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 
-HDF5 = [(writer, form) for writer in ("h5py", "xarray", "pandas") for form in ("plain", "gzip")]
+HDF5 = [(writer, form, {}) for writer in ("h5py", "xarray", "pandas") for form in ("plain", "gzip")]
+HDF5.insert(2, ("h5py", "gzip", {"deflate": "isal"}))  # as zarr's and TensorStore's fastest settings: the quickest deflate
 OTHERS = [(writer, form) for writer in ("zarr", "tensorstore") for form in ("plain", "gzip", "fastest")]
 SETTINGS = {"close": "deferred", "parallel_writes": "on"}
 CHOSEN = ("quick_storage", "cost_model")
@@ -36,12 +39,12 @@ for path in sorted(glob.glob(sys.argv[1] + "/*.*")):
 """
 
 
-def one(writer, form, folder, env, args, compute):
+def one(writer, form, folder, env, args, compute, digest=False):
     with tempfile.TemporaryDirectory(dir=folder) as out:
         command = [sys.executable, str(HERE / "loop.py"), writer, form, out, "--steps", str(args.steps), "--compute", str(compute)]
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
         result = json.loads(done.stdout.splitlines()[-1])
-        if (writer, form) in HDF5:
+        if digest:
             digest = [sys.executable, "-c", DIGEST, out]
             result["digest"] = subprocess.run(digest, env=harness.native_environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
     return result
@@ -60,10 +63,10 @@ def check(summary, what, form):
         raise harness.DemoError(f"{what}: not deferred because of {', '.join(reason['text'] for reason in others)}")
 
 
-def with_tidelane(places, writer, form, folder, args, compute):
+def with_tidelane(places, writer, form, settings, folder, args, compute):
     with tempfile.TemporaryDirectory(dir=folder) as summaries:
-        env = harness.tidelane_environment(places, summary=f"{summaries}/%p.json", **SETTINGS)
-        result = one(writer, form, folder, env, args, compute)
+        env = harness.tidelane_environment(places, summary=f"{summaries}/%p.json", **SETTINGS, **settings)
+        result = one(writer, form, folder, env, args, compute, digest=True)
         (summary,) = (json.loads(path.read_text()) for path in pathlib.Path(summaries).glob("*.json"))
     check(summary, f"{writer} {form}", form)
     counters = summary["counters"]
@@ -79,16 +82,16 @@ def rounds_of(places, args, folder):
     rows = {}
     native_env = harness.native_environment()
     for number in range(args.rounds):
-        for writer, form in HDF5:
+        for writer, form, settings in HDF5:
             if writer not in args.writers:
                 continue
-            key = f"{writer} {form}"
+            key = ", ".join([f"{writer} {form}", *(f"{name}={value}" for name, value in settings.items())])
             row = rows.setdefault(key, {name: [] for name in ("native", "tidelane", "native_computing", "tidelane_computing")})
-            row["native"].append(one(writer, form, folder, native_env, args, 0))
+            row["native"].append(one(writer, form, folder, native_env, args, 0, digest=True))
             compute = row["native"][0]["total"] / args.steps
-            row["tidelane"].append(with_tidelane(places, writer, form, folder, args, 0))
-            row["native_computing"].append(one(writer, form, folder, native_env, args, compute))
-            row["tidelane_computing"].append(with_tidelane(places, writer, form, folder, args, compute))
+            row["tidelane"].append(with_tidelane(places, writer, form, settings, folder, args, 0))
+            row["native_computing"].append(one(writer, form, folder, native_env, args, compute, digest=True))
+            row["tidelane_computing"].append(with_tidelane(places, writer, form, settings, folder, args, compute))
             digests = {result["digest"] for results in row.values() for result in results}
             if len(digests) != 1:
                 raise harness.DemoError(f"{key}: Tidelane wrote something else")
@@ -104,8 +107,8 @@ def rounds_of(places, args, folder):
 
 
 def table(rows):
-    print("| program | size | waits, without computing | with Tidelane | ratio | waits, computing | with Tidelane | ratio | stored later |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    yield "| program | size | waits, without computing | with Tidelane | ratio | waits, computing | with Tidelane | ratio | stored later |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for key, row in rows.items():
         cells = [key, f"{row['native'][0]['size'] / 1e6:.0f} MB"]
         for name in ("", "_computing"):
@@ -118,7 +121,13 @@ def table(rows):
                 cells += ["", ""]
         share = [result["asynchronous"] for result in row.get("tidelane_computing", ())]
         cells.append(f"{statistics.median(share):.0%}" if share else "")
-        print("| " + " | ".join(cells) + " |")
+        yield "| " + " | ".join(cells) + " |"
+
+
+def put_into(page, rows):
+    lines = "\n".join(table(rows))
+    text = re.sub(r"(<!-- python -->\n).*?(<!-- /python -->)", lambda m: f"{m[1]}{lines}\n{m[2]}", page.read_text(), flags=re.DOTALL)
+    page.write_text(text)
 
 
 def main():
@@ -127,8 +136,12 @@ def main():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--folder", help="where to write; default: the system's temporary folder")
     parser.add_argument("--writers", nargs="+", default=["h5py", "xarray", "pandas", "zarr", "tensorstore"])
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path, help="every round")
+    parser.add_argument("--markdown", type=pathlib.Path, metavar="PAGE", help="measure nothing: put the table of --json into this page")
     args = parser.parse_args()
+    if args.markdown:
+        put_into(args.markdown, json.loads(args.json.read_text()))
+        return
     places = harness.Places(os.environ.get("TIDELANE_BENCH_BUILD", HERE.parents[1] / "build/release"))
     with tempfile.TemporaryDirectory(prefix="python-bench.", dir=args.folder) as folder:
         rows = rounds_of(places, args, folder)
@@ -138,7 +151,7 @@ def main():
                 result.pop("digest", None)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1))
-    table(rows)
+    print(*table(rows), sep="\n")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ struct FileSettings {
   /// Larger explicit writes are stored from the caller's own buffer, without a copy.
   uint64_t copy_limit = UINT64_MAX;
   Consistency consistency = Consistency::kAuto;  ///< of files that MPI programs share
-  uint64_t collective_piece = 4096;  ///< collective writes in smaller pieces are left to MPI
+  uint64_t collective_piece = UINT64_MAX;  ///< smaller pieces are left to MPI; UINT64_MAX: learned
   // What only programs set, with the functions of docs/library.md.
   bool implicit_sync = false;  ///< calls without a request write through
   bool paused = false;         ///< bytes are captured and stay, until somebody wants them stored

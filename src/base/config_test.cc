@@ -236,7 +236,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"copy_limit", "unlimited", "default"},
       {"gap", "3k", "HDF5_VOL_CONNECTOR"},
       {"consistency", "auto", "default"},
-      {"collective_piece", "4k", "default"},
+      {"collective_piece", "auto", "default"},
       {"arena", "2M", "HDF5_ASYNC_MAX_MEM_MB"},
       {"lanes", "3", path + ":5"},
       {"linger", "1ms", "HDF5_VOL_CONNECTOR"},

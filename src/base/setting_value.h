@@ -97,21 +97,22 @@ struct SizeOf {
   static constexpr ValueType kType{Parse, Show, NoWords};
 };
 
-/// A size, or "unlimited".
-template <auto kMember>
+inline constexpr std::string_view kUnlimited = "unlimited";
+inline constexpr std::string_view kAutomatic = "auto";
+
+/// A size, or the word for the largest number there is.
+template <auto kMember, const std::string_view& kWord = kUnlimited>
 struct LimitOf {
-  static constexpr std::string_view kUnlimited = "unlimited";
   static bool Parse(Config& config, std::string_view text) {
-    if (text != kUnlimited) return ParseSize(text, config.*kMember);
+    if (text != kWord) return ParseSize(text, config.*kMember);
     config.*kMember = std::numeric_limits<uint64_t>::max();
     return true;
   }
   static std::string Show(const Config& config) {
     const uint64_t bytes = config.*kMember;
-    return bytes == std::numeric_limits<uint64_t>::max() ? std::string(kUnlimited)
-                                                         : ShowSize(bytes);
+    return bytes == std::numeric_limits<uint64_t>::max() ? std::string(kWord) : ShowSize(bytes);
   }
-  static std::vector<std::string_view> Words() { return {kUnlimited}; }
+  static std::vector<std::string_view> Words() { return {kWord}; }
   static constexpr ValueType kType{Parse, Show, Words};
 };
 

@@ -145,7 +145,11 @@ it, or to write there.
 
 constexpr char kCollectivePieceDetails[] =
     R"(A collective write whose pieces on a rank are smaller than this on average, and more than a few, is left to MPI's collective buffering, which
-exchanges them between ranks and makes large requests of them; the summary counts such writes. `0` defers them, too.)";
+exchanges them between ranks and makes large requests of them; the summary counts such writes. `0` defers them, too.
+
+`auto`: as much as storage takes in the time that a request costs there, from 4 KiB to 1 MiB, learned from the requests of this run; before the first one 4 KiB
+on file systems that write to memory, and 256 KiB on others. A program that computes for longer than its pieces take one by one waits less with a smaller
+size: deferred they need more of storage's time, but none of its own.)";
 
 using When = WordOf<&Config::mode, kModes>;
 using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
@@ -154,7 +158,7 @@ using Reserve = WordOf<&Config::reserve, kOffOrOn>;
 using Gap = SizeOf<&Config::gap_bytes, 0, (1u << 20)>;
 using CopyLimit = LimitOf<&Config::copy_limit>;
 using Consistency = WordOf<&Config::consistency, kConsistencies>;
-using CollectivePiece = SizeOf<&Config::collective_piece, 0, (1u << 30)>;
+using CollectivePiece = LimitOf<&Config::collective_piece, kAutomatic>;
 using Arena = SizeOf<&Config::arena_bytes, (64u << 10), kAny>;
 using Lanes = NumberOf<&Config::lanes, 1, 64>;
 using Linger = TimeOf<&Config::linger_us, 10'000'000>;
@@ -187,7 +191,7 @@ constexpr Setting kSettings[] = {
     {"consistency", Scope::kFile, Consistency::kType, "", "",
      "MPI: which writes of a rank are deferred", kConsistencyDetails},
     {"collective_piece", Scope::kFile, CollectivePiece::kType,
-     "a size up to 1G, such as 4096 or 64k", "",
+     "a size, such as 4096 or 64k, or auto", "",
      "MPI: collective writes in pieces smaller than this, on average, are left to MPI",
      kCollectivePieceDetails},
     {"arena", Scope::kProcess, Arena::kType, "a size of at least 64k, such as 256M or 2G",

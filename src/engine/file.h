@@ -76,6 +76,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// The process's, unless the file was given its own when it was opened.
   FileSettings settings() const TL_EXCLUDES(mutex_);
   void SetSettings(const FileSettings& settings) TL_EXCLUDES(mutex_);
+  /// Bytes that its storage takes in the time of a request (model/chooser.h).
+  uint64_t WorthARequest() const { return chooser_->WorthARequest(identity_.device); }
 
   // The program's side ------------------------------------------------------------------------------------------
 

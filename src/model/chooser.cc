@@ -11,6 +11,8 @@ namespace {
 constexpr uint64_t kMib = 1u << 20;
 constexpr uint64_t kTelling = 16 * 1024;       // shorter requests say little about storage,
 constexpr uint64_t kTellingRate = 256 * 1024;  // and these little about how much passes
+// Pieces of their own requests: a page, what striped file systems are good at, the largest request that lanes make.
+constexpr uint64_t kLeastPiece = 4 * 1024, kUsualPiece = 256 * 1024, kMostPiece = 1024 * 1024;
 // Storage that answers as memory does: so long for each MiB, besides what a request takes.
 constexpr uint64_t kQuickMibNs = 1'000'000;
 constexpr double kSurePause = 0.01;    // seconds: a busy machine stops a program for less
@@ -48,6 +50,7 @@ bool Chooser::Opened(uint64_t device, bool promises) {
     slot.async.reset(), slot.forecast.reset();
     slot.known = {}, slot.own = {}, slot.left = 0, slot.log_bytes = {};
     slot.ns_per_mib.store(kQuickMibNs, kRelaxed);
+    slot.request_ns.store(0, kRelaxed);
     slot.name.store(Name(device) | (promises ? 1 : 0), kRelaxed);
     Decide(slot);
   }
@@ -134,9 +137,25 @@ bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_
   if (bytes >= kTellingRate) {
     const uint64_t before = slot.ns_per_mib.load(kRelaxed);
     slot.ns_per_mib.store((3 * before + ns * kMib / bytes) / 4, kRelaxed);
+  } else {
+    const uint64_t quickest = slot.request_ns.load(kRelaxed);
+    // It creeps up, so that storage may become slower.
+    if (quickest == 0 || ns < quickest) {
+      slot.request_ns.store(std::max<uint64_t>(ns, 1), kRelaxed);
+    } else {
+      slot.request_ns.store(std::min(ns, quickest + quickest / 64), kRelaxed);
+    }
   }
   slot.stored.Add(bytes, begin_ns, end_ns);
   return quick;
+}
+
+uint64_t Chooser::WorthARequest(uint64_t device) const {
+  const Device& slot = Slot(device);
+  const uint64_t request_ns = slot.request_ns.load(kRelaxed);
+  if (request_ns == 0) return QuickOn(device) ? kLeastPiece : kUsualPiece;
+  const uint64_t ns_per_mib = std::max<uint64_t>(slot.ns_per_mib.load(kRelaxed), 1);
+  return std::clamp(request_ns * kMib / ns_per_mib, kLeastPiece, kMostPiece);
 }
 
 void Chooser::NextEpoch(uint64_t now_ns) {

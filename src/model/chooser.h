@@ -108,6 +108,10 @@ class Chooser {
     return Slot(device).name.load(std::memory_order_relaxed) == (Name(device) | 1);
   }
 
+  /// Bytes that `device` stores in the time that a request costs there: pieces that are much smaller are better joined by
+  /// whoever can. From 4 KiB to 1 MiB; a guess by the kind of file system until requests have been seen.
+  uint64_t WorthARequest(uint64_t device) const;
+
   /// The program ends: its last epoch, and what was learned of each storage, go into the record (base/decisions.h).
   void End(uint64_t now_ns) TL_EXCLUDES(mutex_);
   /// What this run has learned since the last call, by the storages' names, where it was `epochs` or more.
@@ -136,6 +140,7 @@ class Chooser {
     std::atomic<uint64_t> room{UINT64_MAX};
     std::atomic<Mode> mode{Mode::kAuto};
     std::atomic<uint64_t> ns_per_mib;
+    std::atomic<uint64_t> request_ns{0};  // the quickest small one; 0: none yet
     Tally tally;
     Requests stored;  // since the last epoch began
     // Under the lock:

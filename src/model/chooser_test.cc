@@ -183,6 +183,20 @@ TEST_F(ChooserTest, UntilAFirstRequestTheKindOfFileSystemTells) {
   EXPECT_FALSE(chooser_.QuickOn(kDevice));
 }
 
+TEST_F(ChooserTest, APieceIsWorthARequestWhereItTakesAsLong) {
+  chooser_.Opened(kDevice, true);
+  EXPECT_EQ(chooser_.WorthARequest(kDevice), 4096u) << "the kind of file system tells";
+  chooser_.Opened(kDevice + 1, false);
+  EXPECT_EQ(chooser_.WorthARequest(kDevice + 1), 256u << 10);
+  Storage(4 * kMs);                                                     // a MiB,
+  for (int i = 0; i < 50; ++i) chooser_.Stored(kDevice, 4096, 0, kMs);  // and a request
+  EXPECT_NEAR(static_cast<double>(chooser_.WorthARequest(kDevice)), 256 << 10, 1 << 10);
+  for (int i = 0; i < 50; ++i) chooser_.Stored(kDevice, 4096, 0, 1000);
+  EXPECT_EQ(chooser_.WorthARequest(kDevice), 4096u) << "never less than a page";
+  for (int i = 0; i < 2000; ++i) chooser_.Stored(kDevice, 4096, 0, 100 * kMs);
+  EXPECT_EQ(chooser_.WorthARequest(kDevice), 1u << 20) << "storage may become slower";
+}
+
 TEST_F(ChooserTest, OnSlowStorageEverythingMayWait) {
   Storage(20 * kMs);
   chooser_.Opened(kDevice, false);

@@ -335,7 +335,8 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
   Parts parts = PartsOf(instance, writes, true, dxpl);
   if (!parts.refusal.has_value() && !IsKnownTransfer(instance, dxpl))
     parts.refusal = Fallback::kMpiTransfer;
-  const uint64_t smallest = file->file()->settings().collective_piece;
+  const uint64_t wanted = file->file()->settings().collective_piece;
+  const uint64_t smallest = wanted != UINT64_MAX ? wanted : file->file()->WorthARequest();
   const bool small = parts.pieces > kFewPieces && parts.bytes / parts.pieces < smallest;
   Collective collective(*file, parts);
   Decision decision;

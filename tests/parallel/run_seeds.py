@@ -33,7 +33,8 @@ class Difference(client.ClientError):
 class Seeds:
     def __init__(self, args):
         self.args = args
-        self.settings = dict(setting.split("=", 1) for setting in args.set)
+        # What is deferred must not depend on how quick storage was.
+        self.settings = {"TIDELANE_COLLECTIVE_PIECE": "4k"} | dict(setting.split("=", 1) for setting in args.set)
         if args.preload:
             self.settings["LD_PRELOAD"] = " ".join(args.preload)
         self.h5diff = client.hdf5_program("h5diff")

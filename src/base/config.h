@@ -40,6 +40,13 @@ enum class DeflateWith {
   kNative,      ///< HDF5 itself, with its own zlib
 };
 
+/// Whose chunks lanes filter.
+enum class ParallelWrites {
+  kOff,
+  kOn,   ///< those of files that no other rank has open
+  kMpi,  ///< and of those that ranks of an MPI program write together
+};
+
 /// Which writes of an MPI program are deferred.
 enum class Consistency {
   kAuto,    ///< those that other ranks cannot miss
@@ -83,8 +90,9 @@ struct Config : FileSettings {
   uint64_t read_ahead_limit =
       UINT64_MAX;  ///< bytes fetched ahead at most; half the arena in any case
   DeflateWith deflate = DeflateWith::kLibdeflate;
-  bool parallel_reads = true;    ///< lanes help to decode filtered chunks that are read
-  bool parallel_writes = true;   ///< lanes run the filters of chunks that are written
+  bool parallel_reads = true;  ///< lanes help to decode filtered chunks that are read
+  ParallelWrites parallel_writes =
+      ParallelWrites::kOn;       ///< lanes run the filters of chunks that are written
   std::string history = "auto";  ///< folder of what earlier runs learned; empty: none
   std::string summary;           ///< empty, "1" (stderr) or a path (JSON; %p: process id)
   std::string trace;             ///< empty or a path (Chrome trace JSON; %p: process id)

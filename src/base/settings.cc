@@ -12,9 +12,10 @@ constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
 #ifdef TIDELANE_BREAK
 bool ParseRule(Config& config, std::string_view text) {
   static constexpr std::string_view kRules[] = {
-      "overlay",      "truncate",   "order",        "adopt",           "failure",     "ranks_write",
-      "ranks_after",  "ranks_fill", "ranks_free",   "ranks_overwrite", "ranks_read",  "ranks_flush",
-      "ranks_shrink", "ranks_copy", "ranks_atomic", "ranks_close",     "ranks_board", "whims"};
+      "overlay",     "truncate",    "order",        "adopt",      "failure",
+      "ranks_write", "ranks_after", "ranks_fill",   "ranks_free", "ranks_overwrite",
+      "ranks_read",  "ranks_flush", "ranks_shrink", "ranks_copy", "ranks_atomic",
+      "ranks_close", "ranks_board", "ranks_chunks", "whims"};
   for (const auto& part : std::views::split(text, '+')) {
     const std::string_view rule(part.begin(), part.end());
     if (std::ranges::find(kRules, rule) == std::end(kRules)) return false;
@@ -119,7 +120,10 @@ bitshuffle or Blosc (in any order) returns when its bytes have been copied. The 
 filters, and helps. Writes of parts of chunks, with conversion, of chunks below 16 KiB or through other filters run as they do natively, and so do
 those to a dataset that the program reads or writes again while HDF5's chunk cache has it; the
 summary counts why. The copies take up to a quarter of `arena` besides it. What storage refuses is told by the next flush, close or read of that file,
-as for other deferred writes. `off` leaves all filters to HDF5.)";
+as for other deferred writes. `off` leaves all filters to HDF5.
+
+`mpi` is `on`, and does the same for collective writes to files that the ranks of an MPI program have open together, chunks of any size: the ranks put
+their chunks into the file together, at the latest in the next flush or close ([mpi.md](mpi.md), [decision 20](decisions/0020-ranks-filter.md)).)";
 
 constexpr char kHistoryDetails[] =
     R"(A small file for each program and file system, read when a program opens its first file for writing, and written when it ends
@@ -166,7 +170,7 @@ using ReadAhead = WordOf<&Config::read_ahead, kAutoOnOff>;
 using ReadAheadLimit = LimitOf<&Config::read_ahead_limit>;
 using Deflate = WordOf<&Config::deflate, kDeflates>;
 using ParallelReads = WordOf<&Config::parallel_reads, kOffOrOn>;
-using ParallelWrites = WordOf<&Config::parallel_writes, kOffOrOn>;
+using ParallelWrites = WordOf<&Config::parallel_writes, kParallelWrites>;
 using History = ReportOf<&Config::history, false>;
 using Summary = ReportOf<&Config::summary, true>;
 using Trace = ReportOf<&Config::trace, false>;

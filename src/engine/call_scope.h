@@ -43,6 +43,9 @@ class CallScope {
     kCaptureAlone = 512,      ///< elements that it writes may be captured
     kCaptureTogether = 1024,  ///< likewise, and none of them is held by another rank: they agreed
     kReadAlone = 2048,        ///< elements that it reads may be held by another rank
+    // Of their filtered chunks, which all ranks put into the file (vol/ranks_filtered.h):
+    kOwnChunk = 4096,    ///< what it writes is a chunk of this rank's: captured in any case
+    kOtherChunk = 8192,  ///< what it writes is another rank's, and not written here
   };
 
   /// `track`: remember which bytes this call captured, for a request.

@@ -185,6 +185,7 @@ size_t H5Tget_size(hid_t);
 int H5Tget_nmembers(hid_t);
 hid_t H5Tget_member_type(hid_t, unsigned);
 htri_t H5Tis_variable_str(hid_t);
+herr_t H5Tconvert(hid_t, hid_t, size_t, void *, void *, hid_t);
 typedef struct { hbool_t corder_valid; H5O_msg_crt_idx_t corder; H5T_cset_t cset; hsize_t data_size;
   } H5A_info_t;
 typedef herr_t (*H5A_operator2_t)(hid_t, const char *, const H5A_info_t *, void *);
@@ -193,6 +194,8 @@ typedef enum H5D_layout_t { H5D_LAYOUT_ERROR = -1, H5D_COMPACT = 0, H5D_CONTIGUO
 typedef enum H5D_chunk_index_t { H5D_CHUNK_IDX_BTREE = 0, H5D_CHUNK_IDX_SINGLE = 1,
   H5D_CHUNK_IDX_NONE = 2, H5D_CHUNK_IDX_FARRAY = 3, H5D_CHUNK_IDX_EARRAY = 4, H5D_CHUNK_IDX_BT2 = 5,
   H5D_CHUNK_IDX_NTYPES } H5D_chunk_index_t;
+typedef enum H5D_alloc_time_t { H5D_ALLOC_TIME_ERROR = -1, H5D_ALLOC_TIME_DEFAULT = 0,
+  H5D_ALLOC_TIME_EARLY = 1, H5D_ALLOC_TIME_LATE = 2, H5D_ALLOC_TIME_INCR = 3 } H5D_alloc_time_t;
 typedef enum H5D_space_status_t { H5D_SPACE_STATUS_ERROR = -1, H5D_SPACE_STATUS_NOT_ALLOCATED = 0,
   H5D_SPACE_STATUS_PART_ALLOCATED = 1, H5D_SPACE_STATUS_ALLOCATED = 2 } H5D_space_status_t;
 typedef enum H5D_fill_time_t { H5D_FILL_TIME_ERROR = -1, H5D_FILL_TIME_ALLOC = 0,
@@ -456,6 +459,9 @@ H5S_sel_type H5Sget_select_type(hid_t);
 int H5Sget_simple_extent_dims(hid_t, hsize_t [], hsize_t []);
 hssize_t H5Sget_simple_extent_npoints(hid_t);
 htri_t H5Sis_regular_hyperslab(hid_t);
+herr_t H5Ssel_iter_close(hid_t);
+hid_t H5Ssel_iter_create(hid_t, size_t, unsigned);
+herr_t H5Ssel_iter_get_seq_list(hid_t, size_t, size_t, size_t *, size_t *, hsize_t *, size_t *);
 herr_t H5Sselect_hyperslab(hid_t, H5S_seloper_t, const hsize_t [], const hsize_t [], const hsize_t
   [], const hsize_t []);
 htri_t H5Sselect_valid(hid_t);
@@ -489,6 +495,7 @@ herr_t H5Pget_vol_id(hid_t, hid_t *);
 herr_t H5Pget_vol_info(hid_t, void **);
 herr_t H5Pset_driver(hid_t, hid_t, const void *);
 herr_t H5Pfill_value_defined(hid_t, H5D_fill_value_t *);
+herr_t H5Pget_alloc_time(hid_t, H5D_alloc_time_t *);
 int H5Pget_chunk(hid_t, int, hsize_t []);
 herr_t H5Pget_chunk_opts(hid_t, unsigned *);
 int H5Pget_external_count(hid_t);

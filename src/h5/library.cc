@@ -101,6 +101,7 @@ void Library::FindInternals(void* handle) {
   const bool known = (major == 1 && minor == 14) || (major == 2 && minor <= 2);
   if (!known) return;
   *reinterpret_cast<void**>(&register_filter_) = dlsym(handle, "H5Z_register");
+  *reinterpret_cast<void**>(&prune_chunks_) = dlsym(handle, "H5D__chunk_prune_by_extent");
   FindLock(handle);
   if (major == 1 && release < 6) return;
   *reinterpret_cast<void**>(&find_filter_) = dlsym(handle, "H5Z_find");

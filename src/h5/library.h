@@ -35,15 +35,16 @@ inline constexpr int kSlots = 8;
   X(ESwait) \
   X(FDdriver_query) X(FDregister) \
   X(Idec_ref) X(Iget_type) X(Iinc_ref) X(Iiterate) \
-  X(Pclose) X(Pclose_class) X(Pcopy) X(Pcreate) X(Pequal) X(Pexist) X(Pfill_value_defined) X(Pget) X(Pget_chunk) X(Pget_class) \
+  X(Pclose) X(Pclose_class) X(Pcopy) X(Pcreate) X(Pequal) X(Pexist) X(Pfill_value_defined) X(Pget) X(Pget_chunk) X(Pget_alloc_time) X(Pget_class) \
     X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_external_count) \
     X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \
     X(Pget_nprops) X(Pget_page_buffer_size) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) \
     X(Pset) X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
   X(Scopy) X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
-    X(Sselect_hyperslab) X(Sselect_valid) \
-  X(Tcopy) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
+    X(Sselect_hyperslab) X(Sselect_valid) X(Ssel_iter_close) X(Ssel_iter_create) \
+    X(Ssel_iter_get_seq_list) \
+  X(Tconvert) X(Tcopy) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
     X(Tis_variable_str) \
   X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
     X(VLintrospect_get_conn_cls) X(VLregister_opt_operation) \
@@ -89,6 +90,15 @@ class Library : public Functions {
   /// where there is none, or where this HDF5 does not let us look (H5Z_find, which is exported, too).
   H5Z_func_t FilterCode(H5Z_filter_t id);
 
+  /// Has HDF5 forget where it last found a chunk of a native dataset: after a direct chunk write it believes that chunk to
+  /// be there for ever, and its own collective writes to filtered chunks do not know of that. There is no public call that does
+  /// no more; a package function that every build that we know exports gives it up at once for a dataset that had no extent.
+  bool CanForgetLastChunk() const { return prune_chunks_ != nullptr; }
+  bool ForgetLastChunk(void* dataset) {
+    const hsize_t nothing[H5S_MAX_RANK] = {};
+    return prune_chunks_(dataset, nothing) >= 0;
+  }
+
   /// The MPI it was built with; nullptr: none, or one that we do not know.
   const Mpi* mpi();
   /// Whether the driver of that id is one for MPI programs.
@@ -129,9 +139,11 @@ class Library : public Functions {
   bool looked_for_mpi_ = false;
   herr_t (*register_filter_)(const H5Z_class2_t*) = nullptr;  // H5Z_register, where we know it
   herr_t (*find_filter_)(bool attempt, H5Z_filter_t id,
-                         H5Z_class2_t** found) = nullptr;       // H5Z_find
-  herr_t (*try_lock_)(unsigned count, bool* locked) = nullptr;  // H5TSmutex_acquire
-  herr_t (*unlock_)(unsigned* count) = nullptr;                 // H5TSmutex_release: all of it
+                         H5Z_class2_t** found) = nullptr;  // H5Z_find
+  herr_t (*prune_chunks_)(void* dataset,
+                          const hsize_t* old_extent) = nullptr;  // H5D__chunk_prune_by_extent
+  herr_t (*try_lock_)(unsigned count, bool* locked) = nullptr;   // H5TSmutex_acquire
+  herr_t (*unlock_)(unsigned* count) = nullptr;                  // H5TSmutex_release: all of it
   unsigned major_version_ = 1;
   hid_t driver_id_ = kNoId;
   hid_t sec2_id_ = kNoId;

@@ -14,19 +14,20 @@ struct Rule {
   const char* broken;
   bool all_before;  // not only this rank's bytes are to be stored by then
   bool all_after;   // nobody may go on, and write, while another rank is still in it
+  bool chunks;      // filtered chunks that ranks still hold are put into the file first
 };
 
 constexpr Rule kRules[] = {
-    {Moment::kWrite, "ranks_write", true, true},
-    {Moment::kFill, "ranks_fill", true, true},
-    {Moment::kFree, "ranks_free", true, false},
-    {Moment::kShrink, "ranks_shrink", true, true},
-    {Moment::kCopy, "ranks_copy", true, true},
-    {Moment::kOverwrite, "ranks_overwrite", true, false},
-    {Moment::kRead, "ranks_read", true, false},
-    {Moment::kFlush, "ranks_flush", false, false},
-    {Moment::kClose, "ranks_close", false, false},
-    {Moment::kAtomic, "ranks_atomic", true, false},
+    {Moment::kWrite, "ranks_write", true, true, false},
+    {Moment::kFill, "ranks_fill", true, true, false},
+    {Moment::kFree, "ranks_free", true, false, true},
+    {Moment::kShrink, "ranks_shrink", true, true, true},
+    {Moment::kCopy, "ranks_copy", true, true, true},
+    {Moment::kOverwrite, "ranks_overwrite", true, false, false},
+    {Moment::kRead, "ranks_read", true, false, false},
+    {Moment::kFlush, "ranks_flush", false, false, true},
+    {Moment::kClose, "ranks_close", false, false, true},
+    {Moment::kAtomic, "ranks_atomic", true, false, true},
 };
 
 constexpr const Rule& RuleOf(Moment moment) { return kRules[static_cast<unsigned>(moment)]; }
@@ -40,6 +41,8 @@ constexpr bool InOrder() {
 static_assert(InOrder());
 
 }  // namespace
+
+bool NeedsChunks(Moment moment) { return RuleOf(moment).chunks; }
 
 void ParallelFile::Stop(Fallback reason) {
   if (stopped_) return;

@@ -37,13 +37,24 @@ enum class Moment : unsigned {
   kAtomic,     ///< from now on MPI-IO keeps writes apart
 };
 
+/// Whether filtered chunks that ranks still hold are put into the file before such a moment (vol/ranks_filtered.h).
+bool NeedsChunks(Moment moment);
+
 class ParallelFile {
  public:
-  ParallelFile(std::shared_ptr<File> file, const Mpi& mpi, MpiHandle communicator, int ranks)
-      : file_(std::move(file)), mpi_(mpi), communicator_(communicator), ranks_(ranks) {}
+  ParallelFile(std::shared_ptr<File> file, const Mpi& mpi, MpiHandle communicator, int rank,
+               int ranks)
+      : file_(std::move(file)),
+        mpi_(mpi),
+        communicator_(communicator),
+        rank_(rank),
+        ranks_(ranks) {}
 
   const std::shared_ptr<File>& file() const { return file_; }
+  int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  /// Whether there may still be exchanges.
+  bool running() const { return mpi_.running(); }
 
   /// Whether elements may be captured now, as far as this rank knows.
   bool capturing() const { return !stopped_ && !atomic_; }
@@ -80,6 +91,7 @@ class ParallelFile {
   const std::shared_ptr<File> file_;
   const Mpi& mpi_;
   const MpiHandle communicator_;
+  const int rank_;
   const int ranks_;
   uint64_t captured_ = 0;
   uint64_t native_ = 0;

@@ -60,10 +60,15 @@ herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t s
              const void* bytes) noexcept {
   Captured& captured = Of(pub);
   h5::ParallelFile& file = *captured.file;
-  const bool together = CallScope::Allows(CallScope::kCaptureTogether);
+  if (type == H5FD_MEM_DRAW && CallScope::Allows(CallScope::kOtherChunk)) {
+    file.NoteCaptured(size);
+    return 0;
+  }
+  const bool own_chunk = CallScope::Allows(CallScope::kOwnChunk);
+  const bool together = own_chunk || CallScope::Allows(CallScope::kCaptureTogether);
   if (type == H5FD_MEM_DRAW && !together && !file.inside()) file.file()->AwaitOthers(address, size);
   if (type == H5FD_MEM_DRAW && (together || CallScope::Allows(CallScope::kCaptureAlone))) {
-    if (file.capturing()) {
+    if (file.capturing() || own_chunk) {
       file.NoteCaptured(size);
       return Report(captured, 0, file.file()->Write(address, size, bytes));
     }
@@ -269,7 +274,7 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
     if (file != nullptr) static_cast<void>(Engine::Get().Close(file));
     return nullptr;
   }
-  auto captured = std::make_shared<ParallelFile>(std::move(file), *mpi, communicator, ranks);
+  auto captured = std::make_shared<ParallelFile>(std::move(file), *mpi, communicator, rank, ranks);
   captured->file()->SetBoard(vfd::MakeBoard(*captured, rank));
   vfd::Swap(library, pub, captured);
   return captured;

@@ -32,25 +32,20 @@ struct ChunkReadArgs {
   size_t* room;
 };
 
-herr_t AskChunk(Instance& instance, const ChunkJob& job, int operation, void* args, hid_t dxpl) {
+herr_t AskChunk(Instance& instance, void* dataset, int operation, void* args, hid_t dxpl) {
   H5VL_optional_args_t optional{operation, args};
-  return instance.hdf5().native().dataset_cls.optional(job.dataset, &optional, dxpl, nullptr);
+  return instance.hdf5().native().dataset_cls.optional(dataset, &optional, dxpl, nullptr);
 }
 
 // HDF5 keeps a chunk's old mask when the new bytes are as many as the old ones.
 bool MaskMayBeWrong(Instance& instance, const ChunkJob& job, hid_t dxpl) {
-  hsize_t size = 0;
-  H5VL_native_dataset_get_chunk_storage_size_t ask{job.origin.data(), &size};
-  // A failure says that there is no such chunk yet; or else the insertion will fail, too.
-  if (AskChunk(instance, job, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, &ask, dxpl) < 0 ||
-      size != job.stored.size()) {
-    return false;
-  }
+  const size_t size = SizeOfChunk(instance, job.dataset, job.origin, dxpl);
+  if (size != job.stored.size()) return false;
   const std::unique_ptr<std::byte[]> old(new (std::nothrow) std::byte[size]);
   if (old == nullptr) return true;
   size_t room = size;
   ChunkReadArgs read{job.origin.data(), 0, old.get(), &room};
-  return AskChunk(instance, job, H5VL_NATIVE_DATASET_CHUNK_READ, &read, dxpl) < 0 ||
+  return AskChunk(instance, job.dataset, H5VL_NATIVE_DATASET_CHUNK_READ, &read, dxpl) < 0 ||
          read.filters != 0;
 }
 
@@ -61,22 +56,13 @@ void ForgetLastChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
   for (int d = 0; d < grid.rank; ++d) {
     if (grid.extent[d] <= grid.chunk[d]) continue;
     other[d] = other[d] == 0 ? grid.chunk[d] : 0;
-    hsize_t size = 0;
-    H5VL_native_dataset_get_chunk_storage_size_t ask{other.data(), &size};
-    static_cast<void>(
-        AskChunk(instance, job, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, &ask, dxpl));
+    static_cast<void>(SizeOfChunk(instance, job.dataset, other, dxpl));
     return;
   }
 }
 
 bool InsertStored(Instance& instance, const ChunkJob& job, hid_t dxpl) {
-  const size_t size = job.stored.size();
-  if (instance.hdf5().major_version() >= 2) {
-    ChunkWriteArgs2 args{job.origin.data(), 0, size, job.stored.data()};
-    return AskChunk(instance, job, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
-  }
-  ChunkWriteArgs1 args{job.origin.data(), 0, static_cast<uint32_t>(size), job.stored.data()};
-  return AskChunk(instance, job, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
+  return PutChunk(instance, job.dataset, job.origin, {job.stored.data(), job.stored.size()}, dxpl);
 }
 
 // HDF5 filters it: what there is of the chunk inside the extent.
@@ -111,6 +97,25 @@ bool InsertElements(Instance& instance, const ChunkJob& job, hid_t dxpl) {
 }
 
 }  // namespace
+
+size_t SizeOfChunk(Instance& instance, void* dataset, const Coordinates& origin, hid_t dxpl) {
+  hsize_t size = 0;
+  H5VL_native_dataset_get_chunk_storage_size_t ask{origin.data(), &size};
+  const int operation = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE;
+  // A failure says that there is no such chunk yet; or else the insertion will fail, too.
+  return AskChunk(instance, dataset, operation, &ask, dxpl) < 0 ? 0 : size;
+}
+
+bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,
+              const StoredChunk& chunk, hid_t dxpl) {
+  if (instance.hdf5().major_version() >= 2) {
+    ChunkWriteArgs2 args{origin.data(), chunk.mask, chunk.size, chunk.bytes};
+    return AskChunk(instance, dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
+  }
+  const auto size = static_cast<uint32_t>(chunk.size);
+  ChunkWriteArgs1 args{origin.data(), chunk.mask, size, chunk.bytes};
+  return AskChunk(instance, dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
+}
 
 bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again) {
   const Changing changing(instance);

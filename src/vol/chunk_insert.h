@@ -15,4 +15,18 @@ namespace tidelane::vol {
 /// `again`: it has failed before. False: HDF5 says on the error stack why not. Maps of chunks are void afterwards (class Changing).
 bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again = false);
 
+/// The size that a chunk is stored with; 0: there is no such chunk.
+size_t SizeOfChunk(Instance& instance, void* dataset, const Coordinates& origin, hid_t dxpl);
+
+/// A chunk's bytes as they are stored; at most UINT32_MAX of them before HDF5 2.
+struct StoredChunk {
+  const void* bytes;
+  size_t size;
+  uint32_t mask = 0;  ///< filters that were left out
+};
+
+/// HDF5's direct chunk write. An old chunk of the same size keeps its mask.
+bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,
+              const StoredChunk& chunk, hid_t dxpl);
+
 }  // namespace tidelane::vol

@@ -1,11 +1,28 @@
 #include "vol/chunk_job.h"
 
 #include <cerrno>
+#include <cstring>
 #include <new>
 
 #include "base/counters.h"
 
 namespace tidelane::vol {
+
+void CopyChunk(const ChunkedDataset& facts, const TouchedChunks& touched, const ChunkPiece& piece,
+               const void* memory, std::byte* chunk) {
+  const ChunkGrid& grid = facts.grid;
+  if (piece.size != grid.chunk) {
+    const std::vector<std::byte>& fill = *facts.fill;
+    const uint64_t bytes = grid.ChunkBytes();
+    for (uint64_t at = 0; at < bytes; at += fill.size()) {
+      std::memcpy(chunk + at, fill.data(), fill.size());
+    }
+  }
+  const auto* from = static_cast<const std::byte*>(memory);
+  touched.ForEachRun(piece, [&](uint64_t in_chunk, uint64_t in_memory, uint64_t bytes) {
+    std::memcpy(chunk + in_chunk, from + in_memory, bytes);
+  });
+}
 
 bool ChunkJob::Begin(State as) {
   int queued = kQueued;

@@ -66,4 +66,8 @@ class ChunkJob final : public LaneTask {
   std::atomic<int> state_{kQueued};
 };
 
+/// One chunk out of the program's memory; what the box has not of it gets the fill value.
+void CopyChunk(const ChunkedDataset& facts, const TouchedChunks& touched, const ChunkPiece& piece,
+               const void* memory, std::byte* chunk);
+
 }  // namespace tidelane::vol

@@ -90,16 +90,24 @@ bool IsOpenForWriting(Instance& instance, const File& file) {
 std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& dataset,
                                        const Writing& writing, hid_t dxpl,
                                        std::optional<Fallback>& reason) {
-  h5::Library& hdf5 = instance.hdf5();
-  ChunkGrid& grid = dataset.grid;
   const FileSettings settings = dataset.file->settings();
   // Those are counted where they are decided.
   if (writing.buffer == nullptr || settings.implicit_sync || settings.mode == Mode::kSync ||
-      dataset.file->writes_through() || !FindExtent(instance, writing.dataset, dxpl, grid)) {
+      dataset.file->writes_through() ||
+      !FindExtent(instance, writing.dataset, dxpl, dataset.grid)) {
     return std::nullopt;
   }
   reason = Fallback::kFilterTransfer;
   if (!IsPlainTransfer(instance, dxpl)) return std::nullopt;
+  const auto write = ChunksWritten(instance, dataset, writing, dxpl, *reason);
+  if (write.has_value()) reason.reset();
+  return write;
+}
+
+std::optional<ChunkWrite> ChunksWritten(Instance& instance, const ChunkedDataset& dataset,
+                                        const Writing& writing, hid_t dxpl, Fallback& reason) {
+  h5::Library& hdf5 = instance.hdf5();
+  const ChunkGrid& grid = dataset.grid;
   reason = Fallback::kFilterType;
   if (!IsUnconverted(instance, writing.dataset, writing.memory_type, dxpl)) return std::nullopt;
   reason = Fallback::kFilterPartial;
@@ -112,7 +120,6 @@ std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& datas
   const std::optional<MemoryLayout> memory =
       MemoryFor(hdf5, *wanted, writing.file_space, writing.memory_space, grid.element);
   if (!memory.has_value()) return std::nullopt;
-  reason.reset();
   return ChunkWrite{wanted->box, *memory};
 }
 

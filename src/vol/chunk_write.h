@@ -61,4 +61,8 @@ std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& datas
                                        const Writing& writing, hid_t dxpl,
                                        std::optional<Fallback>& reason);
 
+/// The same once file and transfer list are known to allow it, and the extent is known.
+std::optional<ChunkWrite> ChunksWritten(Instance& instance, const ChunkedDataset& dataset,
+                                        const Writing& writing, hid_t dxpl, Fallback& reason);
+
 }  // namespace tidelane::vol

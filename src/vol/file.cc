@@ -14,7 +14,7 @@
 #include "vol/find_file.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
-#include "vol/ranks_write.h"
+#include "vol/ranks_dataset.h"
 #include "vol/settle.h"
 #include "vol/tracked_call.h"
 
@@ -205,7 +205,8 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
   std::optional<AccessList> access;
   switch (args->op_type) {
     case H5VL_FILE_FLUSH: {
-      if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr)
+      if (const auto parallel = ParallelOf(instance, file, args->args.flush.obj_type);
+          parallel != nullptr)
         return FlushTogether(instance, *parallel, file, args, dxpl, request);
       TrackedCall call(instance, Effect::kFlush, request);
       const herr_t result = native(file, args, dxpl, nullptr);

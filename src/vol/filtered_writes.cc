@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <new>
 #include <thread>
 
@@ -26,29 +25,10 @@ namespace tidelane::vol {
 
 namespace {
 
-// Buffers kept for the next chunks. Many are small ones, which the system's allocator keeps as well.
-constexpr size_t kMostSpare = 256;
 // So many small writes a dataset sees before it is looked at all the same: each asks how large it is.
 constexpr unsigned kSmallWrites = 16;
 // Who waits for lanes, but not for ever, looks again after that.
 constexpr auto kLook = std::chrono::microseconds(100);
-
-// One chunk out of the program's memory; what the box has not of it gets the fill value.
-void CopyChunk(const ChunkedDataset& facts, const TouchedChunks& touched, const ChunkPiece& piece,
-               const void* memory, std::byte* chunk) {
-  const ChunkGrid& grid = facts.grid;
-  if (piece.size != grid.chunk) {
-    const std::vector<std::byte>& fill = *facts.fill;
-    const uint64_t bytes = grid.ChunkBytes();
-    for (uint64_t at = 0; at < bytes; at += fill.size()) {
-      std::memcpy(chunk + at, fill.data(), fill.size());
-    }
-  }
-  const auto* from = static_cast<const std::byte*>(memory);
-  touched.ForEachRun(piece, [&](uint64_t in_chunk, uint64_t in_memory, uint64_t bytes) {
-    std::memcpy(chunk + in_chunk, from + in_memory, bytes);
-  });
-}
 
 Status CannotStore(const File& file) {
   return Status::Failed(EIO, "store chunks that were written").At(file.path(), 0, 0);
@@ -168,7 +148,7 @@ std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const Dataset& known, void* da
   if (!MakeRoom(charge) || Fails(known)) return nullptr;
   try {
     auto job = std::make_shared<ChunkJob>(dataset, known.facts, number);
-    job->bytes = Spare(size);
+    job->bytes = memory_.Buffer(size);
     job->charge = charge;
     return job;
   } catch (const std::bad_alloc&) {
@@ -176,32 +156,13 @@ std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const Dataset& known, void* da
   }
 }
 
-std::vector<std::byte> FilteredWrites::Spare(size_t size) {
-  const auto spare = std::find_if(spare_.rbegin(), spare_.rend(),
-                                  [size](const auto& bytes) { return bytes.size() == size; });
-  if (spare == spare_.rend()) return std::vector<std::byte>(size);
-  std::swap(*spare, spare_.back());
-  std::vector<std::byte> bytes = std::move(spare_.back());
-  spare_.pop_back();
-  spare_bytes_ -= size;
-  return bytes;
-}
-
-void FilteredWrites::KeepSpare(std::vector<std::byte> bytes) {
-  if (spare_.size() == kMostSpare) return;
-  spare_bytes_ += bytes.size();
-  spare_.push_back(std::move(bytes));
-}
-
 bool FilteredWrites::MakeRoom(uint64_t charge) {
-  const uint64_t most = Engine::Get().arena().cap() / 4;
-  if (charge > most) return false;
-  while (charged_ + charge > most) {
+  if (charge > ChunkMemory::Most()) return false;
+  while (!memory_.HasRoom(charge)) {
     if (queue_.empty()) return false;  // what is left are failures
     const h5::KeepErrorStack keep(instance_.hdf5());
     InsertOldest();
   }
-  if (charged_ + charge + spare_bytes_ > most) DropSpare();
   return true;
 }
 
@@ -210,11 +171,11 @@ bool FilteredWrites::Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job)
   try {
     const size_t jobs = queue_.size() + failed_.size() + 1;
     if (failed_.capacity() < jobs) failed_.reserve(2 * jobs);
-    spare_.reserve(kMostSpare);
+    memory_.Reserve();
     ChunkJob*& newest = known.newest[job->number];
     queue_.push_back(job);
     ++known.pending;
-    charged_ += job->charge;
+    memory_.Charge(job->charge);
     if (job->late != nullptr) ++job->late->on_their_way;
     // Older bytes of the same chunk need not be filtered any more, unless somebody has begun, or will ask for them.
     if (newest != nullptr && newest->late == nullptr) newest->Cancel();
@@ -324,8 +285,7 @@ void FilteredWrites::NoteLate(const std::shared_ptr<File>& file, const char* wha
 
 // It is in, or never will be.
 void FilteredWrites::Drop(ChunkJob& job) {
-  charged_ -= job.charge;
-  KeepSpare(std::move(job.bytes));
+  memory_.Release(job.charge, std::move(job.bytes));
   const auto it = datasets_.find(job.dataset);
   if (--it->second.pending != 0) return;
   if (!it->second.closed) return;
@@ -424,12 +384,7 @@ bool FilteredWrites::KeepOpen(void* dataset) {
 
 void FilteredWrites::NoteFileClose() {
   ++file_closes_;
-  DropSpare();
-}
-
-void FilteredWrites::DropSpare() {
-  spare_.clear();
-  spare_bytes_ = 0;
+  memory_.DropSpare();
 }
 
 void FilteredWrites::ForgetDatasets() {
@@ -464,7 +419,7 @@ void FilteredWrites::End() {
   late_errors_.clear();
   datasets_.clear();
   habits_ = {};
-  DropSpare();
+  memory_.DropSpare();
   NotePending();
 }
 

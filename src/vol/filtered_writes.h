@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "vol/chunk_job.h"
+#include "vol/chunk_memory.h"
 #include "vol/chunk_write.h"
 #include "vol/instance.h"
 #include "vol/late_chunks.h"
@@ -106,8 +107,6 @@ class FilteredWrites {
   bool TakeChunks(Dataset& known, const Writing& writing, const TouchedChunks& touched,
                   const std::shared_ptr<LateChunks>& late);
   std::shared_ptr<ChunkJob> MakeJob(const Dataset& known, void* dataset, uint64_t number);
-  std::vector<std::byte> Spare(size_t size);
-  void KeepSpare(std::vector<std::byte> bytes);
   bool MakeRoom(uint64_t charge);
   bool Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job);
   bool InsertNow(ChunkJob& job, bool may_try);
@@ -121,7 +120,6 @@ class FilteredWrites {
   void NoteLate(const std::shared_ptr<File>& file, const char* what);
   bool TellLate(const File& file);
   void Drop(ChunkJob& job);
-  void DropSpare();
   template <typename Work>
   void Insert(hid_t dxpl, Work work);
   void NotePending();
@@ -133,9 +131,7 @@ class FilteredWrites {
   std::unordered_map<void*, Dataset> datasets_;
   std::array<Habit, 64> habits_;
   uint64_t file_closes_ = 0;
-  uint64_t charged_ = 0;  // bytes of memory that jobs have
-  uint64_t spare_bytes_ = 0;
-  std::vector<std::vector<std::byte>> spare_;  // recycled: fresh pages cost more than the copy
+  ChunkMemory memory_;
   pthread_t writer_{};
 };
 

@@ -50,6 +50,7 @@ void BeforeFork() {
 void InChild() {
   for (Instance& instance : internal::instances) {
     instance.filtered_writes = nullptr;
+    instance.rank_chunks = nullptr;  // who is left of the ranks puts them in: the parent
     instance.chunks_pending.store(false, std::memory_order_relaxed);
   }
 }

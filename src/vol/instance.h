@@ -52,6 +52,7 @@ using SieveHabits = std::array<SieveHabit, 16>;
 class ReadDatasets;
 class FilteredWrites;
 class RankDatasets;
+class RankChunks;
 
 struct Instance {
   explicit constexpr Instance(int slot_number) : slot(slot_number) {}
@@ -77,6 +78,8 @@ struct Instance {
   bool parallel_files = false;
   /// What is known of datasets in such files (vol/ranks_write.h). Never destroyed.
   RankDatasets* rank_datasets = nullptr;
+  /// Filtered chunks that ranks put into such files together (vol/ranks_filtered.h). Never destroyed.
+  RankChunks* rank_chunks = nullptr;
   bool limits_copies = false;  ///< a file was opened whose settings let buffers be lent
   size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;

@@ -6,6 +6,7 @@
 #include "vol/deflate_filter.h"
 #include "vol/enter.h"
 #include "vol/filtered_writes.h"
+#include "vol/ranks_filtered.h"
 #include "vol/read_dataset.h"
 
 namespace tidelane::vol {
@@ -40,6 +41,9 @@ void AtClose(void* context) {
   instance.watches_close = false;
   if (FilteredWrites* const writes = instance.filtered_writes; writes != nullptr) {
     Enter(instance, [writes] { writes->End(); });
+  }
+  if (RankChunks* const chunks = instance.rank_chunks; chunks != nullptr) {
+    Enter(instance, [chunks] { chunks->End(); });
   }
   instance.closing = true;
   instance.hdf5().Iiterate(H5I_EVENTSET, WaitForEventSet, &instance);

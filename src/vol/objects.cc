@@ -12,6 +12,8 @@
 #include "vol/lending.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
+#include "vol/ranks_dataset.h"
+#include "vol/ranks_filtered.h"
 #include "vol/ranks_write.h"
 #include "vol/read_dataset.h"
 #include "vol/settle.h"
@@ -36,7 +38,8 @@ void Steer(Instance& instance, size_t count, void* datasets[], const Transfer& t
 
 FilteredWrites* FilteredWritesOf(Instance& instance) {
   if (instance.closing) return nullptr;  // nobody would insert them
-  if (instance.filtered_writes == nullptr && Engine::Get().config().parallel_writes) {
+  if (instance.filtered_writes == nullptr &&
+      Engine::Get().config().parallel_writes != ParallelWrites::kOff) {
     instance.filtered_writes = new FilteredWrites(instance);
   }
   return instance.filtered_writes;
@@ -206,7 +209,7 @@ herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** reques
   std::optional<Together> together;
   if (parallel != nullptr) {
     if (const auto moment = MomentOfClose(instance, *parallel, dataset); moment.has_value())
-      together.emplace(parallel, *moment);
+      together.emplace(instance, parallel, *moment);
   }
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
   TrackedCall call(instance, Effect::kRelease, request);
@@ -246,9 +249,13 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
   const auto native = instance.hdf5().native().dataset_cls.optional;
   const Changing changing(instance);
   std::optional<CallScope> alone;  // the driver waits for what other ranks hold there
-  if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_READ &&
-      ParallelOf(instance, dataset, H5I_DATASET) != nullptr) {
-    alone.emplace(CallScope::kReadAlone);
+  if (const auto parallel = ParallelOf(instance, dataset, H5I_DATASET); parallel != nullptr) {
+    if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_READ) alone.emplace(CallScope::kReadAlone);
+    // Where there are filters, only all ranks together can change a chunk.
+    if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE &&
+        !CommitChunksOf(instance, *parallel, 1, &dataset)) {
+      return -1;
+    }
   }
   if (request == nullptr) {
     const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;

@@ -4,10 +4,14 @@
 
 #include "base/notices.h"
 #include "engine/engine.h"
+#include "extent/broken.h"
 #include "h5/driver.h"
 #include "h5/error.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
+#include "vol/held_chunks.h"
+#include "vol/ranks_dataset.h"
+#include "vol/ranks_filtered.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -38,6 +42,15 @@ bool TellAll(Instance& instance, h5::ParallelFile& parallel, const Status& statu
   return !failed;
 }
 
+// Chunks first: what is captured of them is then drained.
+Status Before(Instance& instance, h5::ParallelFile& parallel, h5::Moment moment) {
+  Status committed;
+  if (h5::NeedsChunks(moment) && instance.rank_chunks != nullptr)
+    committed = instance.rank_chunks->Commit(parallel);
+  const Status drained = parallel.Before(moment);
+  return committed.ok() ? drained : committed;
+}
+
 bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
   const h5::OwnedId space =
       AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, instance.default_dxpl);
@@ -47,6 +60,13 @@ bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
     if (size[d] < extent[d]) return true;
   }
   return false;
+}
+
+// A rank that reads alone sees its own bytes.
+bool LayOwnOver(Instance& instance, const h5::ParallelFile& parallel, const Reading& reading) {
+  if (!instance.rank_chunks->Hold(parallel, 0)) return true;
+  const uint64_t number = RankDatasetOf(instance, reading.dataset, instance.default_dxpl).number;
+  return LayOver(instance, reading, instance.rank_chunks->ChunksOf(parallel, number));
 }
 
 }  // namespace
@@ -87,9 +107,10 @@ void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, b
   instance.parallel_files = true;
 }
 
-Together::Together(std::shared_ptr<h5::ParallelFile> file, h5::Moment moment)
+Together::Together(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::Moment moment)
     : file_(std::move(file)), moment_(moment) {
-  if (file_ != nullptr) status_ = file_->Before(moment_);
+  if (file_ == nullptr) return;
+  status_ = Before(instance, *file_, moment_);
 }
 
 Together::~Together() {
@@ -106,7 +127,7 @@ std::optional<h5::Moment> MomentOf(Instance& instance, void* dataset,
 herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
                      H5VL_file_specific_args_t* args, hid_t dxpl, void** request) {
   TrackedCall call(instance, Effect::kFlush, request);
-  const Status status = parallel.Before(h5::Moment::kFlush);
+  const Status status = Before(instance, parallel, h5::Moment::kFlush);
   const herr_t result = instance.hdf5().native().file_cls.specific(file, args, dxpl, nullptr);
   parallel.After(h5::Moment::kFlush);
   const bool stored = TellAll(instance, parallel, status);
@@ -115,7 +136,7 @@ herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
 }
 
 bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel) {
-  const Status status = parallel.Before(h5::Moment::kClose);
+  const Status status = Before(instance, parallel, h5::Moment::kClose);
   parallel.After(h5::Moment::kClose);
   return TellAll(instance, parallel, status);
 }
@@ -138,7 +159,7 @@ bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
   if (args->op_type != kSetAtomicity) return false;
   // The argument begins with the flag.
   const bool atomic = *static_cast<const hbool_t*>(args->args);
-  static_cast<void>(parallel.Before(h5::Moment::kAtomic));
+  static_cast<void>(Before(instance, parallel, h5::Moment::kAtomic));
   result = instance.hdf5().native().file_cls.optional(file, args, dxpl, request);
   parallel.After(h5::Moment::kAtomic);
   if (result >= 0) parallel.SetAtomic(atomic);
@@ -157,13 +178,22 @@ herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>&
   const auto native = instance.hdf5().native().dataset_cls.read;
   if (!IsCollective(instance, dxpl)) {
     CallScope scope(CallScope::kReadAlone);
-    return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers,
-                  request);
+    const herr_t read =
+        native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
+    for (size_t i = 0; i < count && read >= 0 && instance.rank_chunks != nullptr; ++i) {
+      if (!LayOwnOver(
+              instance, *parallel,
+              {datasets[i], memory_types[i], memory_spaces[i], file_spaces[i], dxpl, buffers[i]})) {
+        return -1;
+      }
+    }
+    return read;
   }
+  if (!Broken("ranks_chunks") && !CommitChunksOf(instance, *parallel, count, datasets)) return -1;
   herr_t result = 0;
   Status status;
   {
-    const Together together(parallel, h5::Moment::kRead);
+    const Together together(instance, parallel, h5::Moment::kRead);
     status = together.status();
     result =
         native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);

@@ -36,10 +36,11 @@ std::shared_ptr<File> CapturedFileOf(Instance& instance, void* object, H5I_type_
 void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, bool writable,
                hid_t dxpl);
 
-/// Around a native call of all ranks. Does nothing for objects in other files.
+/// Around a native call of all ranks, whose filtered chunks are put into the file first where the moment says so. Does nothing
+/// for objects in other files.
 class Together {
  public:
-  Together(std::shared_ptr<h5::ParallelFile> file, h5::Moment moment);
+  Together(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::Moment moment);
   ~Together();
   Together(const Together&) = delete;
   Together& operator=(const Together&) = delete;

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
+#include "engine/engine.h"
 #include "h5/error.h"
 #include "h5/owned_id.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
 #include "vol/ranks.h"
+#include "vol/ranks_dataset.h"
+#include "vol/ranks_filtered.h"
 #include "vol/tracked_call.h"
+#include "vol/transfer_told.h"
 
 namespace tidelane::vol {
 
@@ -19,66 +22,6 @@ namespace {
 constexpr uint64_t kFewPieces = 16;     // they cost nothing to speak of, however small they are
 constexpr int kMostRanksInBoxes = 64;   // every rank looks at every other one's
 constexpr hid_t kLastSpecialSpace = 2;  // H5S_ALL, H5S_BLOCK, H5S_PLIST
-
-}  // namespace
-
-// How a dataset is stored.
-struct RankDataset {
-  bool plain = false;  // contiguous in this file, or in chunks without filters
-  bool has_space = false;
-  uint64_t number = 0;         // of the object, in its file
-  std::vector<hsize_t> chunk;  // empty: contiguous
-};
-
-class RankDatasets {
- public:
-  std::unordered_map<void*, RankDataset> known;
-};
-
-namespace {
-
-RankDataset LookAt(Instance& instance, void* object, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  RankDataset dataset;
-  H5O_info2_t info{};
-  const h5::OwnedId dcpl = AskDataset(instance, object, H5VL_DATASET_GET_DCPL, dxpl);
-  if (!dcpl.valid() || !InfoOf(instance, object, H5I_DATASET, info)) return dataset;
-  std::copy_n(reinterpret_cast<const std::byte*>(&info.token), sizeof dataset.number,
-              reinterpret_cast<std::byte*>(&dataset.number));
-  const H5D_layout_t layout = hdf5.Pget_layout(dcpl.get());
-  if (layout == H5D_CONTIGUOUS) {
-    dataset.plain = hdf5.Pget_external_count(dcpl.get()) == 0;
-  } else if (layout == H5D_CHUNKED && hdf5.Pget_nfilters(dcpl.get()) == 0) {
-    dataset.chunk.resize(H5S_MAX_RANK);
-    const int rank = hdf5.Pget_chunk(dcpl.get(), H5S_MAX_RANK, dataset.chunk.data());
-    dataset.plain = rank > 0;
-    dataset.chunk.resize(static_cast<size_t>(std::max(rank, 0)));
-    dataset.has_space =
-        true;  // MPI's ranks make all chunks when they create, open or extend a dataset
-  }
-  return dataset;
-}
-
-// Space comes with the dataset, or by all ranks' first write; it does not go again.
-bool HasSpace(Instance& instance, void* object, RankDataset& dataset, hid_t dxpl) {
-  if (dataset.has_space) return true;
-  H5D_space_status_t status = H5D_SPACE_STATUS_NOT_ALLOCATED;
-  H5VL_dataset_get_args_t get{};
-  get.op_type = H5VL_DATASET_GET_SPACE_STATUS;
-  get.args.get_space_status.status = &status;
-  const auto native = instance.hdf5().native().dataset_cls.get;
-  dataset.has_space =
-      native(object, &get, dxpl, nullptr) >= 0 && status == H5D_SPACE_STATUS_ALLOCATED;
-  return dataset.has_space;
-}
-
-RankDataset& DatasetOf(Instance& instance, void* object, hid_t dxpl) {
-  if (instance.rank_datasets == nullptr) instance.rank_datasets = new RankDatasets;
-  auto& known = instance.rank_datasets->known;
-  auto found = known.find(object);
-  if (found == known.end()) found = known.emplace(object, LookAt(instance, object, dxpl)).first;
-  return found->second;
-}
 
 // This rank's part of a write.
 struct Part {
@@ -146,7 +89,7 @@ bool IsCompound(h5::Library& hdf5, hid_t type) { return hdf5.Tget_class(type) ==
 Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   Part part;
-  RankDataset& dataset = DatasetOf(instance, writing.dataset, dxpl);
+  RankDataset& dataset = RankDatasetOf(instance, writing.dataset, dxpl);
   h5::OwnedId own;
   hid_t space = writing.file_space;
   if (space == h5::kDefault) {
@@ -211,6 +154,10 @@ bool IsKnownTransfer(Instance& instance, hid_t dxpl) {
 // What all ranks' numbers are the greatest of.
 enum Vote {
   kRefused,
+  kNoChunks,    // filtered chunks cannot be taken over,
+  kNoRoom,      // or not as long as others are held;
+  kChunks,      // so many there are,
+  kUnfinished,  // and so many of the writes before have not gone through their filters: kTop less
   kSmall,
   kPending,
   kAlone,
@@ -226,14 +173,27 @@ uint64_t UpTo(uint64_t most, uint64_t number) { return std::min(most, number); }
 
 struct Decision {
   bool capture = false;
-  bool pending = false;  // somebody holds bytes
-  bool alone = false;    // somebody may capture without asking
+  bool take_chunks = false;  // or once there is room
+  bool make_room = false;
+  uint64_t chunks = 0;    // any rank's most
+  uint64_t finished = 0;  // writes before
+  bool pending = false;   // somebody holds bytes
+  bool alone = false;     // somebody may capture without asking
   bool may_overlap = false;
+};
+
+// The same of a write to filtered chunks.
+struct FilteredPart {
+  RankChunks::Offer offer;
+  std::optional<Fallback>
+      reason;  // why it is HDF5's, where there is more to say than that it is filtered
+  uint64_t finished = 0;
 };
 
 class Collective {
  public:
-  Collective(h5::ParallelFile& file, const Parts& parts) : file_(file), parts_(parts) {
+  Collective(h5::ParallelFile& file, const Parts& parts, const FilteredPart& filtered)
+      : file_(file), parts_(parts), filtered_(filtered) {
     if (file.file()->drained()) file.places.Clear();
   }
 
@@ -244,6 +204,7 @@ class Collective {
  private:
   h5::ParallelFile& file_;
   const Parts& parts_;
+  const FilteredPart& filtered_;
 };
 
 bool Collective::Agree(bool small, Decision& decision) {
@@ -260,6 +221,10 @@ bool Collective::Agree(bool small, Decision& decision) {
   }
   uint64_t votes[kVotes];
   votes[kRefused] = parts_.refusal.has_value() || !file_.capturing() ? 1 : 0;
+  votes[kNoChunks] = filtered_.offer.refusal.has_value() ? 1 : 0;
+  votes[kNoRoom] = filtered_.offer.no_room ? 1 : 0;
+  votes[kChunks] = filtered_.offer.chunks;
+  votes[kUnfinished] = kTop - filtered_.finished;
   votes[kSmall] = small ? 1 : 0;
   votes[kPending] = file_.file()->drained() ? 0 : 1;
   votes[kAlone] = file_.wrote_alone ? 1 : 0;
@@ -268,14 +233,18 @@ bool Collective::Agree(bool small, Decision& decision) {
   uint64_t all[kVotes];
   if (!file_.Max(votes, all, kVotes)) return false;
   decision.capture = all[kRefused] == 0 && all[kSmall] == 0;
+  decision.take_chunks = !decision.capture && all[kNoChunks] == 0;
+  decision.make_room = all[kNoRoom] != 0;
+  decision.chunks = all[kChunks];
+  decision.finished = kTop - all[kUnfinished];
   decision.pending = all[kPending] != 0;
   decision.alone = all[kAlone] != 0;
   const ElementRange all_held{kTop - all[kHeldBegin], all[kHeldEnd]};
   const ElementRange all_next{kTop - all[kNextBegin], all[kNextEnd]};
   decision.may_overlap = file_.ranks() > 1 && all_held.Overlaps(all_next);
-  if (decision.capture) return true;
+  if (decision.capture || decision.take_chunks) return true;
   if (votes[kRefused] != 0) {
-    Count(parts_.refusal.value_or(Fallback::kMpiPeers));
+    Count(filtered_.reason.value_or(parts_.refusal.value_or(Fallback::kMpiPeers)));
   } else {
     Count(all[kRefused] == 0 ? Fallback::kMpiSmallPieces : Fallback::kMpiPeers);
   }
@@ -300,7 +269,7 @@ void AnswerAsCollective(Instance& instance, const Writes& writes, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   unsigned mode = H5D_MPIO_NO_COLLECTIVE;
   for (size_t i = 0; i < writes.count; ++i) {
-    const bool chunked = !DatasetOf(instance, writes.datasets[i], dxpl).chunk.empty();
+    const bool chunked = !RankDatasetOf(instance, writes.datasets[i], dxpl).chunk.empty();
     mode |= chunked ? H5D_MPIO_CHUNK_COLLECTIVE : H5D_MPIO_CONTIGUOUS_COLLECTIVE;
   }
   constexpr uint32_t kNoCause = 0;
@@ -311,6 +280,19 @@ void AnswerAsCollective(Instance& instance, const Writes& writes, hid_t dxpl) {
   Answer(hdf5, dxpl, "global_no_collective_cause", kNoCause);
   Answer(hdf5, dxpl, "no_selection_io_cause", kNoCause);
   Answer(hdf5, dxpl, "actual_selection_io_mode", kSelectionIo);
+}
+
+// What it says of a collective write of filtered chunks.
+void AnswerAsFiltered(Instance& instance, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  constexpr uint32_t kNothing = 0;
+  constexpr uint32_t kVectorIo = 2;  // H5D_VECTOR_IO
+  Answer(hdf5, dxpl, "actual_io_mode", H5D_MPIO_CHUNK_COLLECTIVE);
+  Answer(hdf5, dxpl, "actual_chunk_opt_mode", H5D_MPIO_LINK_CHUNK);
+  Answer(hdf5, dxpl, "local_no_collective_cause", kNothing);
+  Answer(hdf5, dxpl, "global_no_collective_cause", kNothing);
+  Answer(hdf5, dxpl, "no_selection_io_cause", kFiltered);
+  Answer(hdf5, dxpl, "actual_selection_io_mode", kVectorIo);
 }
 
 herr_t Native(Instance& instance, const Writes& writes, hid_t dxpl) {
@@ -330,27 +312,61 @@ herr_t Captured(Instance& instance, h5::ParallelFile& file, const Writes& writes
   return result;
 }
 
+// Whose bytes are stored when they are asked for cannot be promised of chunks that all ranks store together, later.
+FilteredPart FilteredPartOf(Instance& instance, h5::ParallelFile& file, const Writes& writes,
+                            hid_t dxpl, bool later) {
+  FilteredPart part;
+  if (Engine::Get().config().parallel_writes != ParallelWrites::kMpi) return part;
+  if (instance.rank_chunks == nullptr) instance.rank_chunks = new RankChunks(instance);
+  part.finished = instance.rank_chunks->Finished(file);
+  if (!later || file.file()->settings().consistency == Consistency::kStrict) return part;
+  part.offer = instance.rank_chunks->Look(file, writes, dxpl);
+  if (!part.offer.refusal.has_value() && !IsKnownTransfer(instance, dxpl))
+    part.offer.refusal = Fallback::kMpiTransfer;
+  part.reason = part.offer.refusal.value_or(Fallback::kMpiPeers);
+  return part;
+}
+
 herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
-                         const Writes& writes, hid_t dxpl, CallScope& scope) {
+                         const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
   Parts parts = PartsOf(instance, writes, true, dxpl);
   if (!parts.refusal.has_value() && !IsKnownTransfer(instance, dxpl))
     parts.refusal = Fallback::kMpiTransfer;
+  FilteredPart filtered;
+  if (parts.refusal == Fallback::kMpiDataset)
+    filtered = FilteredPartOf(instance, *file, writes, dxpl, later);
   const uint64_t wanted = file->file()->settings().collective_piece;
   const uint64_t smallest = wanted != UINT64_MAX ? wanted : file->file()->WorthARequest();
   const bool small = parts.pieces > kFewPieces && parts.bytes / parts.pieces < smallest;
-  Collective collective(*file, parts);
+  Collective collective(*file, parts, filtered);
   Decision decision;
   if (!collective.Agree(small, decision)) {
     h5::PushError(instance.hdf5(), "the ranks of this program could not agree: MPI failed");
     return -1;
   }
+  if (decision.take_chunks) {
+    RankChunks& chunks = *instance.rank_chunks;
+    const uint64_t done = decision.make_room ? UINT64_MAX : decision.finished;
+    if (const Status status = chunks.Commit(*file, done); !status.ok()) {
+      h5::PushError(instance.hdf5(), status);
+      return -1;
+    }
+    if (decision.make_room) return WriteCollectively(instance, file, writes, dxpl, later, scope);
+    chunks.Take(file, writes, std::move(filtered.offer), decision.chunks);
+    Count(Counter::kCollectivesDeferred);
+    AnswerAsFiltered(instance, dxpl);
+    return 0;
+  }
   if (!decision.capture) {
+    const bool held = HoldChunksOf(instance, *file, writes.count, writes.datasets);
+    if (held && !CommitChunks(instance, *file)) return -1;
     std::optional<Together> together;
-    if (decision.pending || decision.alone) together.emplace(file, h5::Moment::kWrite);
+    if (held || decision.pending || decision.alone)
+      together.emplace(instance, file, h5::Moment::kWrite);
     return Native(instance, writes, dxpl);
   }
   if (decision.may_overlap && collective.Overwrites()) {
-    const Together stored(file, h5::Moment::kOverwrite);
+    const Together stored(instance, file, h5::Moment::kOverwrite);
   }
   Count(Counter::kCollectivesDeferred);
   const herr_t result = Captured(instance, *file, writes, parts, instance.default_dxpl, scope,
@@ -368,6 +384,9 @@ bool MayDeferAlone(const h5::ParallelFile& file, const CallScope& scope) {
 
 herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                   const Writes& writes, hid_t dxpl, CallScope& scope) {
+  // A rank may write to filtered chunks alone where there is no other one.
+  if (file->ranks() == 1 && !CommitChunksOf(instance, *file, writes.count, writes.datasets))
+    return -1;
   if (!MayDeferAlone(*file, scope)) {
     Count(Fallback::kMpiAlone);
     return Native(instance, writes, dxpl);
@@ -386,7 +405,8 @@ herr_t WriteTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>
   const bool now = request == nullptr && transfer.synchronous;
   TrackedCall call(instance, now ? Effect::kDataNow : Effect::kData, request);
   herr_t result = IsCollective(instance, dxpl)
-                      ? WriteCollectively(instance, parallel, writes, dxpl, call.scope())
+                      ? WriteCollectively(instance, parallel, writes, dxpl,
+                                          request == nullptr && !now, call.scope())
                       : WriteAlone(instance, parallel, writes, dxpl, call.scope());
   if (request == nullptr && parallel->file()->settings().consistency == Consistency::kStrict) {
     if (const Status status = parallel->file()->Drain(Wait::kWrite); !status.ok()) {
@@ -396,14 +416,6 @@ herr_t WriteTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>
   }
   call.Finish(result >= 0);
   return result;
-}
-
-void ForgetRankDataset(Instance& instance, void* dataset) {
-  if (instance.rank_datasets != nullptr) instance.rank_datasets->known.erase(dataset);
-}
-
-void ForgetRankDatasets(Instance& instance) {
-  if (instance.rank_datasets != nullptr) instance.rank_datasets->known.clear();
 }
 
 }  // namespace tidelane::vol

@@ -23,13 +23,7 @@
 
 namespace tidelane::vol {
 
-/// What is known of datasets in such files. Forgotten when they or their files are closed.
-class RankDatasets;
-
 herr_t WriteTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>& parallel,
                      const Writes& writes, const Transfer& transfer, hid_t dxpl, void** request);
-
-void ForgetRankDataset(Instance& instance, void* dataset);
-void ForgetRankDatasets(Instance& instance);
 
 }  // namespace tidelane::vol

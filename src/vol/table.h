@@ -195,10 +195,10 @@ class RanksAround {
     if (!moment.has_value()) return;
     const auto file = ParallelOf(instance, target.located, target.type);
     const auto from = copies ? ParallelOf(instance, target.first, target.first_type) : nullptr;
-    if (from != file && from != nullptr) from_.emplace(from, *moment);
+    if (from != file && from != nullptr) from_.emplace(instance, from, *moment);
     if (file == nullptr) return;
     if (*moment == h5::Moment::kFree) file->unlinked_any = true;
-    file_.emplace(file, *moment);
+    file_.emplace(instance, file, *moment);
   }
 
  private:

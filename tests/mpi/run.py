@@ -46,6 +46,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--writers", type=int, help="ranks that must have deferred bytes; all, if not said")
+    parser.add_argument("--chunks", action="store_true", help="lanes must have filtered chunks, and every rank have put some into the file")
     parser.add_argument("--only-plugin", action="store_true")
     parser.add_argument("--wrong", action="store_true")
     arguments = parser.parse_args()
@@ -67,6 +68,8 @@ def main():
         counters = [summary["counters"] for summary in summaries]
         if not arguments.only_plugin and any(of["errors"] for of in counters):
             sys.exit(f"errors were counted: {counters}")
+        if arguments.chunks and not (any(of["chunks_filtered_by_lanes"] for of in counters) and all(of["filter_bytes_out"] for of in counters)):
+            sys.exit(f"nothing was filtered: {counters}")
         if sum(of["bytes_deferred"] > 0 and of["lane_busy_ns"] > 0 for of in counters) < (arguments.writers or arguments.ranks):
             sys.exit(f"nothing was deferred on a rank: {counters}")
 

@@ -25,16 +25,17 @@ struct Arguments {
   uint64_t seed = 1, ops = 300;
   uint64_t fault_at = ~0ULL;  // damage the first read from there on: the program's own check
   std::string dir = ".";
-  bool strict = false, filters = true, verbose = false, native_both = false;
+  bool strict = false, filters = true, compressed = false, verbose = false, native_both = false;
   unsigned most_skew_us = 300;
 };
 
 bool parse(int argc, char** argv, Arguments& args) {
-  static const option options[] = {
-      {"seed", 1, nullptr, 's'},    {"ops", 1, nullptr, 'o'},    {"dir", 1, nullptr, 'd'},
-      {"fault", 1, nullptr, 'f'},   {"strict", 0, nullptr, 'S'}, {"no-filters", 0, nullptr, 'F'},
-      {"verbose", 0, nullptr, 'v'}, {"native", 0, nullptr, 'n'}, {"errors", 0, nullptr, 'e'},
-      {"skew", 1, nullptr, 'k'},    {nullptr, 0, nullptr, 0}};
+  static const option options[] = {{"seed", 1, nullptr, 's'},       {"ops", 1, nullptr, 'o'},
+                                   {"dir", 1, nullptr, 'd'},        {"fault", 1, nullptr, 'f'},
+                                   {"strict", 0, nullptr, 'S'},     {"no-filters", 0, nullptr, 'F'},
+                                   {"verbose", 0, nullptr, 'v'},    {"native", 0, nullptr, 'n'},
+                                   {"errors", 0, nullptr, 'e'},     {"skew", 1, nullptr, 'k'},
+                                   {"compressed", 0, nullptr, 'c'}, {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (c) {
       case 's': args.seed = std::strtoull(optarg, nullptr, 10); break;
@@ -42,6 +43,7 @@ bool parse(int argc, char** argv, Arguments& args) {
       case 'd': args.dir = optarg; break;
       case 'f': args.fault_at = std::strtoull(optarg, nullptr, 10); break;
       case 'S': args.strict = true; break;
+      case 'c': args.compressed = true; break;
       case 'F': args.filters = false; break;
       case 'v': args.verbose = true; break;
       case 'n': args.native_both = true; break;
@@ -59,7 +61,7 @@ class Runner {
       : args_(args),
         me_(me),
         skew_(args.seed * 1000 + static_cast<uint64_t>(me)),
-        model_({ranks, args.strict, args.filters}),
+        model_({ranks, args.strict, args.filters, args.compressed}),
         manner_(Manner::draw(args.seed)),
         plugin_(args.dir + "/a/x.h5",
                 args.native_both ? Side::Through::Native : Side::Through::Environment, manner_),

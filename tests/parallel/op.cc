@@ -95,13 +95,13 @@ Set Model::draw_set(Rng& rng) const {
     const hsize_t most = kMost[set.rank - 1][size];
     set.dims[i] = rng.between(most / 2, most);
   }
-  set.chunked = rng.chance(55);
+  set.chunked = rng.chance(options_.compressed ? 90 : 55);
   if (set.chunked) {
     for (int i = 0; i < set.rank; ++i) {
       set.chunk[i] = rng.between(set.dims[i] / 6 + 1, set.dims[i] / 2 + 1);
     }
     set.extendable = rng.chance(50);
-    set.deflate = options_.filters && rng.chance(30);
+    set.deflate = options_.filters && rng.chance(options_.compressed ? 80 : 30);
     set.shuffle = options_.filters && rng.chance(15);
     if (set.filtered()) set.kind = kPlain[rng.below(3)].first;
   }
@@ -154,6 +154,8 @@ bool Model::plan_transfer(Rng& rng, Op& op) const {
   op.partition =
       writes ? Partition::draw(rng, set.rank, set.dims, set.chunk, options_.ranks)
              : Partition::draw_for_reading(rng, set.rank, set.dims, set.chunk, options_.ranks);
+  if (writes && set.filtered() && options_.compressed && rng.chance(75))
+    op.partition = Partition::chunks(rng, set.rank, set.dims, set.chunk, options_.ranks);
   op.collective = (writes && set.filtered()) || rng.chance(60);
   if (!op.collective) op.takes_part = static_cast<uint32_t>(rng.next());
   op.async = rng.chance(20);

@@ -82,6 +82,7 @@ struct ModelOptions {
   int ranks = 2;
   bool strict = false;
   bool filters = true;
+  bool compressed = false;  // most datasets are, and most writes of those are of whole chunks
 };
 
 class Model {

@@ -132,6 +132,24 @@ Partition Partition::draw_for_reading(Rng& rng, int rank, const Dims& dims, cons
   return out;
 }
 
+Partition Partition::chunks(Rng& rng, int rank, const Dims& dims, const Dims& chunk, int ranks) {
+  Partition out;
+  out.shape = "whole chunks";
+  const int dim = static_cast<int>(rng.below(static_cast<uint64_t>(rank)));
+  Slab all = everything(rank, dims);
+  const int other = (dim + 1) % rank;
+  if (other != dim && rng.chance(40)) {
+    const auto at = cuts(rng, dims[other], chunk[other], 2);
+    narrow(all, other, at[0], at[1] == 0 ? dims[other] : at[1]);
+  }
+  const auto at = cuts(rng, dims[dim], chunk[dim], ranks);
+  for (int r = 0; r < ranks; ++r) {
+    out.parts.push_back(all);
+    narrow(out.parts.back(), dim, at[static_cast<size_t>(r)], at[static_cast<size_t>(r) + 1]);
+  }
+  return out;
+}
+
 Partition Partition::slices(int rank, const Dims& dims, int ranks) {
   Partition out;
   out.shape = "slices";

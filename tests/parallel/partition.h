@@ -42,6 +42,8 @@ struct Partition {
   // For reads, whose parts may overlap: one of the above, a box of each rank's own, or everybody everything.
   static Partition draw_for_reading(Rng& rng, int rank, const Dims& dims, const Dims& chunk,
                                     int ranks);
+  // Whole chunks: all of it, or a part.
+  static Partition chunks(Rng& rng, int rank, const Dims& dims, const Dims& chunk, int ranks);
   // All of it, in equal slices.
   static Partition slices(int rank, const Dims& dims, int ranks);
   std::string text(int rank) const;

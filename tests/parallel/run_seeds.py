@@ -42,6 +42,7 @@ class Seeds:
     def command(self, seed, folder, native):
         command = [self.args.mpirun, "-np", self.args.ranks, self.args.program, "--seed", seed, "--ops", self.args.ops]
         command += ["--dir", folder] + (["--strict"] if self.args.strict else []) + (["--native"] if native else [])
+        command += ["--compressed"] if self.args.compressed else []
         return command + (["--fault", self.args.fault] if self.args.fault is not None else [])
 
     def native(self, seed):
@@ -62,14 +63,17 @@ class Seeds:
         client.require(len(summaries) == self.args.ranks, f"{len(summaries)} summaries of {self.args.ranks} ranks")
         total = {
             key: sum(s["counters"][key] for s in summaries.values())
-            for key in ("bytes_deferred", "lane_busy_ns", "errors", "requests_written")
+            for key in ("bytes_deferred", "lane_busy_ns", "errors", "requests_written", "chunks_filtered_by_lanes")
         }
         client.require(total["errors"] == 0, f"the plugin counted {total['errors']} errors")
         client.require(
             total["bytes_deferred"] >= self.args.min_deferred and (total["lane_busy_ns"] > 0 or self.args.min_deferred == 0),
             f"at least {self.args.min_deferred} bytes should have been deferred: {total}",
         )
-        return f"{done.seconds:.1f} s, {total['bytes_deferred']} bytes deferred, {total['requests_written']} requests"
+        client.require(
+            total["chunks_filtered_by_lanes"] >= self.args.min_chunks, f"lanes filtered {total['chunks_filtered_by_lanes']} chunks"
+        )
+        return f"{done.seconds:.1f} s, {total['chunks_filtered_by_lanes']} chunks by lanes, {total['bytes_deferred']} bytes deferred, {total['requests_written']} requests"
 
     def compare(self, done, folder):
         if done.rc == DIFFERENCE or "DIFFERENCE" in done.output:
@@ -110,6 +114,8 @@ def main():
     parser.add_argument("--ops", type=int, default=300)
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--min-deferred", type=int, default=100000)
+    parser.add_argument("--compressed", action="store_true", help="mostly compressed datasets, in whole chunks")
+    parser.add_argument("--min-chunks", type=int, default=0, help="chunks that lanes must have filtered")
     parser.add_argument("--connector", default="tidelane")
     parser.add_argument("--plugin")
     parser.add_argument("--dir")

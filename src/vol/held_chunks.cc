@@ -1,0 +1,174 @@
+#include "vol/held_chunks.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_map>
+
+#include "h5/error.h"
+#include "h5/owned_id.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+constexpr hid_t kBlock = 1;  // H5S_BLOCK; H5S_ALL is 0, H5S_PLIST 2
+constexpr hid_t kFromList = 2;
+
+// A selection, stretch after stretch, in HDF5's order. In elements.
+class Stretches {
+ public:
+  Stretches(h5::Library& hdf5, hid_t space, size_t element)
+      : hdf5_(hdf5), element_(element), iterator_(hdf5.Ssel_iter_create(space, element, 0)) {}
+  ~Stretches() {
+    if (iterator_ >= 0) hdf5_.Ssel_iter_close(iterator_);
+  }
+  Stretches(const Stretches&) = delete;
+  Stretches& operator=(const Stretches&) = delete;
+
+  /// Whether there is more; then `at` and `count` say what.
+  bool More() {
+    while (count == 0) {
+      if (next_ == found_ && !Ask()) return false;
+      at = offsets_[next_] / element_;
+      count = lengths_[next_++] / element_;
+    }
+    return true;
+  }
+  void Skip(uint64_t elements) {
+    at += elements;
+    count -= elements;
+  }
+
+  uint64_t at = 0;
+  uint64_t count = 0;
+
+ private:
+  bool Ask() {
+    size_t elements = 0;
+    next_ = found_ = 0;
+    return iterator_ >= 0 &&
+           hdf5_.Ssel_iter_get_seq_list(iterator_, offsets_.size(), SIZE_MAX, &found_, &elements,
+                                        offsets_.data(), lengths_.data()) >= 0 &&
+           found_ != 0;
+  }
+
+  h5::Library& hdf5_;
+  const size_t element_;
+  const hid_t iterator_;
+  std::array<hsize_t, 64> offsets_;
+  std::array<size_t, 64> lengths_;
+  size_t next_ = 0;
+  size_t found_ = 0;
+};
+
+class Overlay {
+ public:
+  Overlay(Instance& instance, const Reading& reading, const std::vector<const ChunkJob*>& chunks)
+      : instance_(instance),
+        reading_(reading),
+        type_(AskDataset(instance, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl)),
+        space_(AskDataset(instance, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl)),
+        grid_(chunks.front()->grid()),
+        in_memory_(instance.hdf5().Tget_size(reading.memory_type)),
+        same_type_(instance.hdf5().Tequal(type_.get(), reading.memory_type) > 0) {
+    if (!FindExtent(instance, reading.dataset, reading.dxpl, grid_)) return;
+    // Newer ones of the same chunk take the older one's place.
+    for (const ChunkJob* const chunk : chunks) chunks_[grid_.IndexOf(chunk->origin.data())] = chunk;
+  }
+
+  bool Lay() {
+    h5::Library& hdf5 = instance_.hdf5();
+    const hid_t file = reading_.file_space == h5::kDefault ? space_.get() : reading_.file_space;
+    hid_t memory = reading_.memory_space == h5::kDefault ? file : reading_.memory_space;
+    h5::OwnedId block;
+    if (memory == kBlock) {
+      const auto points = static_cast<hsize_t>(hdf5.Sget_select_npoints(file));
+      block = h5::OwnedId(hdf5, hdf5.Screate_simple(1, &points, nullptr));
+      memory = block.get();
+    }
+    Stretches from(hdf5, file, grid_.element);
+    Stretches to(hdf5, memory, in_memory_);
+    while (from.More() && to.More()) {
+      Coordinates origin{};
+      uint64_t in_chunk = 0;
+      const uint64_t count = std::min({from.count, to.count, Together(from.at, origin, in_chunk)});
+      const auto chunk = chunks_.find(grid_.IndexOf(origin.data()));
+      auto* const memory_at = static_cast<std::byte*>(reading_.buffer) + to.at * in_memory_;
+      if (chunk != chunks_.end() && !Copy(*chunk->second, in_chunk, memory_at, count)) return false;
+      from.Skip(count);
+      to.Skip(count);
+    }
+    return true;
+  }
+
+ private:
+  // How many elements from `at` on lie together in a chunk, which one, and where in it.
+  uint64_t Together(uint64_t at, Coordinates& origin, uint64_t& in_chunk) const {
+    uint64_t together = 0;
+    uint64_t step = 1;
+    for (int d = grid_.rank - 1; d >= 0; --d) {
+      const uint64_t here = at % grid_.extent[d];
+      at /= grid_.extent[d];
+      const uint64_t inside = here % grid_.chunk[d];
+      origin[d] = here - inside;
+      in_chunk += inside * step;
+      step *= grid_.chunk[d];
+      if (d == grid_.rank - 1) together = std::min(grid_.chunk[d] - inside, grid_.extent[d] - here);
+    }
+    return together;
+  }
+
+  bool Copy(const ChunkJob& chunk, uint64_t in_chunk, std::byte* to, uint64_t count) {
+    const std::byte* const from = chunk.bytes.data() + in_chunk * grid_.element;
+    const uint64_t in_file = count * grid_.element;
+    const uint64_t size = count * in_memory_;
+    if (same_type_) {
+      std::memcpy(to, from, in_file);
+      return true;
+    }
+    // Fields of compound elements that the file has not are kept.
+    converted_.resize(std::max(in_file, size));
+    background_.assign(to, to + size);
+    std::memcpy(converted_.data(), from, in_file);
+    if (instance_.hdf5().Tconvert(type_.get(), reading_.memory_type, count, converted_.data(),
+                                  background_.data(), reading_.dxpl) < 0) {
+      return false;
+    }
+    std::memcpy(to, converted_.data(), size);
+    return true;
+  }
+
+  Instance& instance_;
+  const Reading& reading_;
+  const h5::OwnedId type_;
+  const h5::OwnedId space_;
+  ChunkGrid grid_;
+  const size_t in_memory_;
+  const bool same_type_;
+  std::unordered_map<uint64_t, const ChunkJob*> chunks_;
+  std::vector<std::byte> converted_, background_;
+};
+
+// Nobody but HDF5 can tell what such a list makes of a read.
+bool IsSimple(h5::Library& hdf5, const Reading& reading) {
+  void* transform = nullptr;
+  return reading.file_space != kFromList && reading.memory_space != kFromList &&
+         hdf5.Pget(reading.dxpl, "data_transform", &transform) >= 0 && transform == nullptr;
+}
+
+}  // namespace
+
+bool LayOver(Instance& instance, const Reading& reading,
+             const std::vector<const ChunkJob*>& chunks) {
+  if (chunks.empty()) return true;
+  if (!IsSimple(instance.hdf5(), reading)) {
+    h5::PushError(
+        instance.hdf5(),
+        "a rank reads alone, with such a transfer list, what it has written: flush first");
+    return false;
+  }
+  return Overlay(instance, reading, chunks).Lay();
+}
+
+}  // namespace tidelane::vol

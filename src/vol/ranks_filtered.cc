@@ -1,0 +1,347 @@
+#include "vol/ranks_filtered.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "base/activity.h"
+#include "base/incidents.h"
+#include "engine/call_scope.h"
+#include "engine/engine.h"
+#include "h5/error.h"
+#include "vol/chunk_insert.h"
+#include "vol/chunk_write.h"
+#include "vol/enter.h"
+#include "vol/find_file.h"
+#include "vol/fork.h"
+#include "vol/ranks_dataset.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// Whether the program itself has it open, not only something in it: who closes that commits.
+bool IsOpen(Instance& instance, const h5::ParallelFile& file) {
+  if (instance.open_files == nullptr) return false;
+  return std::ranges::any_of(*instance.open_files, [&](void* object) {
+    unsigned long serial = 0;
+    return SerialOf(instance, object, H5I_FILE, serial) &&
+           h5::ParallelFileWithSerial(instance.slot, serial).get() == &file;
+  });
+}
+
+bool SelectsNothing(Instance& instance, const Writing& writing) {
+  return writing.file_space != h5::kDefault &&
+         instance.hdf5().Sget_select_npoints(writing.file_space) == 0;
+}
+
+void Finish(const std::vector<RankChunks::Write>& writes, size_t count) {
+  const auto done = [](const auto& job) { return job->done(); };
+  const auto all_done = [&](const auto& write) { return std::ranges::all_of(write.jobs, done); };
+  if (std::all_of(writes.begin(), writes.begin() + static_cast<ptrdiff_t>(count), all_done)) return;
+  const Waiting waiting(Wait::kFilter);
+  for (size_t i = 0; i < count; ++i) {
+    for (const auto& job : writes[i].jobs) job->FilterHere();
+  }
+  for (size_t i = 0; i < count; ++i) {
+    for (const auto& job : writes[i].jobs) job->Await();
+  }
+}
+
+// A chunk whose filters failed is stored without them: memory was short, and HDF5 reads it all the same.
+StoredChunk Stored(const ChunkJob& job, uint32_t all_filters) {
+  if (job.status.ok() && job.stored.size() <= UINT32_MAX)
+    return {job.stored.data(), job.stored.size(), job.mask};
+  return {job.bytes.data(), job.bytes.size(), all_filters};
+}
+
+std::vector<uint64_t> Tell(const std::vector<RankChunks::Write>& writes, size_t count) {
+  uint64_t most = 0;
+  for (size_t i = 0; i < count; ++i) most += writes[i].most;
+  std::vector<uint64_t> told;
+  for (size_t i = 0; i < count; ++i) {
+    for (const auto& job : writes[i].jobs) {
+      const StoredChunk chunk = Stored(*job, writes[i].all_filters);
+      for (const uint64_t word :
+           {uint64_t{i}, job->number, uint64_t{chunk.size}, uint64_t{chunk.mask}}) {
+        told.push_back(word);
+      }
+    }
+  }
+  told.resize(most * kToldWords);
+  return told;
+}
+
+}  // namespace
+
+RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
+  Offer offer;
+  const FileSettings settings = file.file()->settings();
+  const auto held = held_.find(&file);
+  if (instance_.closing || settings.mode == Mode::kSync || settings.implicit_sync ||
+      file.file()->writes_through() || !Engine::Get().lanes().threaded() || !file.capturing() ||
+      !instance_.hdf5().CanForgetLastChunk() || (held != held_.end() && held->second.failed) ||
+      !IsOpen(instance_, file)) {
+    return offer;
+  }
+  uint64_t charge = 0;
+  for (size_t i = 0; i < writes.count; ++i) {
+    offer.refusal = LookAt(At(writes, i), dxpl, offer, charge);
+    if (offer.refusal.has_value()) return offer;
+  }
+  // What other files hold does not go by committing this one.
+  const bool room = memory_.HasRoom(charge);
+  offer.no_room = !room && charge <= ChunkMemory::Most() && Hold(file, 0);
+  if (!offer.no_room && (!room || !MakeJobs(writes, offer)))
+    offer.refusal = Fallback::kFilterNoRoom;
+  return offer;
+}
+
+std::optional<Fallback> RankChunks::LookAt(const Writing& writing, hid_t dxpl, Offer& offer,
+                                           uint64_t& charge) {
+  RankDataset& dataset = RankDatasetOf(instance_, writing.dataset, dxpl);
+  if (dataset.filtered == nullptr || !HasSpace(instance_, writing.dataset, dataset, dxpl) ||
+      !FindExtent(instance_, writing.dataset, dxpl, dataset.filtered->grid)) {
+    return Fallback::kMpiDataset;
+  }
+  const ChunkedDataset& facts = *dataset.filtered;
+  offer.writes.push_back({{dataset.number, facts.grid}, nullptr, {}, dataset.all_filters, 0});
+  offer.touched.emplace_back();
+  if (SelectsNothing(instance_, writing)) return std::nullopt;
+  if (writing.buffer == nullptr) return Fallback::kMpiTransfer;
+  Fallback reason{};
+  const auto write = ChunksWritten(instance_, facts, writing, dxpl, reason);
+  if (!write.has_value()) return reason;
+  offer.touched.back().emplace(facts.grid, write->box, write->memory);
+  const uint64_t chunks = offer.touched.back()->count();
+  const uint64_t bytes = facts.grid.ChunkBytes();
+  offer.chunks += chunks;
+  charge += chunks * (bytes + facts.pipeline->Bound(bytes));
+  return std::nullopt;
+}
+
+// All that a write needs is allocated before the ranks agree on it.
+bool RankChunks::MakeJobs(const Writes& writes, Offer& offer) {
+  try {
+    memory_.Reserve();
+    for (size_t i = 0; i < writes.count; ++i) {
+      if (!offer.touched[i].has_value()) continue;
+      void* const object = writes.datasets[i];
+      const ChunkedDataset& facts =
+          *RankDatasetOf(instance_, object, instance_.default_dxpl).filtered;
+      const uint64_t bytes = facts.grid.ChunkBytes();
+      for (uint64_t c = 0; c < offer.touched[i]->count(); ++c) {
+        auto job = std::make_shared<ChunkJob>(nullptr, facts, offer.touched[i]->At(c).chunk);
+        job->bytes = memory_.Buffer(bytes);
+        job->charge = bytes + facts.pipeline->Bound(bytes);
+        offer.writes[i].jobs.push_back(std::move(job));
+      }
+    }
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Writes& writes,
+                      Offer offer, uint64_t most) {
+  WatchForks();
+  Held& held = held_[file.get()];
+  held.file = file;
+  for (size_t i = 0; i < writes.count; ++i) {
+    Write& write = offer.writes[i];
+    write.most = most;
+    write.handle = Open(held, writes.datasets[i], write.shared.dataset);
+    const ChunkedDataset& facts =
+        *RankDatasetOf(instance_, writes.datasets[i], instance_.default_dxpl).filtered;
+    for (size_t c = 0; c < write.jobs.size(); ++c) {
+      const std::shared_ptr<ChunkJob>& job = write.jobs[c];
+      CopyChunk(facts, *offer.touched[i], offer.touched[i]->At(c), writes.buffers[i],
+                job->bytes.data());
+      memory_.Charge(job->charge);
+      try {
+        Engine::Get().lanes().Schedule(job);
+      } catch (const std::bad_alloc&) {  // the commit filters what no lane knows of
+      }
+    }
+    held.writes.push_back(std::move(write));
+  }
+}
+
+std::shared_ptr<void> RankChunks::Open(const Held& held, void* dataset, uint64_t number) {
+  for (const Write& write : held.writes) {
+    if (write.shared.dataset == number && write.handle != nullptr) return write.handle;
+  }
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  H5O_info2_t info{};
+  if (!InfoOf(instance_, dataset, H5I_DATASET, info)) return nullptr;
+  H5VL_loc_params_t location{};
+  location.obj_type = H5I_DATASET;
+  location.type = H5VL_OBJECT_BY_TOKEN;
+  location.loc_data.loc_by_token.token = &info.token;
+  H5I_type_t type = H5I_BADID;
+  const H5VL_class_t& native = instance_.hdf5().native();
+  void* const opened =
+      native.object_cls.open(dataset, &location, &type, instance_.default_dxpl, nullptr);
+  if (opened == nullptr) return nullptr;
+  return {opened, [this](void* object) {
+            static_cast<void>(instance_.hdf5().native().dataset_cls.close(
+                object, instance_.default_dxpl, nullptr));
+          }};
+}
+
+uint64_t RankChunks::Finished(const h5::ParallelFile& file) const {
+  const auto held = held_.find(&file);
+  if (held == held_.end()) return 0;
+  const auto is_done = [](const std::shared_ptr<ChunkJob>& job) { return job->done(); };
+  const auto unfinished = std::ranges::find_if_not(held->second.writes, [&](const Write& write) {
+    return std::ranges::all_of(write.jobs, is_done);
+  });
+  return static_cast<uint64_t>(unfinished - held->second.writes.begin());
+}
+
+bool RankChunks::Hold(const h5::ParallelFile& file, uint64_t dataset) const {
+  const auto held = held_.find(&file);
+  return held != held_.end() && std::ranges::any_of(held->second.writes, [&](const Write& write) {
+           return dataset == 0 || write.shared.dataset == dataset;
+         });
+}
+
+std::vector<const ChunkJob*> RankChunks::ChunksOf(const h5::ParallelFile& file,
+                                                  uint64_t dataset) const {
+  std::vector<const ChunkJob*> chunks;
+  const auto held = held_.find(&file);
+  if (held == held_.end()) return chunks;
+  for (const Write& write : held->second.writes) {
+    if (write.shared.dataset != dataset) continue;
+    for (const auto& job : write.jobs) chunks.push_back(job.get());
+  }
+  return chunks;
+}
+
+Status RankChunks::Commit(h5::ParallelFile& file, uint64_t count) {
+  const auto held = held_.find(&file);
+  if (held == held_.end()) return {};
+  count = std::min<uint64_t>(count, held->second.writes.size());
+  if (count == 0) return {};
+  Status status;
+  // With the default transfer list, and out of sight of a call that has another one.
+  Enter(instance_, [&] {
+    try {  // HDF5 is between us and whoever could catch it
+      status = CommitNow(held->second, count);
+    } catch (const std::bad_alloc&) {
+      status = Status::Failed(ENOMEM, "store chunks that were written");
+    }
+  });
+  if (held->second.writes.empty()) held_.erase(held);
+  return status;
+}
+
+Status RankChunks::CommitNow(Held& held, size_t count) {
+  h5::ParallelFile& file = *held.file;
+  Finish(held.writes, count);
+  const std::vector<uint64_t> mine = Tell(held.writes, count);
+  std::vector<uint64_t> words;
+  bool put = mine.empty() || file.Gather(mine, words);
+  std::vector<ToldChunk> told;
+  for (size_t i = 0; i < words.size(); i += kToldWords)
+    told.push_back({words[i], words[i + 1], words[i + 2], words[i + 3]});
+  std::vector<SharedWrite> shared;
+  for (size_t i = 0; i < count; ++i) shared.push_back(held.writes[i].shared);
+  if (put) put = PutAll(held, OrderChunks(told, file.ranks(), shared));
+  // What has been captured is this rank's to store; it may not hold anything if it captures no more.
+  if (!file.capturing()) static_cast<void>(file.file()->Drain(Wait::kRanks));
+  held.failed = file.Any(!put);
+  if (held.failed)
+    return Status::Failed(EIO, "store chunks that were written").At(file.file()->path(), 0, 0);
+  for (size_t i = 0; i < count; ++i) {
+    for (const auto& job : held.writes[i].jobs) memory_.Release(job->charge, std::move(job->bytes));
+  }
+  held.writes.erase(held.writes.begin(), held.writes.begin() + static_cast<ptrdiff_t>(count));
+  return {};
+}
+
+// On to the last one even if one fails: other ranks do. Space that old chunks leave may be the next ones', and another
+// rank's: what was there is stored before.
+bool RankChunks::PutAll(Held& held, const std::vector<OrderedChunk>& chunks) {
+  bool all = true;
+  bool any_old = false;
+  std::vector<size_t> old_sizes;
+  for (const OrderedChunk& chunk : chunks) {
+    const auto& handle = held.writes[chunk.told.write].handle;
+    old_sizes.push_back(handle == nullptr ? 0
+                                          : SizeOfChunk(instance_, handle.get(), chunk.origin,
+                                                        instance_.default_dxpl));
+    any_old = any_old || old_sizes.back() != 0;
+  }
+  if (any_old) {
+    all = held.file->Before(h5::Moment::kOverwrite).ok();
+    held.file->After(h5::Moment::kOverwrite);
+  }
+  for (size_t i = 0; i < chunks.size(); ++i) all = Put(held, chunks[i], old_sizes[i]) && all;
+  return all;
+}
+
+bool RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
+  const Write& write = held.writes[chunk.told.write];
+  if (write.handle == nullptr) return false;
+  void* const dataset = write.handle.get();
+  const hid_t dxpl = instance_.default_dxpl;
+  StoredChunk stored{&chunk, chunk.told.size, static_cast<uint32_t>(chunk.told.mask)};
+  const bool own = chunk.rank == held.file->rank();
+  if (own) {
+    const auto job = std::ranges::lower_bound(write.jobs, chunk.told.chunk, {}, &ChunkJob::number);
+    stored = Stored(**job, write.all_filters);
+  }
+  const KeepRefused keep;
+  bool put = true;
+  if (old_size == stored.size) {  // it would keep its old mask
+    const CallScope scope(CallScope::kOtherChunk);
+    const size_t another = stored.size > 1 ? stored.size - 1 : 2;
+    put = PutChunk(instance_, dataset, chunk.origin, {&chunk, another, stored.mask}, dxpl);
+  }
+  const CallScope scope(own ? CallScope::kOwnChunk : CallScope::kOtherChunk);
+  held.file->BeginCount();
+  put = put && PutChunk(instance_, dataset, chunk.origin, stored, dxpl) &&
+        held.file->captured() == stored.size;
+  return instance_.hdf5().ForgetLastChunk(dataset) && put;
+}
+
+void RankChunks::End() {
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  for (auto& [key, held] : held_) {
+    const std::string& path = held.file->file()->path();
+    Status status = Status::Failed(ECANCELED, "store chunks that were written").At(path, 0, 0);
+    if (held.file->running()) status = CommitNow(held, held.writes.size());
+    if (status.ok()) continue;
+    std::fprintf(stderr, "tidelane: at exit: %s\n", status.Message().c_str());
+    NoteError(status);
+    NoteNotStored(path);
+  }
+  held_.clear();
+  memory_.DropSpare();
+}
+
+bool CommitChunks(Instance& instance, h5::ParallelFile& file) {
+  if (instance.rank_chunks == nullptr) return true;
+  const Status status = instance.rank_chunks->Commit(file);
+  if (!status.ok()) h5::PushError(instance.hdf5(), status);
+  return status.ok();
+}
+
+bool HoldChunksOf(Instance& instance, const h5::ParallelFile& file, size_t count,
+                  void* datasets[]) {
+  if (instance.rank_chunks == nullptr || !instance.rank_chunks->Hold(file, 0)) return false;
+  return std::any_of(datasets, datasets + count, [&](void* dataset) {
+    const uint64_t number = RankDatasetOf(instance, dataset, instance.default_dxpl).number;
+    return instance.rank_chunks->Hold(file, number);
+  });
+}
+
+bool CommitChunksOf(Instance& instance, h5::ParallelFile& file, size_t count, void* datasets[]) {
+  return !HoldChunksOf(instance, file, count, datasets) || CommitChunks(instance, file);
+}
+
+}  // namespace tidelane::vol

@@ -1,0 +1,105 @@
+/// \file
+/// Filtered chunks that ranks of an MPI program write together (decision 20). `parallel_writes=mpi` only.
+///
+///   1. A collective write of whole chunks by every rank (or of none by some) is agreed upon with the one reduction of
+///      vol/ranks_write.h. Each rank copies its chunks; lanes run the filters (vol/chunk_job.h). HDF5 hears nothing of it.
+///   2. At a moment at which all ranks provably are together, they *commit*: each waits for its filters, all tell one another
+///      which chunks they have, how large they came out, and every rank puts every chunk into the file with HDF5's direct
+///      chunk write, in one order (engine/chunk_order.h). So each rank's HDF5 allocates the same space and makes the
+///      same index. Our driver captures the bytes of this rank's own chunks, and drops others'.
+///   3. Such moments are: collective reads and native writes of that dataset, deletions, shrinking, copies, atomic mode,
+///      flush and close (h5::NeedsChunks); further such writes, as far as the filters of all ranks are done, or where memory runs
+///      short; the end of the library.
+///   4. A rank that reads alone gets its own chunks laid over what HDF5 reads (vol/held_chunks.h).
+///
+/// Invariants:
+///  1. All ranks hold the same list of writes, each with its own chunks in it. What decides about it was agreed.
+///  2. A commit that failed on any rank leaves the list as it was, on all of them, and is tried again by the next one; the call
+///     that needed it fails on all ranks. Until then nothing more is taken.
+///  3. A dataset with chunks in the list is open by a handle of ours: the program may close it.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/counters.h"
+#include "engine/chunk_order.h"
+#include "h5/parallel_file.h"
+#include "vol/chunk_job.h"
+#include "vol/chunk_memory.h"
+#include "vol/writing.h"
+
+namespace tidelane::vol {
+
+class RankChunks {
+ public:
+  /// A write of one dataset by all ranks, with this rank's chunks.
+  struct Write {
+    SharedWrite shared;
+    std::shared_ptr<void> handle;  // of the dataset; nullptr: it could not be opened
+    std::vector<std::shared_ptr<ChunkJob>> jobs;
+    uint32_t all_filters = 0;
+    uint64_t most = 0;  // chunks that any rank has in it, or in the other writes of the same call
+  };
+  /// What this rank's part of a collective write would be.
+  struct Offer {
+    std::optional<Fallback> refusal = Fallback::kMpiDataset;
+    bool no_room = false;  ///< as long as others are held
+    uint64_t chunks = 0;
+    std::vector<Write> writes;
+    std::vector<std::optional<TouchedChunks>> touched;
+  };
+
+  explicit RankChunks(Instance& instance) : instance_(instance) {}
+
+  Offer Look(h5::ParallelFile& file, const Writes& writes, hid_t dxpl);
+  /// What all ranks offered; none of them has more than `most` chunks in it. Collective.
+  void Take(const std::shared_ptr<h5::ParallelFile>& file, const Writes& writes, Offer offer,
+            uint64_t most);
+
+  /// So many of the oldest writes of this file have no chunk on this rank that is not filtered yet.
+  uint64_t Finished(const h5::ParallelFile& file) const;
+  /// Whether all ranks hold chunks of this dataset (0: of any).
+  bool Hold(const h5::ParallelFile& file, uint64_t dataset) const;
+  /// Those that this rank has of it, oldest first.
+  std::vector<const ChunkJob*> ChunksOf(const h5::ParallelFile& file, uint64_t dataset) const;
+
+  /// Commits the oldest writes. Collective. The same on all ranks, but for the message.
+  Status Commit(h5::ParallelFile& file, uint64_t count = UINT64_MAX);
+
+  /// The library closes: what can be is committed. Call from within a call of HDF5.
+  void End();
+
+ private:
+  struct Held {
+    std::shared_ptr<h5::ParallelFile> file;
+    std::vector<Write> writes;
+    bool failed = false;
+  };
+
+  std::optional<Fallback> LookAt(const Writing& writing, hid_t dxpl, Offer& offer,
+                                 uint64_t& charge);
+  bool MakeJobs(const Writes& writes, Offer& offer);
+  std::shared_ptr<void> Open(const Held& held, void* dataset, uint64_t number);
+  Status CommitNow(Held& held, size_t count);
+  bool PutAll(Held& held, const std::vector<OrderedChunk>& chunks);
+  bool Put(Held& held, const OrderedChunk& chunk, size_t old_size);
+
+  Instance& instance_;
+  ChunkMemory memory_;
+  std::unordered_map<const h5::ParallelFile*, Held> held_;
+};
+
+/// Collective. Before a call that could see such chunks of this file; false, with the failure on the error stack, on all
+/// ranks, if they could not be put into it.
+bool CommitChunks(Instance& instance, h5::ParallelFile& file);
+/// Whether all ranks hold chunks of one of these datasets.
+bool HoldChunksOf(Instance& instance, const h5::ParallelFile& file, size_t count, void* datasets[]);
+/// Commits if they do.
+bool CommitChunksOf(Instance& instance, h5::ParallelFile& file, size_t count, void* datasets[]);
+
+}  // namespace tidelane::vol

@@ -1,0 +1,217 @@
+/* Compressed chunks that ranks write together, for run.py: <file>. What can be seen of them before they are in the file, and
+ * what else happens to their datasets meanwhile.
+ *
+ * Prints what HDF5 says of collective writes. Exits with 1 if a rank read something else than was written. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <hdf5.h>
+
+enum { kRows = 40, kColumns = 1000, kElements = kRows * kColumns, kShortWhileUs = 200000 };
+
+static int rank, ranks, wrong;
+static hid_t file, transfer, creation, uncached;
+static int values[kElements], found[kElements];
+static double converted[kElements];
+
+static hid_t must(hid_t result, const char* what) {
+  if (result >= 0) return result;
+  fprintf(stderr, "rank %d: %s failed\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  return result;
+}
+
+static int value(int writer, int step, int i) { return step * 1000000 + writer * 10000 + i / 7; }
+
+static void judge(int same, const char* what) {
+  if (same) return;
+  fprintf(stderr, "wrong: rank %d: %s: other elements than were written\n", rank, what);
+  wrong = 1;
+}
+
+static hid_t make(const char* name) {
+  hsize_t extent[2] = {(hsize_t)ranks * kRows, kColumns}, most[2] = {H5S_UNLIMITED, H5S_UNLIMITED};
+  const hid_t space = H5Screate_simple(2, extent, most);
+  const hid_t dataset =
+      H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, creation, uncached);
+  H5Sclose(space);
+  return must(dataset, "H5Dcreate");
+}
+
+/* The rows of `who`, of what is there from the row `first` on. */
+static hid_t rows_of(hid_t dataset, hsize_t first, int who) {
+  hsize_t start[2] = {first + (hsize_t)who * kRows, 0}, count[2] = {kRows, kColumns};
+  const hid_t space = H5Dget_space(dataset);
+  must(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL), "selecting");
+  return space;
+}
+
+static hid_t packed(void) {
+  hsize_t count[2] = {kRows, kColumns};
+  return H5Screate_simple(2, count, NULL);
+}
+
+static void write_rows(hid_t dataset, hsize_t first, int who, int step) {
+  const hid_t rows = rows_of(dataset, first, who), memory = packed();
+  for (int i = 0; i < kElements; ++i) values[i] = value(rank, step, i);
+  must(H5Dwrite(dataset, H5T_NATIVE_INT, memory, rows, transfer, values), "H5Dwrite");
+  memset(values, 0, sizeof values);
+  H5Sclose(memory);
+  H5Sclose(rows);
+}
+
+static void read_rows(hid_t dataset, hsize_t first, int who, hid_t how, int writer, int step,
+                      const char* what) {
+  const hid_t rows = rows_of(dataset, first, who), memory = packed();
+  memset(found, 0, sizeof found);
+  must(H5Dread(dataset, H5T_NATIVE_INT, memory, rows, how, found), "H5Dread");
+  int same = 1;
+  for (int i = 0; i < kElements; ++i) same &= found[i] == value(writer, step, i);
+  judge(same, what);
+  H5Sclose(memory);
+  H5Sclose(rows);
+}
+
+/* Own elements in every way that HDF5 can read: converted, every second one, points in no order. */
+static void read_own(hid_t dataset, int step) {
+  read_rows(dataset, 0, rank, H5P_DEFAULT, rank, step, "own rows");
+  const hid_t rows = rows_of(dataset, 0, rank), memory = packed();
+  must(H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, rows, H5P_DEFAULT, converted), "H5Dread");
+  int same = 1;
+  for (int i = 0; i < kElements; ++i) same &= converted[i] == value(rank, step, i);
+  judge(same, "own rows, converted");
+  hsize_t start[2] = {(hsize_t)rank * kRows, 1}, stride[2] = {3, 2}, count[2] = {10, 400};
+  hsize_t line = 4000, points[2][2] = {{start[0] + 39, 999}, {start[0] + 1, 250}}, two = 2;
+  must(H5Sselect_hyperslab(rows, H5S_SELECT_SET, start, stride, count, NULL), "selecting");
+  const hid_t flat = H5Screate_simple(1, &line, NULL);
+  must(H5Dread(dataset, H5T_NATIVE_INT, flat, rows, H5P_DEFAULT, found), "H5Dread");
+  same = 1;
+  for (int i = 0; i < 4000; ++i)
+    same &= found[i] == value(rank, step, i / 400 * 3 * kColumns + i % 400 * 2 + 1);
+  judge(same, "own elements, apart");
+  must(H5Sselect_elements(rows, H5S_SELECT_SET, 2, &points[0][0]), "selecting");
+  const hid_t pair = H5Screate_simple(1, &two, NULL);
+  must(H5Dread(dataset, H5T_NATIVE_INT, pair, rows, H5P_DEFAULT, found), "H5Dread");
+  judge(found[0] == value(rank, step, 39 * kColumns + 999) &&
+            found[1] == value(rank, step, kColumns + 250),
+        "own points");
+  H5Sclose(pair);
+  H5Sclose(flat);
+  H5Sclose(memory);
+  H5Sclose(rows);
+}
+
+static void report(void) {
+  H5D_mpio_actual_io_mode_t mode;
+  H5D_mpio_actual_chunk_opt_mode_t chunks;
+  uint32_t local = 0, global = 0, cause = 0, selection = 0;
+  H5Pget_mpio_actual_io_mode(transfer, &mode);
+  H5Pget_mpio_actual_chunk_opt_mode(transfer, &chunks);
+  H5Pget_mpio_no_collective_cause(transfer, &local, &global);
+  H5Pget_no_selection_io_cause(transfer, &cause);
+  H5Pget_actual_selection_io_mode(transfer, &selection);
+  if (rank == 0)
+    printf("mode %d chunks %d local %u global %u selection %u %u\n", (int)mode, (int)chunks, local,
+           global, cause, selection);
+}
+
+static void written_again(void) {
+  const hid_t dataset = make("written again");
+  const int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
+  write_rows(dataset, 0, rank, 1);
+  report();
+  usleep(kShortWhileUs); /* lanes filter meanwhile */
+  read_own(dataset, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  write_rows(dataset, 0, next, 2); /* over what another rank wrote */
+  read_rows(dataset, 0, rank, transfer, last, 2, "rows that another rank wrote over");
+  write_rows(dataset, 0, rank, 3);
+  must(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
+  MPI_Barrier(MPI_COMM_WORLD);
+  read_rows(dataset, 0, next, H5P_DEFAULT, next, 3, "another rank's after a flush");
+  MPI_Barrier(MPI_COMM_WORLD);
+  write_rows(dataset, 0, rank, 3); /* chunks of the same size */
+  must(H5Dclose(dataset), "H5Dclose");
+}
+
+static void grown(void) {
+  const hid_t dataset = make("grown");
+  hsize_t extent[2] = {(hsize_t)(2 * ranks) * kRows, kColumns};
+  write_rows(dataset, 0, rank, 4);
+  must(H5Dset_extent(dataset, extent), "H5Dset_extent");
+  write_rows(dataset, (hsize_t)ranks * kRows, rank, 5);
+  extent[1] += 700; /* what was written is numbered anew */
+  must(H5Dset_extent(dataset, extent), "H5Dset_extent");
+  read_own(dataset, 4);
+  read_rows(dataset, (hsize_t)ranks * kRows, rank, transfer, rank, 5, "rows at the end");
+  must(H5Dclose(dataset), "H5Dclose");
+}
+
+static void gone(void) {
+  const hid_t dataset = make("gone"), open = make("gone, but open");
+  write_rows(dataset, 0, rank, 6);
+  write_rows(open, 0, rank, 7);
+  must(H5Dclose(dataset), "H5Dclose");
+  must(H5Ldelete(file, "gone", H5P_DEFAULT), "H5Ldelete");
+  must(H5Ldelete(file, "gone, but open", H5P_DEFAULT), "H5Ldelete");
+  read_own(open, 7);
+  write_rows(open, 0, rank, 8);
+  must(H5Dclose(open), "H5Dclose");
+}
+
+/* Two datasets in one call; and one rank writes nothing. */
+static void several(void) {
+  hid_t datasets[2] = {make("first"), make("second")}, types[2] = {H5T_NATIVE_INT, H5T_NATIVE_INT};
+  hid_t memory[2] = {packed(), packed()};
+  hid_t rows[2] = {rows_of(datasets[0], 0, rank), rows_of(datasets[1], 0, rank)};
+  const void* buffers[2] = {values, values};
+  for (int i = 0; i < kElements; ++i) values[i] = value(rank, 9, i);
+  must(H5Dwrite_multi(2, datasets, types, memory, rows, transfer, buffers), "H5Dwrite_multi");
+  read_rows(datasets[1], 0, rank, H5P_DEFAULT, rank, 9, "one of several");
+  if (rank == 0) {
+    H5Sselect_none(rows[0]);
+    H5Sselect_none(memory[0]);
+  }
+  for (int i = 0; i < kElements; ++i) values[i] = value(rank, 10, i);
+  must(H5Dwrite(datasets[0], H5T_NATIVE_INT, memory[0], rows[0], transfer, values), "H5Dwrite");
+  read_rows(datasets[0], 0, rank, transfer, rank, rank == 0 ? 9 : 10, "what one rank left out");
+  for (int i = 0; i < 2; ++i) {
+    H5Sclose(memory[i]);
+    H5Sclose(rows[i]);
+    must(H5Dclose(datasets[i]), "H5Dclose");
+  }
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc != 2) return 2;
+  hsize_t chunk[2] = {10, 400}; /* the last ones of a row reach beyond it */
+  transfer = H5Pcreate(H5P_DATASET_XFER);
+  creation = H5Pcreate(H5P_DATASET_CREATE);
+  uncached = H5Pcreate(H5P_DATASET_ACCESS);
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
+  H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+  H5Pset_chunk(creation, 2, chunk);
+  H5Pset_shuffle(creation);
+  H5Pset_deflate(creation, 1);
+  H5Pset_chunk_cache(uncached, 0, 0,
+                     0); /* without, HDF5 1.14.6 hangs where reads and such writes mix */
+  file = must(H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, access), "H5Fcreate");
+  written_again();
+  grown();
+  gone();
+  several();
+  must(H5Fclose(file), "H5Fclose");
+  H5Pclose(access);
+  H5Pclose(uncached);
+  H5Pclose(creation);
+  H5Pclose(transfer);
+  MPI_Finalize();
+  return wrong;
+}

@@ -28,13 +28,15 @@ struct Series {
   int steps = 5;
   int variables = 8;
   uint64_t bytes = 4u << 20;  // of a variable in a step, for each rank
+  int deflate = 0;            // level, with shuffle; a chunk is what a rank writes in one piece
   uint64_t piece = 0;         // of it, before another rank's comes in the file; 0: all of it
 };
 
 using Values = std::vector<float>;
 
-// Quick, as what a step of the computation leaves behind costs a writer nothing.
-void fill(Values& values, int number) {
+// Quick, as what a step of the computation leaves behind costs a writer nothing. What is to be compressed is smooth with a
+// little noise.
+void fill(const Series& series, Values& values, int number) {
   constexpr size_t kPeriod = 1021;
   const auto seed = static_cast<float>(number);
   for (size_t i = 0; i < values.size() && i < kPeriod; ++i)
@@ -44,6 +46,9 @@ void fill(Values& values, int number) {
     std::copy_n(values.begin(), part, values.begin() + static_cast<ptrdiff_t>(done));
     done += part;
   }
+  if (series.deflate == 0) return;
+  std::minstd_rand random(static_cast<unsigned>(number) + 1);
+  for (float& value : values) value += static_cast<float>(random() % 4096) * 1e-6f;
 }
 
 int number_of(const Run& run, int step, int variable) {
@@ -65,6 +70,14 @@ hid_t open_or_create(const Run& run, const Series& series, int step) {
   return series.write ? CreateFile(run, name) : OpenFile(run, name);
 }
 
+hid_t compressed(const hsize_t* chunk, int level) {
+  const hid_t how = ok(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate");
+  ok(H5Pset_chunk(how, 2, chunk), "H5Pset_chunk");
+  ok(H5Pset_shuffle(how), "H5Pset_shuffle");
+  ok(H5Pset_deflate(how, static_cast<unsigned>(level)), "H5Pset_deflate");
+  return how;
+}
+
 // One variable of one step: a dataset of its own, or a slab of a larger one. In rows where ranks take turns, a rank has its
 // columns of all of them.
 void transfer(Run& run, const Series& series, hid_t location, int step, int variable,
@@ -76,13 +89,16 @@ void transfer(Run& run, const Series& series, hid_t location, int step, int vari
   const hid_t space = ok(H5Screate_simple(2, all, nullptr), "H5Screate_simple");
   const std::string name = variable_name(variable);
   const bool create = series.write && (!slab || step == 0);
+  const hsize_t count[2] = {rows, row};
+  const hsize_t chunk[2] = {1, row};
+  const hid_t how = create && series.deflate != 0 ? compressed(chunk, series.deflate) : H5P_DEFAULT;
   const hid_t dataset =
-      create ? ok(H5Dcreate_async(location, name.c_str(), H5T_NATIVE_FLOAT, space, H5P_DEFAULT,
-                                  H5P_DEFAULT, H5P_DEFAULT, run.events()),
+      create ? ok(H5Dcreate_async(location, name.c_str(), H5T_NATIVE_FLOAT, space, H5P_DEFAULT, how,
+                                  H5P_DEFAULT, run.events()),
                   "H5Dcreate")
              : ok(H5Dopen_async(location, name.c_str(), H5P_DEFAULT, run.events()), "H5Dopen");
+  if (how != H5P_DEFAULT) ok(H5Pclose(how), "H5Pclose");
   const hsize_t start[2] = {slab ? static_cast<hsize_t>(step) : 0, row * run.slot()};
-  const hsize_t count[2] = {rows, row};
   ok(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr),
      "H5Sselect_hyperslab");
   const hid_t memory = ok(H5Screate_simple(2, count, nullptr), "H5Screate_simple");
@@ -122,7 +138,7 @@ void do_step(Run& run, const Series& series, hid_t file, int step, std::vector<V
 void check(const Run& run, const Series& series, int step, const std::vector<Values>& values) {
   Values expected(values.front().size());
   for (int v = 0; v < series.variables; ++v) {
-    fill(expected, number_of(run, step, v));
+    fill(series, expected, number_of(run, step, v));
     if (values[static_cast<size_t>(v)] != expected)
       throw std::runtime_error("step " + std::to_string(step) + " is not what was written");
   }
@@ -141,7 +157,7 @@ nlohmann::json body(Run& run, const Series& series) {
   const std::vector<int> order = order_of(series);
   for (const int& step : order) {
     for (int v = 0; series.write && v < series.variables; ++v)
-      fill(values[static_cast<size_t>(v)], number_of(run, step, v));
+      fill(series, values[static_cast<size_t>(v)], number_of(run, step, v));
     run.Io([&] {
       if (!one_file) file = open_or_create(run, series, step);
       do_step(run, series, file, step, values);
@@ -175,6 +191,8 @@ int main(int argc, char** argv) {
     app.add_option("--variables", series.variables)->capture_default_str();
     app.add_option("--bytes", series.bytes, "of a variable in a step, for each rank")
         ->capture_default_str();
+    app.add_option("--deflate", series.deflate, "level, with shuffle; 0: contiguous")
+        ->check(CLI::Range(0, 9));
     app.add_option("--piece", series.piece,
                    "bytes of a variable before another rank's come in the file; 0: all of them");
   };

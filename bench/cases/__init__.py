@@ -23,5 +23,6 @@ CASES = {
         ranks.SERIES,
         ranks.INTERLEAVED,
         ranks.MERGING,
+        ranks.FILTERED,
     ]
 }

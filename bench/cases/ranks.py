@@ -48,9 +48,9 @@ class Program:
             report["requests"] = stats["reads"]["requests"] + stats["writes"]["requests"]
         return report
 
-    def rounds(self, options, reads=False, compute_us=None):
+    def rounds(self, options, reads=False, compute_us=None, sides=None):
         """Rounds of all sides; `options` is a function of the folder. `compute_us`: of a native run's report, what a step computes."""
-        sides = sides_of(self.bench)
+        sides = sides or sides_of(self.bench)
         if reads:
             self.storage.fresh("read")
             self.run(native_environment(), [*options(os.path.join(self.storage.backing, "read")), "--write"])
@@ -153,6 +153,36 @@ INTERLEAVED = Case(
     metrics=[*METRICS, Metric("deferred", "deferred, %", deferred_percent, "{:.0f}", shown=TIDELANE)],
     derived=[Derived("waits", "waits, ratio", "waits_ms", most=1.1), Derived("fewer", "times fewer requests", "requests", "fewer", "{:.1f}")],
     rows=pieces_rows,
+    storages=("throttle", "disk"),
+)
+
+
+def filtered_rows(bench):
+    sides = [Side(NATIVE), RanksSide(bench.places, settings={"parallel_writes": "mpi"})]
+    for storage in bench.storages(FILTERED):
+        for computes in (False, True):
+            for ranks in RANKS[1:2] if bench.tiny else RANKS[1:]:
+                bench.progress(f"{FILTERED.key}, {storage.name}: {ranks}")
+                program = Program(bench, storage, "series", ranks)
+                if program.mpi is None:
+                    return
+                shape = [f"--bytes={(64 << 10) if bench.tiny else MIB}", f"--steps={STEPS}", "--variables=4", "--write", "--deflate=4"]
+                reports = program.rounds(lambda folder: [*shape, f"--folder={folder}"], False, step_us if computes else None, sides)  # noqa: B023
+                for report in reports[TIDELANE]:
+                    if report["counters"]["chunks_filtered_by_lanes"] == 0:
+                        raise DemoError("lanes compressed nothing")
+                labels = {"storage": storage.name, "ranks": str(ranks), "computes": "as long" if computes else "no"}
+                yield labels, reports, ()
+
+
+FILTERED = Case(
+    key="ranks_filtered",
+    title="Ranks that write compressed datasets",
+    text=f"Each rank writes a chunk of 1 MiB of 4 variables in {STEPS} steps, collectively, with shuffle and deflate, level 4, into one file; after each step"
+    " it sleeps for 1.2 times as long as native HDF5 needs for it, or goes on. Tidelane with `parallel_writes=mpi`.",
+    metrics=METRICS,
+    derived=[Derived("waits", "waits, ratio", "waits_ms", format="{:.3f}"), Derived("total", "total, ratio", "total_ms")],
+    rows=filtered_rows,
     storages=("throttle", "disk"),
 )
 

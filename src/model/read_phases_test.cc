@@ -88,7 +88,7 @@ TEST_F(ReadPhasesTest, EpochsAreExpectedByTheEquations) {
   EXPECT_EQ(reads.async_epochs, 6u);
   EXPECT_EQ(reads.forecasts, 8u) << "neither the first nor the last";
   EXPECT_LT(reads.forecast_error, 0.1);
-  const ModeledReads& known = ReadDecisions().storages.at(0).reads;
+  const ModeledReads known = ReadDecisions().storages.at(0).reads;
   EXPECT_GT(known.sync.samples, 0);
   EXPECT_GT(known.lanes.samples, 0);
   EXPECT_NEAR(known.copy_bytes_per_second, kMib / 250e-6, 1e6);

@@ -13,7 +13,7 @@ STEPS, VARIABLES = 5, 8
 RANKS = (1, 2, 4)
 PIECES = (64, 1 << 10, 16 << 10, 256 << 10, 1 << 20)
 PATTERNS = {"contiguous": "1-D", "rows": "2-D", "planes": "3-D"}
-SIZES = (1 << 10, 16 << 10, 1 << 20)
+SIZES = (1 << 10, 16 << 10, 256 << 10)
 MOST_BYTES = 16 * MIB  # of a rank's writes
 
 
@@ -197,7 +197,7 @@ def writes_rows(bench):
                     program = Program(bench, storage, "writes", 2)
                     if program.mpi is None:
                         return
-                    writes = 64 if bench.tiny else max(16, min(256 if storage.throttle else 1024, MOST_BYTES // size))
+                    writes = 64 if bench.tiny else max(64, min(256 if storage.throttle else 1024, MOST_BYTES // size))
                     shape = [f"--pattern={pattern}", f"--bytes={size}", f"--writes={writes}", *(["--shuffled"] if shuffled else [])]
                     reports = program.rounds(lambda folder: [*shape, f"--file={folder}/writes.h5"])  # noqa: B023
                     labels = {"storage": storage.name, "pattern": name, "write": piece_text(size), "order": order}

@@ -6,7 +6,9 @@ side was equal to the base's by h5diff; where Tidelane ran, its counters show th
 
 import contextlib
 import dataclasses
+import json
 import os
+import pathlib
 import random
 import re
 import statistics
@@ -54,6 +56,26 @@ class TidelaneSide(Side):
             yield tidelane_environment(self.places, **settings, **recorded), found
             if self.recording != "off":
                 found["summary"] = read_summary(folder)
+
+
+class RanksSide(Side):
+    """Tidelane for one process or several: what they counted, added up."""
+
+    def __init__(self, places, name=TIDELANE, settings=None):
+        super().__init__(name)
+        self.places, self.settings = places, settings or {}
+
+    @contextlib.contextmanager
+    def environment(self, settings):
+        with tempfile.TemporaryDirectory(prefix="tidelane-summary-") as folder:
+            summary = os.path.join(folder, "summary-%p.json")
+            found = {}
+            yield tidelane_environment(self.places, **self.settings, **settings, summary=summary), found
+            summaries = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("summary-*.json")]
+            if not summaries:
+                raise DemoError("the plugin left no summary: was it loaded?")
+            names = summaries[0]["counters"]
+            found["counters"] = {name: sum(summary["counters"][name] for summary in summaries) for name in names}
 
 
 class ConnectorSide(Side):

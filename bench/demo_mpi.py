@@ -18,6 +18,7 @@ import report
 from demo import median, requests_of
 from harness import (
     REPO,
+    STARTING,
     DemoError,
     Places,
     Storage,
@@ -31,12 +32,6 @@ from simulation import Simulation
 MPIS = {"mpich": "MPICH", "openmpi": "Open MPI"}
 TRANSFERS = {"collective": [], "independent": ["--independent"]}
 WAITS_TARGET = 0.1
-# Open MPI starts as root, and more ranks than there are cores, only when told.
-STARTING = {
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-}
 
 
 class Ranks(Simulation):

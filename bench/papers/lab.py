@@ -9,39 +9,11 @@ import contextlib
 import dataclasses
 import json
 import os
-import pathlib
-import tempfile
 
-from comparison import ConnectorSide, Side
-from harness import DemoError, Storage, Throttle, native_environment, require_equal, run, tidelane_environment
+from comparison import ConnectorSide, RanksSide, Side
+from harness import STARTING, DemoError, Storage, Throttle, native_environment, require_equal, run
 
 NATIVE, TIDELANE = "HDF5", "Tidelane"
-# Open MPI starts as root, and more ranks than there are cores, only when told; MPICH does not mind.
-STARTING = {
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-}
-
-
-class RanksSide(Side):
-    """Tidelane for one process or several: what they counted, added up."""
-
-    def __init__(self, places, name=TIDELANE, settings=None):
-        super().__init__(name)
-        self.places, self.settings = places, settings or {}
-
-    @contextlib.contextmanager
-    def environment(self, settings):
-        with tempfile.TemporaryDirectory(prefix="tidelane-summary-") as folder:
-            summary = os.path.join(folder, "summary-%p.json")
-            found = {}
-            yield tidelane_environment(self.places, **self.settings, **settings, summary=summary), found
-            summaries = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("summary-*.json")]
-            if not summaries:
-                raise DemoError("the plugin left no summary: was it loaded?")
-            names = summaries[0]["counters"]
-            found["counters"] = {name: sum(summary["counters"][name] for summary in summaries) for name in names}
 
 
 @dataclasses.dataclass

@@ -39,12 +39,12 @@ for path in sorted(glob.glob(sys.argv[1] + "/*.*")):
 """
 
 
-def one(writer, form, folder, env, args, compute, digest=False):
+def one(writer, form, folder, env, args, compute, digested=False):
     with tempfile.TemporaryDirectory(dir=folder) as out:
         command = [sys.executable, str(HERE / "loop.py"), writer, form, out, "--steps", str(args.steps), "--compute", str(compute)]
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
         result = json.loads(done.stdout.splitlines()[-1])
-        if digest:
+        if digested:
             digest = [sys.executable, "-c", DIGEST, out]
             result["digest"] = subprocess.run(digest, env=harness.native_environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
     return result
@@ -66,7 +66,7 @@ def check(summary, what, form):
 def with_tidelane(places, writer, form, settings, folder, args, compute):
     with tempfile.TemporaryDirectory(dir=folder) as summaries:
         env = harness.tidelane_environment(places, summary=f"{summaries}/%p.json", **SETTINGS, **settings)
-        result = one(writer, form, folder, env, args, compute, digest=True)
+        result = one(writer, form, folder, env, args, compute, digested=True)
         (summary,) = (json.loads(path.read_text()) for path in pathlib.Path(summaries).glob("*.json"))
     check(summary, f"{writer} {form}", form)
     counters = summary["counters"]
@@ -87,10 +87,10 @@ def rounds_of(places, args, folder):
                 continue
             key = ", ".join([f"{writer} {form}", *(f"{name}={value}" for name, value in settings.items())])
             row = rows.setdefault(key, {name: [] for name in ("native", "tidelane", "native_computing", "tidelane_computing")})
-            row["native"].append(one(writer, form, folder, native_env, args, 0, digest=True))
+            row["native"].append(one(writer, form, folder, native_env, args, 0, digested=True))
             compute = row["native"][0]["total"] / args.steps
             row["tidelane"].append(with_tidelane(places, writer, form, settings, folder, args, 0))
-            row["native_computing"].append(one(writer, form, folder, native_env, args, compute, digest=True))
+            row["native_computing"].append(one(writer, form, folder, native_env, args, compute, digested=True))
             row["tidelane_computing"].append(with_tidelane(places, writer, form, settings, folder, args, compute))
             digests = {result["digest"] for results in row.values() for result in results}
             if len(digests) != 1:

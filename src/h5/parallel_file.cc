@@ -1,6 +1,8 @@
 #include "h5/parallel_file.h"
 
+#include <cerrno>
 #include <iterator>
+#include <utility>
 
 #include "base/activity.h"
 #include "extent/broken.h"
@@ -62,9 +64,8 @@ Status ParallelFile::Before(Moment moment) {
   if (Broken(rule.broken)) return {};
   const Waiting waiting(Wait::kRanks);
   Status status = file_->Drain(Wait::kRanks);
-  if (rule.all_before) mpi_.Barrier(communicator_);
   if (status.ok()) places.Clear();
-  return status;
+  return rule.all_before ? Worst(std::move(status)) : status;
 }
 
 void ParallelFile::After(Moment moment) {
@@ -88,6 +89,14 @@ bool ParallelFile::Any(bool here) {
   const uint64_t mine = here ? 1 : 0;
   uint64_t greatest = 0;
   return !Max(&mine, &greatest, 1) || greatest != 0;
+}
+
+Status ParallelFile::Worst(Status here) {
+  const bool failed = Any(!here.ok());
+  if (!failed || !here.ok()) return here;
+  return Status::Failed(EIO,
+                        "go on where another rank of this program could not store its bytes in")
+      .At(file_->path(), 0, 0);
 }
 
 }  // namespace tidelane::h5

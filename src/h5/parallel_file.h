@@ -9,14 +9,17 @@
 ///
 /// Invariants:
 ///  1. A rank never leaves out an exchange that others make: what decides is the same on all ranks, or was agreed.
-///  2. A rank that could not store its bytes still takes part; it is told afterwards.
+///  2. A rank that could not store its bytes still takes part. Where all wait for one another they learn of it, and none of
+///     them goes on: bytes that are stored later must not come over what others did meanwhile.
 /// Thread safety: used inside calls of HDF5, under its lock.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "engine/file.h"
 #include "engine/written_places.h"
 #include "h5/library.h"
@@ -62,7 +65,8 @@ class ParallelFile {
   void Stop(Fallback reason);
   void SetAtomic(bool atomic);
 
-  /// What this rank does before such a moment; the failure, if its bytes could not be stored.
+  /// What this rank does before such a moment; the failure, if its bytes could not be stored. Where all wait, the same on
+  /// all ranks but for the message: a failure on one is one on each.
   Status Before(Moment moment);
   /// And when it is over.
   void After(Moment moment);
@@ -75,11 +79,19 @@ class ParallelFile {
   bool Gather(const std::vector<uint64_t>& values, std::vector<uint64_t>& all);
   /// Collective. Whether any rank says so.
   bool Any(bool here);
+  /// Collective. `here` if that is a failure, or the failure of another rank.
+  Status Worst(Status here);
 
   // What HDF5 wrote during the call in progress: how much we took, and how much went to MPI-IO.
-  void BeginCount() { captured_ = native_ = 0; }
+  void BeginCount() {
+    captured_ = native_ = 0;
+    refused_ = Status();
+  }
   void NoteCaptured(uint64_t bytes) { captured_ += bytes; }
   void NoteNative(uint64_t bytes) { native_ += bytes; }
+  /// HDF5 was not told, as it would then leave its own work half done, on this rank alone.
+  void NoteRefused(Status status) { refused_ = std::move(status); }
+  const Status& refused() const { return refused_; }
   uint64_t captured() const { return captured_; }
   uint64_t counted() const { return captured_ + native_; }
 
@@ -95,6 +107,7 @@ class ParallelFile {
   const int ranks_;
   uint64_t captured_ = 0;
   uint64_t native_ = 0;
+  Status refused_;
   bool stopped_ = false;
   bool atomic_ = false;
   bool inside_ = false;

@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <linux/magic.h>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -56,6 +58,29 @@ herr_t Report(const Captured& captured, herr_t result, const Status& status) {
   return -1;
 }
 
+// `work()` gives a Status. Nothing may be thrown through HDF5: what there was no memory for has failed.
+template <typename Work>
+Status Guarded(const h5::ParallelFile& file, const char* operation, Work work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Status::Failed(ENOMEM, operation).At(file.file()->path(), 0, 0);
+  }
+}
+
+// A chunk that all ranks put into the file is a success to HDF5 in any case: otherwise this rank's index would be another one
+// than the others'. Who called HDF5 looks at what was refused.
+herr_t Capture(Captured& captured, haddr_t address, size_t size, const void* bytes,
+               bool own_chunk) {
+  h5::ParallelFile& file = *captured.file;
+  file.NoteCaptured(size);
+  Status status =
+      Guarded(file, "write to", [&] { return file.file()->Write(address, size, bytes); });
+  if (!own_chunk) return Report(captured, 0, status);
+  if (!status.ok()) file.NoteRefused(std::move(status));
+  return 0;
+}
+
 herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
              const void* bytes) noexcept {
   Captured& captured = Of(pub);
@@ -68,10 +93,7 @@ herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t s
   const bool together = own_chunk || CallScope::Allows(CallScope::kCaptureTogether);
   if (type == H5FD_MEM_DRAW && !together && !file.inside()) file.file()->AwaitOthers(address, size);
   if (type == H5FD_MEM_DRAW && (together || CallScope::Allows(CallScope::kCaptureAlone))) {
-    if (file.capturing() || own_chunk) {
-      file.NoteCaptured(size);
-      return Report(captured, 0, file.file()->Write(address, size, bytes));
-    }
+    if (file.capturing() || own_chunk) return Capture(captured, address, size, bytes, own_chunk);
     file.NoteNative(size);
   }
   // Two writes of the same byte are stored in program order.
@@ -103,7 +125,11 @@ herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t si
   const bool alone = type == H5FD_MEM_DRAW && CallScope::Allows(CallScope::kReadAlone);
   if (alone) file->AwaitOthers(address, size);
   if (!file->drained()) {
-    if (alone) return Report(captured, 0, file->Read(address, size, buffer, true));
+    if (alone) {
+      return Report(captured, 0, Guarded(*captured.file, "read", [&] {
+                      return file->Read(address, size, buffer, true);
+                    }));
+    }
     static_cast<void>(file->Drain(Wait::kRanks));
   }
   return captured.native->read(pub, type, dxpl, address, size, buffer);

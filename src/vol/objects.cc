@@ -210,6 +210,7 @@ herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** reques
   if (parallel != nullptr) {
     if (const auto moment = MomentOfClose(instance, *parallel, dataset); moment.has_value())
       together.emplace(instance, parallel, *moment);
+    if (together.has_value() && !together->MayGoOn(instance) && !instance.closing) return -1;
   }
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
   TrackedCall call(instance, Effect::kRelease, request);

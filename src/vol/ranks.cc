@@ -32,17 +32,14 @@ void* HandleOf(Instance& instance, void* file, hid_t dxpl) {
 }
 
 // A file that this rank could have stored is no success while others could not.
-bool TellAll(Instance& instance, h5::ParallelFile& parallel, const Status& status) {
-  const bool failed = parallel.Any(!status.ok());
-  if (!status.ok()) {
-    h5::PushError(instance.hdf5(), status);
-  } else if (failed) {
-    h5::PushError(instance.hdf5(), "another rank of this program could not store its bytes");
-  }
-  return !failed;
+bool TellAll(Instance& instance, h5::ParallelFile& parallel, const Status& here) {
+  const Status status = parallel.Worst(here);
+  if (!status.ok()) h5::PushError(instance.hdf5(), status);
+  return status.ok();
 }
 
-// Chunks first: what is captured of them is then drained.
+// Chunks first: what is captured of them is then drained. Where all wait, what this gives is the same on all ranks, as of each
+// of the two.
 Status Before(Instance& instance, h5::ParallelFile& parallel, h5::Moment moment) {
   Status committed;
   if (h5::NeedsChunks(moment) && instance.rank_chunks != nullptr)
@@ -113,6 +110,11 @@ Together::Together(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h
   status_ = Before(instance, *file_, moment_);
 }
 
+bool Together::MayGoOn(Instance& instance) const {
+  if (!status_.ok()) h5::PushError(instance.hdf5(), status_);
+  return status_.ok();
+}
+
 Together::~Together() {
   if (file_ != nullptr) file_->After(moment_);
 }
@@ -159,9 +161,13 @@ bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
   if (args->op_type != kSetAtomicity) return false;
   // The argument begins with the flag.
   const bool atomic = *static_cast<const hbool_t*>(args->args);
-  static_cast<void>(Before(instance, parallel, h5::Moment::kAtomic));
-  result = instance.hdf5().native().file_cls.optional(file, args, dxpl, request);
+  const Status status = Before(instance, parallel, h5::Moment::kAtomic);
+  if (status.ok()) result = instance.hdf5().native().file_cls.optional(file, args, dxpl, request);
   parallel.After(h5::Moment::kAtomic);
+  if (!status.ok()) {
+    h5::PushError(instance.hdf5(), status);
+    result = -1;
+  }
   if (result >= 0) parallel.SetAtomic(atomic);
   return true;
 }
@@ -190,17 +196,9 @@ herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>&
     return read;
   }
   if (!Broken("ranks_chunks") && !CommitChunksOf(instance, *parallel, count, datasets)) return -1;
-  herr_t result = 0;
-  Status status;
-  {
-    const Together together(instance, parallel, h5::Moment::kRead);
-    status = together.status();
-    result =
-        native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
-  }
-  if (status.ok()) return result;
-  h5::PushError(instance.hdf5(), status);
-  return -1;
+  const Together together(instance, parallel, h5::Moment::kRead);
+  if (!together.MayGoOn(instance)) return -1;
+  return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
 }
 
 }  // namespace tidelane::vol

@@ -45,8 +45,8 @@ class Together {
   Together(const Together&) = delete;
   Together& operator=(const Together&) = delete;
 
-  /// Whether this rank's bytes could be stored.
-  const Status& status() const { return status_; }
+  /// Whether the call may be made: not, on any rank, where one could not store its bytes. Then that is on the error stack.
+  bool MayGoOn(Instance& instance) const;
 
  private:
   const std::shared_ptr<h5::ParallelFile> file_;

@@ -22,6 +22,8 @@ namespace tidelane::vol {
 
 namespace {
 
+constexpr char kStoreChunks[] = "store chunks that were written to";
+
 // Whether the program itself has it open, not only something in it: who closes that commits.
 bool IsOpen(Instance& instance, const h5::ParallelFile& file) {
   if (instance.open_files == nullptr) return false;
@@ -88,26 +90,29 @@ RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes,
   }
   uint64_t charge = 0;
   for (size_t i = 0; i < writes.count; ++i) {
-    offer.refusal = LookAt(At(writes, i), dxpl, offer, charge);
+    offer.refusal = LookAt(file, At(writes, i), dxpl, offer, charge);
     if (offer.refusal.has_value()) return offer;
   }
   // What other files hold does not go by committing this one.
   const bool room = memory_.HasRoom(charge);
   offer.no_room = !room && charge <= ChunkMemory::Most() && Hold(file, 0);
-  if (!offer.no_room && (!room || !MakeJobs(writes, offer)))
+  if (!offer.no_room && (!room || !MakeJobs(file, writes, offer)))
     offer.refusal = Fallback::kFilterNoRoom;
   return offer;
 }
 
-std::optional<Fallback> RankChunks::LookAt(const Writing& writing, hid_t dxpl, Offer& offer,
-                                           uint64_t& charge) {
+std::optional<Fallback> RankChunks::LookAt(const h5::ParallelFile& file, const Writing& writing,
+                                           hid_t dxpl, Offer& offer, uint64_t& charge) {
   RankDataset& dataset = RankDatasetOf(instance_, writing.dataset, dxpl);
   if (dataset.filtered == nullptr || !HasSpace(instance_, writing.dataset, dataset, dxpl) ||
       !FindExtent(instance_, writing.dataset, dxpl, dataset.filtered->grid)) {
     return Fallback::kMpiDataset;
   }
   const ChunkedDataset& facts = *dataset.filtered;
-  offer.writes.push_back({{dataset.number, facts.grid}, nullptr, {}, dataset.all_filters, 0});
+  std::shared_ptr<void> handle = Open(file, writing.dataset, dataset.number);
+  if (handle == nullptr) return Fallback::kMpiDataset;
+  offer.writes.push_back(
+      {{dataset.number, facts.grid}, std::move(handle), {}, dataset.all_filters, 0});
   offer.touched.emplace_back();
   if (SelectsNothing(instance_, writing)) return std::nullopt;
   if (writing.buffer == nullptr) return Fallback::kMpiTransfer;
@@ -123,9 +128,11 @@ std::optional<Fallback> RankChunks::LookAt(const Writing& writing, hid_t dxpl, O
 }
 
 // All that a write needs is allocated before the ranks agree on it.
-bool RankChunks::MakeJobs(const Writes& writes, Offer& offer) {
+bool RankChunks::MakeJobs(const h5::ParallelFile& file, const Writes& writes, Offer& offer) {
   try {
     memory_.Reserve();
+    Held& held = held_[&file];
+    held.writes.reserve(held.writes.size() + writes.count);
     for (size_t i = 0; i < writes.count; ++i) {
       if (!offer.touched[i].has_value()) continue;
       void* const object = writes.datasets[i];
@@ -153,7 +160,6 @@ void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Write
   for (size_t i = 0; i < writes.count; ++i) {
     Write& write = offer.writes[i];
     write.most = most;
-    write.handle = Open(held, writes.datasets[i], write.shared.dataset);
     const ChunkedDataset& facts =
         *RankDatasetOf(instance_, writes.datasets[i], instance_.default_dxpl).filtered;
     for (size_t c = 0; c < write.jobs.size(); ++c) {
@@ -170,9 +176,13 @@ void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Write
   }
 }
 
-std::shared_ptr<void> RankChunks::Open(const Held& held, void* dataset, uint64_t number) {
-  for (const Write& write : held.writes) {
-    if (write.shared.dataset == number && write.handle != nullptr) return write.handle;
+// What decides whether it comes to this is the dataset's, and so the same on all ranks: HDF5 may read metadata together.
+std::shared_ptr<void> RankChunks::Open(const h5::ParallelFile& file, void* dataset,
+                                       uint64_t number) {
+  if (const auto held = held_.find(&file); held != held_.end()) {
+    for (const Write& write : held->second.writes) {
+      if (write.shared.dataset == number) return write.handle;
+    }
   }
   const h5::KeepErrorStack keep(instance_.hdf5());
   H5O_info2_t info{};
@@ -228,34 +238,22 @@ Status RankChunks::Commit(h5::ParallelFile& file, uint64_t count) {
   if (count == 0) return {};
   Status status;
   // With the default transfer list, and out of sight of a call that has another one.
-  Enter(instance_, [&] {
-    try {  // HDF5 is between us and whoever could catch it
-      status = CommitNow(held->second, count);
-    } catch (const std::bad_alloc&) {
-      status = Status::Failed(ENOMEM, "store chunks that were written");
-    }
-  });
+  Enter(instance_, [&] { status = CommitNow(held->second, count); });
   if (held->second.writes.empty()) held_.erase(held);
   return status;
 }
 
+// No rank goes on where another one cannot: each step is agreed upon before the next.
 Status RankChunks::CommitNow(Held& held, size_t count) {
   h5::ParallelFile& file = *held.file;
   Finish(held.writes, count);
-  const std::vector<uint64_t> mine = Tell(held.writes, count);
-  std::vector<uint64_t> words;
-  bool put = mine.empty() || file.Gather(mine, words);
-  std::vector<ToldChunk> told;
-  for (size_t i = 0; i < words.size(); i += kToldWords)
-    told.push_back({words[i], words[i + 1], words[i + 2], words[i + 3]});
-  std::vector<SharedWrite> shared;
-  for (size_t i = 0; i < count; ++i) shared.push_back(held.writes[i].shared);
-  if (put) put = PutAll(held, OrderChunks(told, file.ranks(), shared));
+  Plan plan;
+  Status status = Agree(held, count, plan);
+  if (status.ok()) status = PutAll(held, plan);
   // What has been captured is this rank's to store; it may not hold anything if it captures no more.
   if (!file.capturing()) static_cast<void>(file.file()->Drain(Wait::kRanks));
-  held.failed = file.Any(!put);
-  if (held.failed)
-    return Status::Failed(EIO, "store chunks that were written").At(file.file()->path(), 0, 0);
+  held.failed = !status.ok();
+  if (held.failed) return status;
   for (size_t i = 0; i < count; ++i) {
     for (const auto& job : held.writes[i].jobs) memory_.Release(job->charge, std::move(job->bytes));
   }
@@ -263,30 +261,61 @@ Status RankChunks::CommitNow(Held& held, size_t count) {
   return {};
 }
 
-// On to the last one even if one fails: other ranks do. Space that old chunks leave may be the next ones', and another
-// rank's: what was there is stored before.
-bool RankChunks::PutAll(Held& held, const std::vector<OrderedChunk>& chunks) {
-  bool all = true;
-  bool any_old = false;
-  std::vector<size_t> old_sizes;
-  for (const OrderedChunk& chunk : chunks) {
-    const auto& handle = held.writes[chunk.told.write].handle;
-    old_sizes.push_back(handle == nullptr ? 0
-                                          : SizeOfChunk(instance_, handle.get(), chunk.origin,
-                                                        instance_.default_dxpl));
-    any_old = any_old || old_sizes.back() != 0;
+// Which chunks there are, of all ranks.
+Status RankChunks::Agree(Held& held, size_t count, Plan& plan) {
+  h5::ParallelFile& file = *held.file;
+  const std::string& path = file.file()->path();
+  const auto failed = [&](int code) { return Status::Failed(code, kStoreChunks).At(path, 0, 0); };
+  std::vector<uint64_t> mine;
+  std::vector<uint64_t> words;
+  Status status;
+  try {
+    mine = Tell(held.writes, count);
+    words.reserve(mine.size() * static_cast<size_t>(file.ranks()));
+  } catch (const std::bad_alloc&) {
+    status = failed(ENOMEM);
   }
-  if (any_old) {
-    all = held.file->Before(h5::Moment::kOverwrite).ok();
-    held.file->After(h5::Moment::kOverwrite);
+  status = file.Worst(std::move(status));
+  if (!status.ok() || mine.empty()) return status;
+  if (!file.Gather(mine, words)) status = failed(EIO);
+  try {
+    std::vector<ToldChunk> told;
+    for (size_t i = 0; i < words.size(); i += kToldWords)
+      told.push_back({words[i], words[i + 1], words[i + 2], words[i + 3]});
+    std::vector<SharedWrite> shared;
+    for (size_t i = 0; i < count; ++i) shared.push_back(held.writes[i].shared);
+    plan.chunks = OrderChunks(told, file.ranks(), shared);
+    plan.old_sizes.reserve(plan.chunks.size());
+  } catch (const std::bad_alloc&) {
+    status = failed(ENOMEM);
   }
-  for (size_t i = 0; i < chunks.size(); ++i) all = Put(held, chunks[i], old_sizes[i]) && all;
-  return all;
+  return file.Worst(std::move(status));
 }
 
-bool RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
+// On to the last one even if one fails: other ranks do. Space that old chunks leave may be the next ones', and another
+// rank's: what was there is stored before.
+Status RankChunks::PutAll(Held& held, Plan& plan) {
+  bool any_old = false;
+  for (const OrderedChunk& chunk : plan.chunks) {
+    void* const dataset = held.writes[chunk.told.write].handle.get();
+    plan.old_sizes.push_back(SizeOfChunk(instance_, dataset, chunk.origin, instance_.default_dxpl));
+    any_old = any_old || plan.old_sizes.back() != 0;
+  }
+  if (any_old) {
+    Status stored = held.file->Before(h5::Moment::kOverwrite);
+    held.file->After(h5::Moment::kOverwrite);
+    if (!stored.ok()) return stored;
+  }
+  Status all;
+  for (size_t i = 0; i < plan.chunks.size(); ++i) {
+    Status put = Put(held, plan.chunks[i], plan.old_sizes[i]);
+    if (all.ok()) all = std::move(put);
+  }
+  return held.file->Worst(std::move(all));
+}
+
+Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
   const Write& write = held.writes[chunk.told.write];
-  if (write.handle == nullptr) return false;
   void* const dataset = write.handle.get();
   const hid_t dxpl = instance_.default_dxpl;
   StoredChunk stored{&chunk, chunk.told.size, static_cast<uint32_t>(chunk.told.mask)};
@@ -304,16 +333,19 @@ bool RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
   }
   const CallScope scope(own ? CallScope::kOwnChunk : CallScope::kOtherChunk);
   held.file->BeginCount();
-  put = put && PutChunk(instance_, dataset, chunk.origin, stored, dxpl) &&
+  put = PutChunk(instance_, dataset, chunk.origin, stored, dxpl) && put &&
         held.file->captured() == stored.size;
-  return instance_.hdf5().ForgetLastChunk(dataset) && put;
+  put = instance_.hdf5().ForgetLastChunk(dataset) && put;
+  if (!held.file->refused().ok()) return held.file->refused();
+  return put ? Status() : Status::Failed(EIO, kStoreChunks).At(held.file->file()->path(), 0, 0);
 }
 
 void RankChunks::End() {
   const h5::KeepErrorStack keep(instance_.hdf5());
   for (auto& [key, held] : held_) {
+    if (held.writes.empty()) continue;
     const std::string& path = held.file->file()->path();
-    Status status = Status::Failed(ECANCELED, "store chunks that were written").At(path, 0, 0);
+    Status status = Status::Failed(ECANCELED, kStoreChunks).At(path, 0, 0);
     if (held.file->running()) status = CommitNow(held, held.writes.size());
     if (status.ok()) continue;
     std::fprintf(stderr, "tidelane: at exit: %s\n", status.Message().c_str());

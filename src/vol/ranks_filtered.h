@@ -16,7 +16,9 @@
 ///  1. All ranks hold the same list of writes, each with its own chunks in it. What decides about it was agreed.
 ///  2. A commit that failed on any rank leaves the list as it was, on all of them, and is tried again by the next one; the call
 ///     that needed it fails on all ranks. Until then nothing more is taken.
-///  3. A dataset with chunks in the list is open by a handle of ours: the program may close it.
+///  3. Before a rank tells HDF5 of the first chunk, all have the memory for all of them, and HDF5 is not told of a failure of
+///     ours: what all ranks make of the file's index stays the same on each.
+///  4. A dataset with chunks in the list is open by a handle of ours: the program may close it.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
@@ -40,7 +42,7 @@ class RankChunks {
   /// A write of one dataset by all ranks, with this rank's chunks.
   struct Write {
     SharedWrite shared;
-    std::shared_ptr<void> handle;  // of the dataset; nullptr: it could not be opened
+    std::shared_ptr<void> handle;  // of the dataset
     std::vector<std::shared_ptr<ChunkJob>> jobs;
     uint32_t all_filters = 0;
     uint64_t most = 0;  // chunks that any rank has in it, or in the other writes of the same call
@@ -81,13 +83,20 @@ class RankChunks {
     bool failed = false;
   };
 
-  std::optional<Fallback> LookAt(const Writing& writing, hid_t dxpl, Offer& offer,
-                                 uint64_t& charge);
-  bool MakeJobs(const Writes& writes, Offer& offer);
-  std::shared_ptr<void> Open(const Held& held, void* dataset, uint64_t number);
+  std::optional<Fallback> LookAt(const h5::ParallelFile& file, const Writing& writing, hid_t dxpl,
+                                 Offer& offer, uint64_t& charge);
+  bool MakeJobs(const h5::ParallelFile& file, const Writes& writes, Offer& offer);
+  std::shared_ptr<void> Open(const h5::ParallelFile& file, void* dataset, uint64_t number);
+  /// A commit, once all its memory is there.
+  struct Plan {
+    std::vector<OrderedChunk> chunks;
+    std::vector<size_t> old_sizes;
+  };
+
   Status CommitNow(Held& held, size_t count);
-  bool PutAll(Held& held, const std::vector<OrderedChunk>& chunks);
-  bool Put(Held& held, const OrderedChunk& chunk, size_t old_size);
+  Status Agree(Held& held, size_t count, Plan& plan);
+  Status PutAll(Held& held, Plan& plan);
+  Status Put(Held& held, const OrderedChunk& chunk, size_t old_size);
 
   Instance& instance_;
   ChunkMemory memory_;

@@ -1,6 +1,7 @@
 #include "vol/ranks_write.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -158,6 +159,7 @@ enum Vote {
   kNoRoom,      // or not as long as others are held;
   kChunks,      // so many there are,
   kUnfinished,  // and so many of the writes before have not gone through their filters: kTop less
+  kHolds,       // chunks of these datasets are held
   kSmall,
   kPending,
   kAlone,
@@ -177,6 +179,7 @@ struct Decision {
   bool make_room = false;
   uint64_t chunks = 0;    // any rank's most
   uint64_t finished = 0;  // writes before
+  bool holds = false;     // chunks of these datasets are held
   bool pending = false;   // somebody holds bytes
   bool alone = false;     // somebody may capture without asking
   bool may_overlap = false;
@@ -190,14 +193,22 @@ struct FilteredPart {
   uint64_t finished = 0;
 };
 
+// This rank's part of a write by all. What it takes memory to find out, and to exchange, is there before they agree.
+struct Look {
+  Parts parts;
+  FilteredPart filtered;
+  bool holds = true;
+  bool small = false;
+  std::vector<uint64_t> boxes;      // of this rank,
+  std::vector<uint64_t> all_boxes;  // and space for all ranks'
+};
+
 class Collective {
  public:
-  Collective(h5::ParallelFile& file, const Parts& parts, const FilteredPart& filtered)
-      : file_(file), parts_(parts), filtered_(filtered) {
-    if (file.file()->drained()) file.places.Clear();
-  }
+  Collective(h5::ParallelFile& file, Look& look)
+      : file_(file), parts_(look.parts), filtered_(look.filtered), look_(look) {}
 
-  bool Agree(bool small, Decision& decision);
+  bool Agree(Decision& decision);
   /// Whether a rank writes where another one holds bytes; on the safe side.
   bool Overwrites();
 
@@ -205,9 +216,10 @@ class Collective {
   h5::ParallelFile& file_;
   const Parts& parts_;
   const FilteredPart& filtered_;
+  Look& look_;
 };
 
-bool Collective::Agree(bool small, Decision& decision) {
+bool Collective::Agree(Decision& decision) {
   ElementRange held;
   ElementRange next;
   for (const Place& place : parts_.places) {
@@ -225,7 +237,8 @@ bool Collective::Agree(bool small, Decision& decision) {
   votes[kNoRoom] = filtered_.offer.no_room ? 1 : 0;
   votes[kChunks] = filtered_.offer.chunks;
   votes[kUnfinished] = kTop - filtered_.finished;
-  votes[kSmall] = small ? 1 : 0;
+  votes[kHolds] = look_.holds ? 1 : 0;
+  votes[kSmall] = look_.small ? 1 : 0;
   votes[kPending] = file_.file()->drained() ? 0 : 1;
   votes[kAlone] = file_.wrote_alone ? 1 : 0;
   votes[kHeldEnd] = UpTo(kTop, held.end), votes[kHeldBegin] = kTop - UpTo(kTop, held.begin);
@@ -237,6 +250,7 @@ bool Collective::Agree(bool small, Decision& decision) {
   decision.make_room = all[kNoRoom] != 0;
   decision.chunks = all[kChunks];
   decision.finished = kTop - all[kUnfinished];
+  decision.holds = all[kHolds] != 0;
   decision.pending = all[kPending] != 0;
   decision.alone = all[kAlone] != 0;
   const ElementRange all_held{kTop - all[kHeldBegin], all[kHeldEnd]};
@@ -252,11 +266,8 @@ bool Collective::Agree(bool small, Decision& decision) {
 }
 
 bool Collective::Overwrites() {
-  if (file_.ranks() > kMostRanksInBoxes || parts_.places.size() != 1) return true;
-  const Place& place = parts_.places.front();
-  std::vector<uint64_t> all;
-  return !file_.Gather(EncodeBoxes(place.box, file_.places.BoxesOf(place)), all) ||
-         AnyOverwrites(all);
+  return look_.boxes.empty() || !file_.Gather(look_.boxes, look_.all_boxes) ||
+         AnyOverwrites(look_.all_boxes);
 }
 
 template <typename T>
@@ -327,20 +338,49 @@ FilteredPart FilteredPartOf(Instance& instance, h5::ParallelFile& file, const Wr
   return part;
 }
 
-herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
-                         const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
-  Parts parts = PartsOf(instance, writes, true, dxpl);
+void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hid_t dxpl,
+            bool later, Look& look) {
+  Parts& parts = look.parts;
+  parts = PartsOf(instance, writes, true, dxpl);
   if (!parts.refusal.has_value() && !IsKnownTransfer(instance, dxpl))
     parts.refusal = Fallback::kMpiTransfer;
-  FilteredPart filtered;
   if (parts.refusal == Fallback::kMpiDataset)
-    filtered = FilteredPartOf(instance, *file, writes, dxpl, later);
-  const uint64_t wanted = file->file()->settings().collective_piece;
-  const uint64_t smallest = wanted != UINT64_MAX ? wanted : file->file()->WorthARequest();
-  const bool small = parts.pieces > kFewPieces && parts.bytes / parts.pieces < smallest;
-  Collective collective(*file, parts, filtered);
+    look.filtered = FilteredPartOf(instance, file, writes, dxpl, later);
+  look.holds = HoldChunksOf(instance, file, writes.count, writes.datasets);
+  const uint64_t wanted = file.file()->settings().collective_piece;
+  const uint64_t smallest = wanted != UINT64_MAX ? wanted : file.file()->WorthARequest();
+  look.small = parts.pieces > kFewPieces && parts.bytes / parts.pieces < smallest;
+  if (file.file()->drained()) file.places.Clear();
+  if (file.ranks() > kMostRanksInBoxes || parts.places.size() != 1) return;
+  const Place& place = parts.places.front();
+  look.boxes = EncodeBoxes(place.box, file.places.BoxesOf(place));
+  look.all_boxes.reserve(look.boxes.size() * static_cast<size_t>(file.ranks()));
+}
+
+// HDF5's own write, after what this rank and others hold.
+herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
+                   const Writes& writes, hid_t dxpl, const Decision& decision) {
+  if (decision.holds && !CommitChunks(instance, *file)) return -1;
+  std::optional<Together> together;
+  if (decision.holds || decision.pending || decision.alone) {
+    together.emplace(instance, file, h5::Moment::kWrite);
+    if (!together->MayGoOn(instance)) return -1;
+  }
+  return Native(instance, writes, dxpl);
+}
+
+herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
+                         const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
+  Look look;
+  try {
+    LookAt(instance, *file, writes, dxpl, later, look);
+  } catch (const std::bad_alloc&) {  // the other ranks wait for this one all the same
+    look = Look();
+    look.parts.refusal = Fallback::kMpiTransfer;
+  }
+  Collective collective(*file, look);
   Decision decision;
-  if (!collective.Agree(small, decision)) {
+  if (!collective.Agree(decision)) {
     h5::PushError(instance.hdf5(), "the ranks of this program could not agree: MPI failed");
     return -1;
   }
@@ -352,24 +392,18 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
       return -1;
     }
     if (decision.make_room) return WriteCollectively(instance, file, writes, dxpl, later, scope);
-    chunks.Take(file, writes, std::move(filtered.offer), decision.chunks);
+    chunks.Take(file, writes, std::move(look.filtered.offer), decision.chunks);
     Count(Counter::kCollectivesDeferred);
     AnswerAsFiltered(instance, dxpl);
     return 0;
   }
-  if (!decision.capture) {
-    const bool held = HoldChunksOf(instance, *file, writes.count, writes.datasets);
-    if (held && !CommitChunks(instance, *file)) return -1;
-    std::optional<Together> together;
-    if (held || decision.pending || decision.alone)
-      together.emplace(instance, file, h5::Moment::kWrite);
-    return Native(instance, writes, dxpl);
-  }
+  if (!decision.capture) return LeaveToHdf5(instance, file, writes, dxpl, decision);
   if (decision.may_overlap && collective.Overwrites()) {
     const Together stored(instance, file, h5::Moment::kOverwrite);
+    if (!stored.MayGoOn(instance)) return -1;
   }
   Count(Counter::kCollectivesDeferred);
-  const herr_t result = Captured(instance, *file, writes, parts, instance.default_dxpl, scope,
+  const herr_t result = Captured(instance, *file, writes, look.parts, instance.default_dxpl, scope,
                                  CallScope::kCaptureTogether);
   if (result >= 0) AnswerAsCollective(instance, writes, dxpl);
   return result;

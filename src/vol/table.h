@@ -201,6 +201,11 @@ class RanksAround {
     file_.emplace(instance, file, *moment);
   }
 
+  bool MayGoOn(Instance& instance) const {
+    return (!from_.has_value() || from_->MayGoOn(instance)) &&
+           (!file_.has_value() || file_->MayGoOn(instance));
+  }
+
  private:
   std::optional<Together> from_;
   std::optional<Together> file_;
@@ -271,6 +276,7 @@ struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
     const auto native = instance.hdf5().native().*Group.*Member;
     constexpr bool kCopies = std::is_same_v<decltype(Member), decltype(&H5VL_object_class_t::copy)>;
     const RanksAround ranks(instance, kCopies, KindOf(Group), args...);
+    if (!ranks.MayGoOn(instance)) return Failure<Result>();
     std::optional<Changing> changing;
     if (MayMoveChunks(effect)) changing.emplace(instance);
     if (RunsPlain(effect, request)) {

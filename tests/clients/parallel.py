@@ -24,6 +24,7 @@ MODES = {
     "default": {},
     "deferred": {"TIDELANE_MODE": "async", "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "deferred"},
     "small arena": {"TIDELANE_MODE": "async", "TIDELANE_ARENA": "1M"},
+    "filtered together": {"TIDELANE_MODE": "async", "TIDELANE_PARALLEL_WRITES": "mpi"},
     "sync": {"TIDELANE_MODE": "sync"},
 }
 NAMED = re.compile(r"^\s*((?:Testing|Skipping)\b.*?)\s*(PASSED|\*FAILED\*|-SKIP-)?\s*$")
@@ -118,7 +119,7 @@ def main():
             for mode in args.mode or MODES:
                 done, total = runs.under_plugin(mode)
                 print(
-                    f"  {mode:12} {done.seconds:5.1f} s, {total['bytes_deferred']} bytes deferred, "
+                    f"  {mode:17} {done.seconds:5.1f} s, {total['bytes_deferred']} bytes deferred, "
                     f"{total['bytes_sync']} written by the caller, lanes busy {total['lane_busy_ns'] / 1e6:.1f} ms",
                     flush=True,
                 )

@@ -3,6 +3,8 @@ were deferred and lanes that stored them.
 
     run.py <mpirun> <program> <plugin dir> <h5diff> --ranks N [--set NAME=VALUE] ...words
     run.py ... --only-plugin    what native HDF5 cannot do; storage may fail
+    run.py ... --errors         storage fails under the plugin, and the file must be the same in the end
+    run.py ... --killed OBJECT  a rank is gone in the middle: what is in that object, which was flushed, must be the same
     run.py ... --wrong          a negative control: the program must find what is wrong
 """
 
@@ -29,11 +31,13 @@ def run(arguments, path, folder, plugin, settings, wrong=False):
             TIDELANE_SUMMARY=os.path.join(folder, "summary-%p.json"),
         )
         environment.update(setting.split("=", 1) for setting in settings)
+    if arguments.preload:
+        environment["LD_PRELOAD"] = arguments.preload
     command = [arguments.mpirun, "-np", str(arguments.ranks), arguments.program, path, *arguments.words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, cwd=folder)
     if wrong and "wrong: rank" in done.stderr and done.returncode != 0:
         sys.exit(0)
-    if done.returncode != 0:
+    if (done.returncode != 0) != bool(arguments.killed) or (arguments.killed and "is gone" not in done.stderr):
         sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
@@ -47,6 +51,9 @@ def main():
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--writers", type=int, help="ranks that must have deferred bytes; all, if not said")
     parser.add_argument("--chunks", action="store_true", help="lanes must have filtered chunks, and every rank have put some into the file")
+    parser.add_argument("--preload", help="into every rank")
+    parser.add_argument("--errors", action="store_true", help="a rank must have counted some")
+    parser.add_argument("--killed", metavar="OBJECT")
     parser.add_argument("--only-plugin", action="store_true")
     parser.add_argument("--wrong", action="store_true")
     arguments = parser.parse_args()
@@ -59,15 +66,17 @@ def main():
         ours = run(arguments, files[1], folder, arguments.plugin, arguments.set)
         if not arguments.only_plugin:
             native = run(arguments, files[0], folder, None, [])
-            if native != ours:
+            if native != ours and not arguments.killed:
                 sys.exit(f"natively:\n{native}\nwith the plugin:\n{ours}")
-            subprocess.run([arguments.h5diff, *files], check=True, timeout=TIMEOUT)
+            subprocess.run([arguments.h5diff, *files, *filter(None, [arguments.killed])], check=True, timeout=TIMEOUT)
+        if arguments.killed:
+            return  # who is killed leaves no summary
         summaries = [json.load(open(path)) for path in glob.glob(os.path.join(folder, "summary-*.json"))]
         if len(summaries) != arguments.ranks:
             sys.exit(f"{len(summaries)} summaries of {arguments.ranks} ranks")
         counters = [summary["counters"] for summary in summaries]
-        if not arguments.only_plugin and any(of["errors"] for of in counters):
-            sys.exit(f"errors were counted: {counters}")
+        if not arguments.only_plugin and any(of["errors"] for of in counters) != arguments.errors:
+            sys.exit(f"errors were {'not ' if arguments.errors else ''}counted: {counters}")
         if arguments.chunks and not (any(of["chunks_filtered_by_lanes"] for of in counters) and all(of["filter_bytes_out"] for of in counters)):
             sys.exit(f"nothing was filtered: {counters}")
         if sum(of["bytes_deferred"] > 0 and of["lane_busy_ns"] > 0 for of in counters) < (arguments.writers or arguments.ranks):

@@ -52,7 +52,7 @@ class MpiOf final : public Mpi {
            Resolve(library, "MPI_Finalized", finalized_) &&
            Resolve(library, "MPI_Allreduce", allreduce_) &&
            Resolve(library, "MPI_Allgather", allgather_) &&
-           Resolve(library, "MPI_Barrier", barrier_) && Resolve(library, "MPI_Info_get", info_get_);
+           Resolve(library, "MPI_Info_get", info_get_);
   }
 
   bool running() const override {
@@ -71,10 +71,6 @@ class MpiOf final : public Mpi {
     Count(Counter::kRankExchanges);
     return allgather_(values, count, abi_.unsigned_long, all, count, abi_.unsigned_long,
                       Abi::Of(communicator)) == 0;
-  }
-  bool Barrier(MpiHandle communicator) const override {
-    Count(Counter::kRankExchanges);
-    return barrier_(Abi::Of(communicator)) == 0;
   }
   std::string Hint(MpiHandle info, const char* key) const override {
     if (Abi::Of(info) == abi_.info_null) return {};
@@ -97,7 +93,6 @@ class MpiOf final : public Mpi {
   int (*allreduce_)(const void*, void*, int, Handle type, Handle op, Handle communicator) = nullptr;
   int (*allgather_)(const void*, int, Handle type, void*, int, Handle type2,
                     Handle communicator) = nullptr;
-  int (*barrier_)(Handle communicator) = nullptr;
   int (*info_get_)(Handle info, const char* key, int size, char* value, int* found) = nullptr;
 };
 

@@ -35,8 +35,6 @@ class Mpi {
   /// Collective. Every rank's `count` values, in the order of ranks.
   virtual bool Gather(MpiHandle communicator, const uint64_t* values, uint64_t* all,
                       int count) const = 0;
-  /// Collective.
-  virtual bool Barrier(MpiHandle communicator) const = 0;
   /// The value of a hint; empty where there is none.
   virtual std::string Hint(MpiHandle info, const char* key) const = 0;
 

@@ -15,21 +15,20 @@ struct Rule {
   Moment moment;
   const char* broken;
   bool all_before;  // not only this rank's bytes are to be stored by then
-  bool all_after;   // nobody may go on, and write, while another rank is still in it
   bool chunks;      // filtered chunks that ranks still hold are put into the file first
 };
 
 constexpr Rule kRules[] = {
-    {Moment::kWrite, "ranks_write", true, true, false},
-    {Moment::kFill, "ranks_fill", true, true, false},
-    {Moment::kFree, "ranks_free", true, false, true},
-    {Moment::kShrink, "ranks_shrink", true, true, true},
-    {Moment::kCopy, "ranks_copy", true, true, true},
-    {Moment::kOverwrite, "ranks_overwrite", true, false, false},
-    {Moment::kRead, "ranks_read", true, false, false},
-    {Moment::kFlush, "ranks_flush", false, false, true},
-    {Moment::kClose, "ranks_close", false, false, true},
-    {Moment::kAtomic, "ranks_atomic", true, false, true},
+    {Moment::kWrite, "ranks_write", true, false},
+    {Moment::kFill, "ranks_fill", true, false},
+    {Moment::kFree, "ranks_free", true, true},
+    {Moment::kShrink, "ranks_shrink", true, true},
+    {Moment::kCopy, "ranks_copy", true, true},
+    {Moment::kOverwrite, "ranks_overwrite", true, false},
+    {Moment::kRead, "ranks_read", true, false},
+    {Moment::kFlush, "ranks_flush", false, true},
+    {Moment::kClose, "ranks_close", false, true},
+    {Moment::kAtomic, "ranks_atomic", true, true},
 };
 
 constexpr const Rule& RuleOf(Moment moment) { return kRules[static_cast<unsigned>(moment)]; }
@@ -66,14 +65,6 @@ Status ParallelFile::Before(Moment moment) {
   Status status = file_->Drain(Wait::kRanks);
   if (status.ok()) places.Clear();
   return rule.all_before ? Worst(std::move(status)) : status;
-}
-
-void ParallelFile::After(Moment moment) {
-  const Rule& rule = RuleOf(moment);
-  inside_ = false;
-  if (!rule.all_after || Broken(rule.broken) || Broken("ranks_after")) return;
-  const Waiting waiting(Wait::kRanks);
-  mpi_.Barrier(communicator_);
 }
 
 bool ParallelFile::Max(const uint64_t* values, uint64_t* greatest, int count) {

@@ -4,8 +4,8 @@
 ///
 /// Each rank stores its own bytes later, alone. Whatever else happens to the file's elements happens at once, by MPI-IO, on
 /// several ranks. Between the two stands one table of rules (kRules in the .cc): before such a moment every rank drains
-/// what it holds; where another rank's bytes matter, too, the ranks wait for one another; and where MPI-IO may read and
-/// write back what lies between its pieces, they do so again afterwards.
+/// what it holds; where another rank's bytes matter, too, the ranks wait for one another. Nobody waits afterwards: what a
+/// rank writes next is stored later than it would be natively.
 ///
 /// Invariants:
 ///  1. A rank never leaves out an exchange that others make: what decides is the same on all ranks, or was agreed.
@@ -68,8 +68,8 @@ class ParallelFile {
   /// What this rank does before such a moment; the failure, if its bytes could not be stored. Where all wait, the same on
   /// all ranks but for the message: a failure on one is one on each.
   Status Before(Moment moment);
-  /// And when it is over.
-  void After(Moment moment);
+  /// And when it is over, on this rank.
+  void After() { inside_ = false; }
   /// The moments inside of that one need nothing more.
   bool inside() const { return inside_; }
 

@@ -114,7 +114,7 @@ herr_t WriteVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], 
   // What could not be stored is told by flush and close.
   static_cast<void>(file.Before(h5::Moment::kFill));
   const herr_t result = native(pub, dxpl, count, types, addresses, sizes, buffers);
-  file.After(h5::Moment::kFill);
+  file.After();
   return result;
 }
 

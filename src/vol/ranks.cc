@@ -105,9 +105,8 @@ void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, b
 }
 
 Together::Together(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::Moment moment)
-    : file_(std::move(file)), moment_(moment) {
-  if (file_ == nullptr) return;
-  status_ = Before(instance, *file_, moment_);
+    : file_(std::move(file)) {
+  if (file_ != nullptr) status_ = Before(instance, *file_, moment);
 }
 
 bool Together::MayGoOn(Instance& instance) const {
@@ -116,7 +115,7 @@ bool Together::MayGoOn(Instance& instance) const {
 }
 
 Together::~Together() {
-  if (file_ != nullptr) file_->After(moment_);
+  if (file_ != nullptr) file_->After();
 }
 
 std::optional<h5::Moment> MomentOf(Instance& instance, void* dataset,
@@ -131,7 +130,7 @@ herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
   TrackedCall call(instance, Effect::kFlush, request);
   const Status status = Before(instance, parallel, h5::Moment::kFlush);
   const herr_t result = instance.hdf5().native().file_cls.specific(file, args, dxpl, nullptr);
-  parallel.After(h5::Moment::kFlush);
+  parallel.After();
   const bool stored = TellAll(instance, parallel, status);
   call.Finish(result >= 0 && stored);
   return stored ? result : -1;
@@ -139,7 +138,7 @@ herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
 
 bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel) {
   const Status status = Before(instance, parallel, h5::Moment::kClose);
-  parallel.After(h5::Moment::kClose);
+  parallel.After();
   return TellAll(instance, parallel, status);
 }
 
@@ -163,7 +162,7 @@ bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
   const bool atomic = *static_cast<const hbool_t*>(args->args);
   const Status status = Before(instance, parallel, h5::Moment::kAtomic);
   if (status.ok()) result = instance.hdf5().native().file_cls.optional(file, args, dxpl, request);
-  parallel.After(h5::Moment::kAtomic);
+  parallel.After();
   if (!status.ok()) {
     h5::PushError(instance.hdf5(), status);
     result = -1;

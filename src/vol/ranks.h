@@ -50,7 +50,6 @@ class Together {
 
  private:
   const std::shared_ptr<h5::ParallelFile> file_;
-  const h5::Moment moment_;
   Status status_;
 };
 

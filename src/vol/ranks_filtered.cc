@@ -303,7 +303,7 @@ Status RankChunks::PutAll(Held& held, Plan& plan) {
   }
   if (any_old) {
     Status stored = held.file->Before(h5::Moment::kOverwrite);
-    held.file->After(h5::Moment::kOverwrite);
+    held.file->After();
     if (!stored.ok()) return stored;
   }
   Status all;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What is too slow for every change (`make test-long`, hours): everything twenty times under a time limit, the long stress
-# runs, the clients under the address sanitizer, and the plugin on an HDF5 that is itself built with the thread sanitizer.
+# runs, programs of ranks on thread-safe and on asserting parallel HDF5, the clients under the address sanitizer, and the
+# plugin on an HDF5 that is itself built with the thread sanitizer.
 # REPEATS (20) sets the repeats.
 set -uo pipefail
 . "$(dirname "$0")/setup/lib.sh"
@@ -11,6 +12,11 @@ repeats=${REPEATS:-20}
 stage "build (release)" compile release
 stage "tests, long ones included" tests release
 stage "tests x$repeats (release)" tests release -LE 'long|client' --repeat "until-fail:$repeats"
+for kind in threadsafe debug; do  # of parallel HDF5
+  for mpi in mpich openmpi; do stage "parallel HDF5, $mpi, $kind" scripts/setup/hdf5-parallel.sh "$mpi" "$kind"; done
+  stage "build (mpi-$kind)" compile "mpi-$kind"
+  stage "programs of ranks (mpi-$kind)" tests "mpi-$kind" -L parallel
+done
 stage "build (asan)" compile asan
 stage "all tests (asan)" tests asan
 stage "tests x3 (asan)" tests asan -LE 'long|client' --repeat until-fail:3

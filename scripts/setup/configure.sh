@@ -6,10 +6,12 @@ set -euo pipefail
 preset=$1
 root=$(cat "$build/hdf5/root")
 if [ "$preset" = tsan-hdf5 ]; then root="$(cat "$build/hdf5/own")-thread"; fi
+kind=
+case $preset in mpi-*) kind=-${preset#mpi-} ;; esac
 wanted=(
   "TIDELANE_HDF5_ROOT:PATH=$root"
-  "TIDELANE_HDF5_MPICH_ROOT:PATH=$(cat "$build/hdf5/mpich" 2>/dev/null || true)"
-  "TIDELANE_HDF5_OPENMPI_ROOT:PATH=$(cat "$build/hdf5/openmpi" 2>/dev/null || true)"
+  "TIDELANE_HDF5_MPICH_ROOT:PATH=$(cat "$build/hdf5/mpich$kind" 2>/dev/null || true)"
+  "TIDELANE_HDF5_OPENMPI_ROOT:PATH=$(cat "$build/hdf5/openmpi$kind" 2>/dev/null || true)"
   "TIDELANE_WERROR:BOOL=${WERROR:-OFF}"
 )
 configured() {

@@ -26,13 +26,20 @@ void WaitForChange(std::atomic<uint32_t>& word, uint32_t seen) {
 
 }  // namespace
 
-// All zero: nothing is held.
+// All zero: nothing is held. Both lists are filled from the front and cleared from the back: the first empty one ends them.
 struct PendingBoard::Part {
+  struct Rows {
+    std::atomic<uint64_t> begin;
+    std::atomic<uint64_t> length;
+    std::atomic<uint64_t> stride;  // above the length; of no meaning before there are two
+    std::atomic<uint64_t> count;   // set last: what it says is there, is there
+  };
   struct Range {
     std::atomic<uint64_t> begin;
     std::atomic<uint64_t> end;  // above begin where it holds something
   };
-  alignas(64) Range ranges[kRanges];
+  alignas(64) Rows rows[kRows];
+  Range ranges[kRanges];
   std::atomic<uint32_t> cleared;  // how often
   std::atomic<uint32_t> waiting;  // how many wait for it to be cleared
 };
@@ -76,8 +83,40 @@ std::unique_ptr<PendingBoard> PendingBoard::Find(const std::string& name, int ra
 
 void PendingBoard::Forget(const std::string& name) { unlink(PathOf(name).c_str()); }
 
-// Readers in other processes may look at any moment: a range only grows until all are cleared.
 void PendingBoard::Extend(uint64_t begin, uint64_t end) {
+  if (used_ == 0 && AddToRows(begin, end - begin)) return;
+  Join(begin, end);
+}
+
+// Rows of a block follow one another at a distance. Readers in other processes may look at any moment: rows only get longer, or more,
+// until all are cleared.
+bool PendingBoard::AddToRows(uint64_t begin, uint64_t size) {
+  Part& mine = part(rank_);
+  if (used_rows_ > 0) {
+    Part::Rows& last = mine.rows[used_rows_ - 1];
+    const uint64_t first = last.begin.load(std::memory_order_relaxed);
+    const uint64_t length = last.length.load(std::memory_order_relaxed);
+    const uint64_t count = last.count.load(std::memory_order_relaxed);
+    if (count == 1 && begin == first + length) {
+      last.length.store(length + size);
+      return true;
+    }
+    if (count == 1 && size == length && begin > first + length) last.stride.store(begin - first);
+    if (size == length && begin == first + count * last.stride.load(std::memory_order_relaxed)) {
+      last.count.store(count + 1);
+      return true;
+    }
+  }
+  if (used_rows_ == kRows) return false;
+  Part::Rows& next = mine.rows[used_rows_++];
+  next.begin.store(begin);
+  next.length.store(size);
+  next.stride.store(0);
+  next.count.store(1);
+  return true;
+}
+
+void PendingBoard::Join(uint64_t begin, uint64_t end) {
   Part& mine = part(rank_);
   int nearest = -1;
   uint64_t nearest_distance = std::numeric_limits<uint64_t>::max();
@@ -100,8 +139,9 @@ void PendingBoard::Extend(uint64_t begin, uint64_t end) {
 }
 
 void PendingBoard::Clear() {
-  if (used_ == 0) return;
+  if (used_rows_ == 0) return;
   Part& mine = part(rank_);
+  for (; used_rows_ > 0; --used_rows_) mine.rows[used_rows_ - 1].count.store(0);
   for (; used_ > 0; --used_) mine.ranges[used_ - 1].end.store(0);
   mine.cleared.fetch_add(1);
   if (mine.waiting.load() != 0)
@@ -109,9 +149,27 @@ void PendingBoard::Clear() {
 }
 
 bool PendingBoard::Holds(const Part& part, uint64_t begin, uint64_t end) const {
-  return std::any_of(std::begin(part.ranges), std::end(part.ranges), [&](const auto& range) {
-    return begin < range.end.load() && range.begin.load() < end;
-  });
+  for (const Part::Rows& rows : part.rows) {
+    const uint64_t count = rows.count.load();
+    if (count == 0) break;
+    const uint64_t first = rows.begin.load();
+    const uint64_t length = rows.length.load();
+    const uint64_t stride = rows.stride.load();
+    if (begin < first) {
+      if (first < end) return true;
+      continue;
+    }
+    const uint64_t row =
+        count == 1 || stride == 0 ? 0 : std::min((begin - first) / stride, count - 1);
+    const uint64_t at = first + row * stride;
+    if (begin < at + length || (row + 1 < count && at + stride < end)) return true;
+  }
+  for (const Part::Range& range : part.ranges) {
+    const uint64_t to = range.end.load();
+    if (to == 0) break;
+    if (begin < to && range.begin.load() < end) return true;
+  }
+  return false;
 }
 
 bool PendingBoard::OthersHold(uint64_t begin, uint64_t end) const {

@@ -6,8 +6,11 @@
 /// is so here, too: who reads or writes alone first looks, and waits for the ranks that hold bytes of the same range. Their
 /// lanes store them in any case, soon, whatever their programs do meanwhile; so such a wait ends without anybody's help.
 ///
+/// Ranks often write rows that take turns in the file; joined to a few ranges, each rank's would cover the others', and all
+/// would wait for bytes that nobody writes to. So rows of a block are told as what they are.
+///
 /// Invariants:
-///  1. A rank's ranges cover what it holds from before its write returns until the bytes are stored, or have failed.
+///  1. A rank's rows and ranges cover what it holds from before its write returns until the bytes are stored, or have failed.
 ///  2. Each rank changes its own part only.
 /// Thread safety: Extend and Clear under the file's lock; everything else from any thread, in any process.
 #pragma once
@@ -21,7 +24,8 @@ namespace tidelane {
 
 class PendingBoard {
  public:
-  static constexpr int kRanges = 16;  ///< of a rank; more are joined
+  static constexpr int kRows = 16;    ///< of a rank: pieces of one length, at equal distances
+  static constexpr int kRanges = 16;  ///< of what comes after; more are joined
 
   /// Makes it (one rank), and finds it (the others, after that). nullptr: not possible, or not the same machine.
   static std::unique_ptr<PendingBoard> Create(const std::string& name, int ranks, int rank);
@@ -46,6 +50,8 @@ class PendingBoard {
   struct Part;
   PendingBoard(void* memory, size_t size, int ranks, int rank);
   static std::unique_ptr<PendingBoard> Map(int descriptor, int ranks, int rank);
+  bool AddToRows(uint64_t begin, uint64_t size);
+  void Join(uint64_t begin, uint64_t end);
   bool Holds(const Part& part, uint64_t begin, uint64_t end) const;
   Part& part(int rank) const;
 
@@ -53,7 +59,8 @@ class PendingBoard {
   const size_t size_;
   const int ranks_;
   const int rank_;
-  int used_ = 0;  // of this rank's ranges
+  int used_rows_ = 0;  // of this rank
+  int used_ = 0;       // ranges
 };
 
 }  // namespace tidelane

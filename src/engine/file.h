@@ -91,6 +91,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// Until no other rank holds bytes there that it wrote before this call. Nothing where there is no board.
   void AwaitOthers(uint64_t address, uint64_t size);
 
+  /// Whether so many bytes in small pieces, between which other ranks write, had better be written by the program itself:
+  /// they cannot be joined, and behind no pause nothing hides them. Then, and only then, EndScattered when it has.
+  bool BeginScattered(uint64_t begin_ns, uint64_t bytes) TL_EXCLUDES(mutex_);
+  void EndScattered(uint64_t begin_ns, uint64_t bytes, uint64_t pieces) TL_EXCLUDES(mutex_);
+
   /// Captures the bytes and returns; or writes through when it must. Bytes may be reused at once.
   Status Write(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   /// `raw`: dataset elements rather than metadata.

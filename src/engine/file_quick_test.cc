@@ -66,6 +66,22 @@ TEST_F(FileQuickTest, LargeWritesGoThroughFromTheFirstOn) {
   EXPECT_EQ(Writers(), only_me_);
 }
 
+TEST_F(FileQuickTest, RowsBetweenOtherRanksAreTheProgramsUnlessItPauses) {
+  Open(Mode::kAuto);
+  const uint64_t begin_ns = NowNs();
+  ASSERT_TRUE(bench_.file_->BeginScattered(begin_ns, 16 * 512));
+  const uint64_t sync_before = Read(Fallback::kQuickStorage);
+  bench_.file_->EndScattered(begin_ns, 16 * 512, 16);
+  EXPECT_EQ(Read(Fallback::kQuickStorage), sync_before + 1);
+  for (uint64_t step = 0; step < 4; ++step) WriteAndPause(0, std::string(kPhase, 'p'));
+  EXPECT_FALSE(bench_.file_->BeginScattered(NowNs(), 16 * 512));
+}
+
+TEST_F(FileQuickTest, RowsBetweenOtherRanksAreDeferredIfAllIs) {
+  Open(Mode::kAsync);
+  EXPECT_FALSE(bench_.file_->BeginScattered(NowNs(), 16 * 512));
+}
+
 TEST_F(FileQuickTest, SmallOnesAreGatheredAndWhoeverFlushesStoresThem) {
   Open(Mode::kAuto);
   for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(bench_.Write(i * 100, std::string(100, 's')).ok());

@@ -220,6 +220,27 @@ Status File::Reserve(uint64_t address, uint64_t size) {
   return {};
 }
 
+bool File::BeginScattered(uint64_t begin_ns, uint64_t bytes) {
+  const model::Chooser::Allowance may_wait = BeginLarge(begin_ns, bytes);
+  bool chosen = false;
+  {
+    MutexLock lock(mutex_);
+    chosen = WriteIsCopyLocked() && WritesThroughLocked(may_wait.anywhere) &&
+             pending_.queued_bytes() >= may_wait.bytes;
+  }
+  if (!chosen) EndLarge(begin_ns, NowNs(), 0, 0);
+  return chosen;
+}
+
+void File::EndScattered(uint64_t begin_ns, uint64_t bytes, uint64_t pieces) {
+  const uint64_t end_ns = NowNs();
+  Count(Fallback::kQuickStorage);
+  CountSync(Fallback::kQuickStorage, bytes);
+  EndLarge(begin_ns, end_ns, 0, 0);
+  MutexLock lock(mutex_);
+  NoteSpeedLocked(bytes / pieces, begin_ns, begin_ns + (end_ns - begin_ns) / pieces);
+}
+
 Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, CallScope* scope) {
   if (CaptureSuperblock(address, size, from, scope)) return {};
   Capturing capturing{.bytes = size, .scope = scope};

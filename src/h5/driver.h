@@ -21,6 +21,8 @@ const H5FD_class_t* DriverClass(int slot);
 /// Defined in vfd/: what our driver has open under the serial number (`fileno`) that the libhdf5 in
 /// `slot` gave it; nullptr: nothing.
 std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial);
+/// Whether any is open: asking HDF5 for a serial number costs a microsecond, and many programs' files are not ours.
+bool HasFiles(int slot);
 
 /// What the libhdf5 in `slot` does between its datasets and our driver of `file`.
 struct AboveDriver {

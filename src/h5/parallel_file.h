@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/agreement_backoff.h"
 #include "engine/file.h"
 #include "engine/written_places.h"
 #include "h5/library.h"
@@ -98,6 +99,7 @@ class ParallelFile {
   bool unlinked_any = false;  ///< an object may be without a name: closing it frees its space
   bool wrote_alone = false;   ///< this rank has captured independent writes
   WrittenPlaces places;       ///< where this rank wrote what it may not have stored yet
+  AgreementBackoff small_writes;
 
  private:
   const std::shared_ptr<File> file_;
@@ -121,5 +123,7 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
                                           const char* name, bool wanted, Fallback& reason);
 /// The captured file with that serial number; nullptr: none.
 std::shared_ptr<ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial);
+/// Whether any is open.
+bool HasParallelFiles(int slot);
 
 }  // namespace tidelane::h5

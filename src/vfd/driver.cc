@@ -349,6 +349,8 @@ const H5FD_class_t* DriverClass(int slot) {
   return vfd::ClassOf(slot, std::make_integer_sequence<int, kSlots>());
 }
 
+bool HasFiles(int slot) { return vfd::open_handles[slot] != nullptr; }
+
 std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial) {
   for (const vfd::Handle* handle = vfd::open_handles[slot]; handle != nullptr;
        handle = handle->next) {

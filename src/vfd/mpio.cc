@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <linux/magic.h>
 #include <new>
 #include <string>
@@ -220,22 +221,34 @@ bool AlreadyCaptured(int slot, const FileIdentity& identity) {
 }
 
 // Tests of what is promised across machines have none.
-bool WantsBoard(const h5::ParallelFile& file) { return file.ranks() > 1 && !Broken("ranks_board"); }
+bool WantsBoard(int ranks) { return ranks > 1 && !Broken("ranks_board"); }
 
-// Where all ranks run on one machine; by all of them. The first one makes it, the others find it.
-std::unique_ptr<PendingBoard> MakeBoard(h5::ParallelFile& file, int rank) {
+// Where all ranks run on one machine. The first one makes it before they agree, and its name goes with the agreement.
+struct BoardName {
+  uint64_t process = 0;  // 0: there is none
+  uint64_t number = 0;
+
+  std::string Text() const {
+    return "tidelane-" + std::to_string(process) + "-" + std::to_string(number);
+  }
+};
+
+std::unique_ptr<PendingBoard> MakeBoard(int rank, int ranks, BoardName& name) {
   static constinit std::atomic<unsigned> made;
-  const uint64_t mine[] = {rank == 0 ? static_cast<uint64_t>(getpid()) : 0,
-                           rank == 0 ? made.fetch_add(1) : 0};
-  uint64_t first[2] = {};
-  if (!WantsBoard(file) || !file.Max(mine, first, 2)) return nullptr;
-  const std::string name = "tidelane-" + std::to_string(first[0]) + "-" + std::to_string(first[1]);
-  std::unique_ptr<PendingBoard> board;
-  if (rank == 0) board = PendingBoard::Create(name, file.ranks(), rank);
-  const bool missing = file.Any(rank == 0 && board == nullptr);
-  if (!missing && rank != 0) board = PendingBoard::Find(name, file.ranks(), rank);
+  if (rank != 0 || !WantsBoard(ranks)) return nullptr;
+  name = {static_cast<uint64_t>(getpid()), made.fetch_add(1)};
+  std::unique_ptr<PendingBoard> board = PendingBoard::Create(name.Text(), ranks, rank);
+  if (board == nullptr) name = {};
+  return board;
+}
+
+// Collective: by all of them, or by none.
+std::unique_ptr<PendingBoard> ShareBoard(h5::ParallelFile& file, const BoardName& name,
+                                         std::unique_ptr<PendingBoard> board) {
+  if (name.process == 0) return nullptr;
+  if (file.rank() != 0) board = PendingBoard::Find(name.Text(), file.ranks(), file.rank());
   const bool some_missing = file.Any(board == nullptr);
-  if (rank == 0) PendingBoard::Forget(name);
+  if (file.rank() == 0) PendingBoard::Forget(name.Text());
   return some_missing ? nullptr : std::move(board);
 }
 
@@ -292,19 +305,27 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
   if (!wanted) reason = unwanted;
   // All ranks must see the same file: another node's /tmp is another one.
   const uint64_t inode = file == nullptr ? 0 : file->identity().inode;
-  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode};
-  uint64_t all[3] = {};
-  const bool agreed = mpi->Max(communicator, mine, all, 3) && all[0] == 0 && all[1] == ~all[2];
+  vfd::BoardName name_of_board;
+  std::unique_ptr<PendingBoard> board;
+  if (able) board = vfd::MakeBoard(rank, ranks, name_of_board);
+  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, name_of_board.process,
+                           name_of_board.number};
+  uint64_t all[std::size(mine)] = {};
+  const bool agreed =
+      mpi->Max(communicator, mine, all, std::size(mine)) && all[0] == 0 && all[1] == ~all[2];
   if (!agreed) {
+    if (board != nullptr) PendingBoard::Forget(name_of_board.Text());
     if (able) reason = Fallback::kMpiRanks;
     if (file != nullptr) static_cast<void>(Engine::Get().Close(file));
     return nullptr;
   }
   auto captured = std::make_shared<ParallelFile>(std::move(file), *mpi, communicator, rank, ranks);
-  captured->file()->SetBoard(vfd::MakeBoard(*captured, rank));
+  captured->file()->SetBoard(vfd::ShareBoard(*captured, {all[3], all[4]}, std::move(board)));
   vfd::Swap(library, pub, captured);
   return captured;
 }
+
+bool HasParallelFiles(int slot) { return vfd::captured_files[slot] != nullptr; }
 
 std::shared_ptr<ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial) {
   for (const vfd::Captured* at = vfd::captured_files[slot]; at != nullptr; at = at->next) {

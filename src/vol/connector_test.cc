@@ -16,6 +16,8 @@ namespace tidelane {
 const H5FD_class_t* h5::DriverClass(int) { return Sec2Clone(); }
 std::shared_ptr<File> h5::FileWithSerial(int, unsigned long) { return vol::driver_file; }
 h5::AboveDriver h5::Above(int, const File&) { return {}; }
+bool h5::HasFiles(int) { return vol::driver_file != nullptr; }
+bool h5::HasParallelFiles(int) { return false; }
 std::shared_ptr<h5::ParallelFile> h5::ParallelFileWithSerial(int, unsigned long) { return nullptr; }
 std::shared_ptr<h5::ParallelFile> h5::CaptureMpio(Library&, hid_t, void*, const char*, bool,
                                                   Fallback&) {

@@ -32,7 +32,7 @@ bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& 
 }
 
 std::shared_ptr<File> FileOf(Instance& instance, void* object, H5I_type_t type) {
-  if (object == nullptr) return nullptr;
+  if (object == nullptr || !h5::HasFiles(instance.slot)) return nullptr;
   const h5::KeepErrorStack keep(instance.hdf5());
   unsigned long serial = 0;
   if (!SerialOf(instance, object, type, serial)) return nullptr;

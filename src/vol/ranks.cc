@@ -70,7 +70,7 @@ bool LayOwnOver(Instance& instance, const h5::ParallelFile& parallel, const Read
 
 std::shared_ptr<h5::ParallelFile> internal::ParallelOf(Instance& instance, void* object,
                                                        H5I_type_t type) {
-  if (object == nullptr) return nullptr;
+  if (object == nullptr || !h5::HasParallelFiles(instance.slot)) return nullptr;
   const h5::KeepErrorStack keep(instance.hdf5());
   unsigned long serial = 0;
   if (!SerialOf(instance, object, type, serial)) return nullptr;

@@ -7,12 +7,12 @@
 
 #include "engine/engine.h"
 #include "h5/error.h"
-#include "h5/owned_id.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
 #include "vol/ranks.h"
 #include "vol/ranks_dataset.h"
 #include "vol/ranks_filtered.h"
+#include "vol/ranks_part.h"
 #include "vol/tracked_call.h"
 #include "vol/transfer_told.h"
 
@@ -20,137 +20,10 @@ namespace tidelane::vol {
 
 namespace {
 
-constexpr uint64_t kFewPieces = 16;     // they cost nothing to speak of, however small they are
-constexpr int kMostRanksInBoxes = 64;   // every rank looks at every other one's
-constexpr hid_t kLastSpecialSpace = 2;  // H5S_ALL, H5S_BLOCK, H5S_PLIST
-
-// This rank's part of a write.
-struct Part {
-  std::optional<Fallback> refusal;
-  uint64_t bytes = 0;
-  uint64_t pieces = 0;
-  Place place;
-};
-
-struct Selection {
-  int rank = 0;
-  uint64_t points = 0;
-  hsize_t extent[H5S_MAX_RANK] = {};
-  hsize_t low[H5S_MAX_RANK] = {};
-  hsize_t high[H5S_MAX_RANK] = {};
-};
-
-// Contiguous pieces of about equal length: from the fastest dimension on, a piece goes on as long as the selection covers
-// all of what is stored together.
-uint64_t PiecesOf(h5::Library& hdf5, hid_t space, const Selection& selection,
-                  const std::vector<hsize_t>& chunk) {
-  if (selection.rank == 0) return 1;
-  const H5S_sel_type kind = hdf5.Sget_select_type(space);
-  if (kind == H5S_SEL_POINTS) return selection.points;
-  hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
-  const bool regular = kind == H5S_SEL_HYPERSLABS && hdf5.Sis_regular_hyperslab(space) > 0 &&
-                       hdf5.Sget_regular_hyperslab(space, start, stride, count, block) >= 0;
-  uint64_t run = 1;
-  for (int d = selection.rank - 1; d >= 0; --d) {
-    uint64_t length = selection.high[d] - selection.low[d] + 1;
-    if (regular) length = count[d] == 1 || stride[d] == block[d] ? count[d] * block[d] : block[d];
-    const uint64_t together = chunk.empty() ? selection.extent[d] : chunk[static_cast<size_t>(d)];
-    run *= std::min(length, together);
-    if (length < together) break;
-  }
-  return std::max<uint64_t>((selection.points + run - 1) / run, 1);
-}
-
-void FindPlace(const Selection& selection, Place& place) {
-  place.box.end.fill(1);
-  uint64_t first = 0;
-  uint64_t last = 0;
-  for (int d = 0; d < selection.rank; ++d) {
-    first = first * selection.extent[d] + selection.low[d];
-    last = last * selection.extent[d] + selection.high[d];
-    if (d >= WrittenBox::kDimensions) continue;
-    place.box.begin[static_cast<size_t>(d)] = selection.low[d];
-    place.box.end[static_cast<size_t>(d)] = selection.high[d] + 1;
-  }
-  place.range = {first, last + 1};
-}
-
-bool Select(h5::Library& hdf5, hid_t space, Selection& selection) {
-  const hssize_t points = hdf5.Sget_select_npoints(space);
-  selection.rank = hdf5.Sget_simple_extent_dims(space, selection.extent, nullptr);
-  if (points < 0 || selection.rank < 0) return false;
-  selection.points = static_cast<uint64_t>(points);
-  return points == 0 || selection.rank == 0 ||
-         hdf5.Sget_select_bounds(space, selection.low, selection.high) >= 0;
-}
-
-// Fields of compound elements are put into what is read from the file, which other ranks may hold.
-bool IsCompound(h5::Library& hdf5, hid_t type) { return hdf5.Tget_class(type) == H5T_COMPOUND; }
-
-Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  Part part;
-  RankDataset& dataset = RankDatasetOf(instance, writing.dataset, dxpl);
-  h5::OwnedId own;
-  hid_t space = writing.file_space;
-  if (space == h5::kDefault) {
-    own = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl);
-    space = own.get();
-  }
-  const h5::OwnedId type = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_TYPE, dxpl);
-  Selection selection;
-  if (!dataset.plain || !HasSpace(instance, writing.dataset, dataset, dxpl) || !type.valid()) {
-    part.refusal = Fallback::kMpiDataset;
-    return part;
-  }
-  if (space <= kLastSpecialSpace || !Select(hdf5, space, selection)) {
-    part.refusal = Fallback::kMpiTransfer;
-    return part;
-  }
-  if (hdf5.Tequal(type.get(), writing.memory_type) <= 0 &&
-      (collective || IsCompound(hdf5, type.get()) || IsCompound(hdf5, writing.memory_type))) {
-    part.refusal = Fallback::kMpiConverted;
-    return part;
-  }
-  // A rank that writes nothing now may hold what others are about to write.
-  part.place.dataset = dataset.number;
-  part.place.extent.assign(selection.extent, selection.extent + selection.rank);
-  if (selection.points == 0) return part;
-  part.bytes = selection.points * hdf5.Tget_size(type.get());
-  part.pieces = PiecesOf(hdf5, space, selection, dataset.chunk);
-  FindPlace(selection, part.place);
-  return part;
-}
-
-struct Parts {
-  std::optional<Fallback> refusal;
-  uint64_t bytes = 0;
-  uint64_t pieces = 0;
-  std::vector<Place> places;
-};
-
-Parts PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl) {
-  Parts parts;
-  for (size_t i = 0; i < writes.count; ++i) {
-    Part part = PartOf(instance, At(writes, i), collective, dxpl);
-    if (!parts.refusal.has_value()) parts.refusal = part.refusal;
-    parts.bytes += part.bytes;
-    parts.pieces += part.pieces;
-    parts.places.push_back(std::move(part.place));
-  }
-  return parts;
-}
-
-// Lists that change elements on their way, or that want HDF5's older ways, are HDF5's.
-bool IsKnownTransfer(Instance& instance, hid_t dxpl) {
-  if (dxpl == instance.default_dxpl) return true;
-  h5::Library& hdf5 = instance.hdf5();
-  void* transform = nullptr;
-  H5D_selection_io_mode_t selection_io = H5D_SELECTION_IO_MODE_OFF;
-  return hdf5.Pget(dxpl, "data_transform", &transform) >= 0 && transform == nullptr &&
-         hdf5.Pget(dxpl, "selection_io_mode", &selection_io) >= 0 &&
-         selection_io != H5D_SELECTION_IO_MODE_OFF;
-}
+constexpr uint64_t kFewPieces = 16;  // they cost nothing to speak of, however small they are
+constexpr uint64_t kRowsOfABlock = 8;
+constexpr uint64_t kSmallPiece = uint64_t{16} * 1024;  // larger ones the file judges by themselves
+constexpr int kMostRanksInBoxes = 64;                  // every rank looks at every other one's
 
 // What all ranks' numbers are the greatest of.
 enum Vote {
@@ -182,6 +55,7 @@ struct Decision {
   bool holds = false;     // chunks of these datasets are held
   bool pending = false;   // somebody holds bytes
   bool alone = false;     // somebody may capture without asking
+  bool only_small = false;
   bool may_overlap = false;
 };
 
@@ -253,6 +127,7 @@ bool Collective::Agree(Decision& decision) {
   decision.holds = all[kHolds] != 0;
   decision.pending = all[kPending] != 0;
   decision.alone = all[kAlone] != 0;
+  decision.only_small = all[kRefused] == 0 && all[kSmall] != 0;
   const ElementRange all_held{kTop - all[kHeldBegin], all[kHeldEnd]};
   const ElementRange all_next{kTop - all[kNextBegin], all[kNextEnd]};
   decision.may_overlap = file_.ranks() > 1 && all_held.Overlaps(all_next);
@@ -357,6 +232,18 @@ void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hi
   look.all_boxes.reserve(look.boxes.size() * static_cast<size_t>(file.ranks()));
 }
 
+// What this rank holds, by writes that it made alone, is stored before HDF5's own reduction, and nobody writes before that.
+// If it cannot be, the others, who do not ask, are not left waiting: this rank writes with them, and then fails.
+herr_t LeaveAgain(Instance& instance, h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
+  Count(Fallback::kMpiSmallPieces);
+  Status status;
+  if (!Broken("ranks_backoff")) status = file.file()->Drain(Wait::kRanks);
+  const herr_t result = Native(instance, writes, dxpl);
+  if (status.ok()) return result;
+  h5::PushError(instance.hdf5(), status);
+  return -1;
+}
+
 // HDF5's own write, after what this rank and others hold.
 herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                    const Writes& writes, hid_t dxpl, const Decision& decision) {
@@ -371,6 +258,8 @@ herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& 
 
 herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                          const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
+  const uint64_t kind = KindOf(instance, writes, dxpl);
+  if (file->small_writes.LeftAgain(kind)) return LeaveAgain(instance, *file, writes, dxpl);
   Look look;
   try {
     LookAt(instance, *file, writes, dxpl, later, look);
@@ -384,6 +273,8 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
     h5::PushError(instance.hdf5(), "the ranks of this program could not agree: MPI failed");
     return -1;
   }
+  file->small_writes.Note(
+      kind, decision.only_small && !decision.pending && !decision.alone && !decision.holds);
   if (decision.take_chunks) {
     RankChunks& chunks = *instance.rank_chunks;
     const uint64_t done = decision.make_room ? UINT64_MAX : decision.finished;
@@ -416,6 +307,12 @@ bool MayDeferAlone(const h5::ParallelFile& file, const CallScope& scope) {
   return consistency == Consistency::kAuto && (file.ranks() == 1 || file.file()->has_board());
 }
 
+// Pieces like those of a block of rows: between them other ranks write.
+bool TakesTurns(const h5::ParallelFile& file, const Parts& parts) {
+  return file.ranks() > 1 && parts.pieces >= kRowsOfABlock &&
+         parts.bytes / parts.pieces < kSmallPiece;
+}
+
 herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                   const Writes& writes, hid_t dxpl, CallScope& scope) {
   // A rank may write to filtered chunks alone where there is no other one.
@@ -428,6 +325,14 @@ herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& f
   const Parts parts = PartsOf(instance, writes, false, dxpl);
   if (parts.refusal.has_value()) Count(*parts.refusal);
   if (parts.refusal.has_value() || !file->capturing()) return Native(instance, writes, dxpl);
+  File& engine_file = *file->file();
+  const uint64_t begin_ns = NowNs();
+  if (TakesTurns(*file, parts) && !scope.tracks() &&
+      engine_file.BeginScattered(begin_ns, parts.bytes)) {
+    const herr_t result = Native(instance, writes, dxpl);
+    engine_file.EndScattered(begin_ns, parts.bytes, parts.pieces);
+    return result;
+  }
   if (parts.bytes != 0) file->wrote_alone = true;
   return Captured(instance, *file, writes, parts, dxpl, scope, CallScope::kCaptureAlone);
 }

@@ -55,12 +55,12 @@ bool HasChunks(Instance& instance, const Reading& reading, hid_t dcpl, ReadDatas
 }
 
 void Look(Instance& instance, const Reading& reading, ReadDataset& known) {
+  const std::shared_ptr<File> file = FileOf(instance, reading.dataset, H5I_DATASET);
+  if (file == nullptr) return;
   const h5::OwnedId dcpl =
       AskDataset(instance, reading.dataset, H5VL_DATASET_GET_DCPL, instance.default_dxpl);
   if (!dcpl.valid()) return;
   const bool chunks = HasChunks(instance, reading, dcpl.get(), known);
-  const std::shared_ptr<File> file = FileOf(instance, reading.dataset, H5I_DATASET);
-  if (file == nullptr) return;
   const h5::AboveDriver above = h5::Above(instance.slot, *file);
   known.file = file;
   if (above.page_buffer) return;

@@ -1,0 +1,153 @@
+#include "vol/ranks_part.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "h5/owned_id.h"
+#include "vol/chunked_dataset.h"
+#include "vol/property_lists.h"
+#include "vol/ranks_dataset.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+constexpr hid_t kLastSpecialSpace = 2;  // H5S_ALL, H5S_BLOCK, H5S_PLIST
+
+// This rank's part of a write.
+struct Part {
+  std::optional<Fallback> refusal;
+  uint64_t bytes = 0;
+  uint64_t pieces = 0;
+  Place place;
+};
+
+struct Selection {
+  int rank = 0;
+  uint64_t points = 0;
+  hsize_t extent[H5S_MAX_RANK] = {};
+  hsize_t low[H5S_MAX_RANK] = {};
+  hsize_t high[H5S_MAX_RANK] = {};
+};
+
+// Contiguous pieces of about equal length: from the fastest dimension on, a piece goes on as long as the selection covers
+// all of what is stored together.
+uint64_t PiecesOf(h5::Library& hdf5, hid_t space, const Selection& selection,
+                  const std::vector<hsize_t>& chunk) {
+  if (selection.rank == 0) return 1;
+  const H5S_sel_type kind = hdf5.Sget_select_type(space);
+  if (kind == H5S_SEL_POINTS) return selection.points;
+  hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
+  const bool regular = kind == H5S_SEL_HYPERSLABS && hdf5.Sis_regular_hyperslab(space) > 0 &&
+                       hdf5.Sget_regular_hyperslab(space, start, stride, count, block) >= 0;
+  uint64_t run = 1;
+  for (int d = selection.rank - 1; d >= 0; --d) {
+    uint64_t length = selection.high[d] - selection.low[d] + 1;
+    if (regular) length = count[d] == 1 || stride[d] == block[d] ? count[d] * block[d] : block[d];
+    const uint64_t together = chunk.empty() ? selection.extent[d] : chunk[static_cast<size_t>(d)];
+    run *= std::min(length, together);
+    if (length < together) break;
+  }
+  return std::max<uint64_t>((selection.points + run - 1) / run, 1);
+}
+
+void FindPlace(const Selection& selection, Place& place) {
+  place.box.end.fill(1);
+  uint64_t first = 0;
+  uint64_t last = 0;
+  for (int d = 0; d < selection.rank; ++d) {
+    first = first * selection.extent[d] + selection.low[d];
+    last = last * selection.extent[d] + selection.high[d];
+    if (d >= WrittenBox::kDimensions) continue;
+    place.box.begin[static_cast<size_t>(d)] = selection.low[d];
+    place.box.end[static_cast<size_t>(d)] = selection.high[d] + 1;
+  }
+  place.range = {first, last + 1};
+}
+
+bool Select(h5::Library& hdf5, hid_t space, Selection& selection) {
+  const hssize_t points = hdf5.Sget_select_npoints(space);
+  selection.rank = hdf5.Sget_simple_extent_dims(space, selection.extent, nullptr);
+  if (points < 0 || selection.rank < 0) return false;
+  selection.points = static_cast<uint64_t>(points);
+  return points == 0 || selection.rank == 0 ||
+         hdf5.Sget_select_bounds(space, selection.low, selection.high) >= 0;
+}
+
+// Fields of compound elements are put into what is read from the file, which other ranks may hold.
+bool IsCompound(h5::Library& hdf5, hid_t type) { return hdf5.Tget_class(type) == H5T_COMPOUND; }
+
+Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  Part part;
+  RankDataset& dataset = RankDatasetOf(instance, writing.dataset, dxpl);
+  h5::OwnedId own;
+  hid_t space = writing.file_space;
+  if (space == h5::kDefault) {
+    own = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl);
+    space = own.get();
+  }
+  const h5::OwnedId type = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  Selection selection;
+  if (!dataset.plain || !HasSpace(instance, writing.dataset, dataset, dxpl) || !type.valid()) {
+    part.refusal = Fallback::kMpiDataset;
+    return part;
+  }
+  if (space <= kLastSpecialSpace || !Select(hdf5, space, selection)) {
+    part.refusal = Fallback::kMpiTransfer;
+    return part;
+  }
+  if (hdf5.Tequal(type.get(), writing.memory_type) <= 0 &&
+      (collective || IsCompound(hdf5, type.get()) || IsCompound(hdf5, writing.memory_type))) {
+    part.refusal = Fallback::kMpiConverted;
+    return part;
+  }
+  // A rank that writes nothing now may hold what others are about to write.
+  part.place.dataset = dataset.number;
+  part.place.extent.assign(selection.extent, selection.extent + selection.rank);
+  if (selection.points == 0) return part;
+  part.bytes = selection.points * hdf5.Tget_size(type.get());
+  part.pieces = PiecesOf(hdf5, space, selection, dataset.chunk);
+  FindPlace(selection, part.place);
+  return part;
+}
+
+}  // namespace
+
+Parts PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl) {
+  Parts parts;
+  for (size_t i = 0; i < writes.count; ++i) {
+    Part part = PartOf(instance, At(writes, i), collective, dxpl);
+    if (!parts.refusal.has_value()) parts.refusal = part.refusal;
+    parts.bytes += part.bytes;
+    parts.pieces += part.pieces;
+    parts.places.push_back(std::move(part.place));
+  }
+  return parts;
+}
+
+bool IsKnownTransfer(Instance& instance, hid_t dxpl) {
+  if (dxpl == instance.default_dxpl) return true;
+  h5::Library& hdf5 = instance.hdf5();
+  void* transform = nullptr;
+  H5D_selection_io_mode_t selection_io = H5D_SELECTION_IO_MODE_OFF;
+  return hdf5.Pget(dxpl, "data_transform", &transform) >= 0 && transform == nullptr &&
+         hdf5.Pget(dxpl, "selection_io_mode", &selection_io) >= 0 &&
+         selection_io != H5D_SELECTION_IO_MODE_OFF;
+}
+
+uint64_t KindOf(Instance& instance, const Writes& writes, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  uint64_t kind = writes.count;
+  const auto add = [&kind](uint64_t word) { kind = (kind ^ word) * 0x100000001b3; };  // FNV-1a
+  for (size_t i = 0; i < writes.count; ++i) {
+    const h5::OwnedId space =
+        AskDataset(instance, writes.datasets[i], H5VL_DATASET_GET_SPACE, dxpl);
+    hsize_t extent[H5S_MAX_RANK];
+    const int rank = hdf5.Sget_simple_extent_dims(space.get(), extent, nullptr);
+    for (int d = 0; d < rank; ++d) add(extent[d]);
+  }
+  return kind;
+}
+
+}  // namespace tidelane::vol

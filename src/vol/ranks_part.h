@@ -1,0 +1,38 @@
+/// \file
+/// What a rank writes with one call to datasets that other ranks write, too: how much, in how many pieces, and where; and what it
+/// has in common with the writes before.
+///
+/// Invariant: bytes and places are exactly those selected, pieces an estimate. What a refusal says holds for this rank alone.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/counters.h"
+#include "engine/written_places.h"
+#include "vol/instance.h"
+#include "vol/writing.h"
+
+namespace tidelane::vol {
+
+struct Parts {
+  std::optional<Fallback> refusal;
+  uint64_t bytes = 0;
+  uint64_t pieces = 0;
+  std::vector<Place> places;
+};
+
+/// Without the reasons that lie in the transfer list. Throws std::bad_alloc.
+Parts PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl);
+
+/// Lists that change elements on their way, or that want HDF5's older ways, are HDF5's.
+bool IsKnownTransfer(Instance& instance, hid_t dxpl);
+
+/// The same for writes that are alike, on all ranks: what they all know of the datasets, not what each of them selected. A dataset that
+/// is made anew for each time step is like the one before.
+uint64_t KindOf(Instance& instance, const Writes& writes, hid_t dxpl);
+
+}  // namespace tidelane::vol

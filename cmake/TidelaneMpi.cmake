@@ -4,6 +4,7 @@
 #   TIDELANE_MPIS                those that are there: mpich, openmpi, or none
 #   tidelane_hdf5_<mpi>          include path and library of that HDF5 and of its MPI
 #   TIDELANE_HDF5_<mpi>_ROOT     its prefix
+#   TIDELANE_HDF5_<mpi>_ASSERTS  whether that HDF5 was built with its assertions on
 #   TIDELANE_MPIRUN_<mpi>        what starts its programs
 #   TIDELANE_MPI_ENVIRONMENT     what programs run under, for both: root may, and there may be more ranks than cores
 
@@ -31,6 +32,9 @@ function(tidelane_mpi mpi package root)
   message(STATUS "HDF5 for ${mpi}: ${root}")
   set(TIDELANE_MPIS ${TIDELANE_MPIS} ${mpi} PARENT_SCOPE)
   set(TIDELANE_HDF5_${mpi}_ROOT "${root}" PARENT_SCOPE)
+  if(library MATCHES "hdf5_debug")
+    set(TIDELANE_HDF5_${mpi}_ASSERTS ON PARENT_SCOPE)
+  endif()
 endfunction()
 tidelane_mpi(mpich mpich "${TIDELANE_HDF5_MPICH_ROOT}")
 tidelane_mpi(openmpi ompi-c "${TIDELANE_HDF5_OPENMPI_ROOT}")

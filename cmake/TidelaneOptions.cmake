@@ -24,13 +24,6 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-find_program(TIDELANE_CCACHE ccache)
-mark_as_advanced(TIDELANE_CCACHE)
-if(TIDELANE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${TIDELANE_CCACHE}")
-  set(CMAKE_C_COMPILER_LAUNCHER "${TIDELANE_CCACHE}")
-endif()
-
 # What every target of ours is compiled with.
 add_library(tidelane_options INTERFACE)
 target_include_directories(tidelane_options INTERFACE "${CMAKE_SOURCE_DIR}/src")

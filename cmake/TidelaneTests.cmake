@@ -21,6 +21,14 @@ add_custom_target(tidelane_core_tests)   # unit tests of ranks 0 to 3: what the 
 add_custom_target(tidelane_unit_tests)   # all unit tests
 add_custom_target(tidelane_benches)      # built on demand
 
+# A program of tests. Compiled often and run briefly, so not optimised: that would take twice as long as it is. What it
+# tests is.
+function(tidelane_test_program target)
+  add_executable(${target} ${ARGN})
+  target_compile_options(${target} PRIVATE -O0)
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main nlohmann_json::nlohmann_json)
+endfunction()
+
 # One binary per room from its *_test.cc, each case a ctest test labelled `unit` (and `core` below h5/).
 function(tidelane_unit_tests room rank)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*_test.cc")
@@ -28,9 +36,8 @@ function(tidelane_unit_tests room rank)
     return()
   endif()
   set(target ${room}_test)
-  add_executable(${target} ${sources})
+  tidelane_test_program(${target} ${sources})
   tidelane_link_rooms(${target} tidelane ${rank} ${room})
-  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main nlohmann_json::nlohmann_json)
   set(labels unit)
   if(rank IN_LIST TIDELANE_CORE_RANKS)
     list(APPEND labels core)

@@ -5,6 +5,10 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build="$repo/build"
 logs="$build/log"
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+# A compiler cache, where one is installed, serves every build, HDF5's too (CMake reads these).
+if command -v ccache >/dev/null 2>&1; then
+  export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache} CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+fi
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'tidelane: %s\n' "$*" >&2; exit 1; }

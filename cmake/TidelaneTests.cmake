@@ -21,11 +21,10 @@ add_custom_target(tidelane_core_tests)   # unit tests of ranks 0 to 3: what the 
 add_custom_target(tidelane_unit_tests)   # all unit tests
 add_custom_target(tidelane_benches)      # built on demand
 
-# A program of tests. Compiled often and run briefly, so not optimised: that would take twice as long as it is. What it
-# tests is.
+# A program of tests. Compiled often and run briefly, so less optimised than what it tests.
 function(tidelane_test_program target)
   add_executable(${target} ${ARGN})
-  target_compile_options(${target} PRIVATE -O0)
+  target_compile_options(${target} PRIVATE -O1)
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main nlohmann_json::nlohmann_json)
 endfunction()
 

@@ -17,6 +17,9 @@ namespace {
 
 constexpr uint64_t kMib = 1u << 20;
 constexpr uint64_t kMs = 1'000'000;
+// Copying is much quicker than the storage told of here, also where a sanitizer does it.
+const model::Chooser::Times kTimes{
+    .calibrate = [](model::CopyCost& cost) { cost.Add(kMib, kMib, 1e-7); }};
 
 class MemoryOfRunsTest : public ::testing::Test {
  protected:
@@ -33,7 +36,7 @@ class MemoryOfRunsTest : public ::testing::Test {
 
   // A program that computes between its steps, on storage as quick as memory; what its first write was allowed.
   uint64_t Run(int epochs) {
-    model::Chooser chooser;
+    model::Chooser chooser(kTimes);
     MemoryOfRuns runs(config_, chooser);
     chooser.Opened(device_, true);
     runs.Recall(device_);
@@ -71,7 +74,7 @@ TEST_F(MemoryOfRunsTest, OneEpochIsNotWorthKeeping) {
 
 TEST_F(MemoryOfRunsTest, WhatAReaderLearnedIsKeptBesideWhatAWriterDid) {
   Run(6);
-  model::Chooser chooser;
+  model::Chooser chooser(kTimes);
   MemoryOfRuns runs(config_, chooser);
   for (uint64_t now = kMs; now < 600 * kMs; now += 108 * kMs) {
     chooser.reads().Begin(now);

@@ -148,6 +148,8 @@ def main():
     out = REPO / "build" / "bench" if not arguments.json else pathlib.Path(arguments.json).resolve().parent
     file = pathlib.Path(arguments.json) if arguments.json else out / "results.json"
     if arguments.markdown:
+        if not file.exists():
+            sys.exit(f"bench.py: no results in {file}: run it without --markdown first")
         page = pathlib.Path(arguments.markdown)
         page.write_text(tables.refresh(page.read_text(), json.loads(file.read_text())))
         return 0

@@ -135,6 +135,7 @@ enum class Counter : unsigned {
   X(MpiHints, "mpi_hints", "file", "MPI-IO hints that forbid ranks to write alone")                \
   X(MpiRanks, "mpi_ranks", "file", "another rank could not defer")                                 \
   X(MpiTwice, "mpi_twice", "file", "the same file, opened twice at the same time")                 \
+  X(MpiMounted, "mpi_mounted", "file", "ranks' file, mounted in another one or with one in it")    \
   X(MpiAtomic, "mpi_atomic", "file", "MPI's atomic mode")                                          \
   X(MpiSmallPieces, "mpi_small_pieces", "write",                                                   \
     "collective writes in many small pieces, which MPI exchanges and joins")                       \

@@ -29,6 +29,7 @@ constexpr Rule kRules[] = {
     {Moment::kFlush, "ranks_flush", false, true},
     {Moment::kClose, "ranks_close", false, true},
     {Moment::kAtomic, "ranks_atomic", true, true},
+    {Moment::kMount, "ranks_mount", true, true},
 };
 
 constexpr const Rule& RuleOf(Moment moment) { return kRules[static_cast<unsigned>(moment)]; }

@@ -14,6 +14,7 @@
 /// Thread safety: used inside calls of HDF5, under its lock.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -39,6 +40,7 @@ enum class Moment : unsigned {
   kFlush,      ///< HDF5's own barriers follow
   kClose,      ///< likewise, and the agreement whether all could store their bytes
   kAtomic,     ///< from now on MPI-IO keeps writes apart
+  kMount,      ///< from now on a file's objects are found in another one
 };
 
 /// Whether filtered chunks that ranks still hold are put into the file before such a moment (vol/ranks_filtered.h).
@@ -52,11 +54,14 @@ class ParallelFile {
         mpi_(mpi),
         communicator_(communicator),
         rank_(rank),
-        ranks_(ranks) {}
+        ranks_(ranks),
+        number_(++captured_before_) {}
 
   const std::shared_ptr<File>& file() const { return file_; }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  /// Greater than of all files that were captured before it.
+  uint64_t number() const { return number_; }
   /// Whether there may still be exchanges.
   bool running() const { return mpi_.running(); }
 
@@ -96,9 +101,8 @@ class ParallelFile {
   uint64_t captured() const { return captured_; }
   uint64_t counted() const { return captured_ + native_; }
 
-  bool unlinked_any = false;  ///< an object may be without a name: closing it frees its space
-  bool wrote_alone = false;   ///< this rank has captured independent writes
-  WrittenPlaces places;       ///< where this rank wrote what it may not have stored yet
+  bool wrote_alone = false;  ///< this rank has captured independent writes
+  WrittenPlaces places;      ///< where this rank wrote what it may not have stored yet
   AgreementBackoff small_writes;
 
  private:
@@ -107,12 +111,15 @@ class ParallelFile {
   const MpiHandle communicator_;
   const int rank_;
   const int ranks_;
+  const uint64_t number_;
   uint64_t captured_ = 0;
   uint64_t native_ = 0;
   Status refused_;
   bool stopped_ = false;
   bool atomic_ = false;
   bool inside_ = false;
+
+  static inline std::atomic<uint64_t> captured_before_{0};
 };
 
 /// Collective, after the native open of `name`, whose driver has the id `driver` and gave `vfd_handle` when it was asked for
@@ -121,6 +128,9 @@ class ParallelFile {
 /// as it is; the others do not wait for it in vain.
 std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* vfd_handle,
                                           const char* name, bool wanted, Fallback& reason);
+/// The file `name` has been opened another time, for reading only: where it is captured, this rank captures no more, and what
+/// the ranks of its machine held is stored, as HDF5 does not see that it is the same file.
+void NoteOpenedAgain(int slot, const char* name);
 /// The captured file with that serial number; nullptr: none.
 std::shared_ptr<ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial);
 /// Whether any is open.

@@ -77,6 +77,9 @@ herr_t Capture(Captured& captured, haddr_t address, size_t size, const void* byt
   file.NoteCaptured(size);
   Status status =
       Guarded(file, "write to", [&] { return file.file()->Write(address, size, bytes); });
+  // Where the system refused threads, nobody would store it while other ranks wait for it.
+  if (status.ok() && !Engine::Get().lanes().threaded() && !Broken("ranks_threads"))
+    status = file.file()->Drain(Wait::kRanks);
   if (!own_chunk) return Report(captured, 0, status);
   if (!status.ok()) file.NoteRefused(std::move(status));
   return 0;
@@ -215,6 +218,7 @@ bool AlreadyCaptured(int slot, const FileIdentity& identity) {
   for (Captured* at = captured_files[slot]; at != nullptr; at = at->next) {
     if (at->file->file()->identity() != identity) continue;
     at->file->Stop(Fallback::kMpiTwice);
+    at->file->file()->AwaitOthers(0, UINT64_MAX);
     found = true;
   }
   return found;
@@ -246,27 +250,59 @@ std::unique_ptr<PendingBoard> MakeBoard(int rank, int ranks, BoardName& name) {
 std::unique_ptr<PendingBoard> ShareBoard(h5::ParallelFile& file, const BoardName& name,
                                          std::unique_ptr<PendingBoard> board) {
   if (name.process == 0) return nullptr;
-  if (file.rank() != 0) board = PendingBoard::Find(name.Text(), file.ranks(), file.rank());
+  try {
+    if (file.rank() != 0) board = PendingBoard::Find(name.Text(), file.ranks(), file.rank());
+  } catch (const std::bad_alloc&) {  // then nobody uses it
+  }
   const bool some_missing = file.Any(board == nullptr);
   if (file.rank() == 0) PendingBoard::Forget(name.Text());
   return some_missing ? nullptr : std::move(board);
 }
 
-// What this rank can do by itself; a file in `file` if it can.
-bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, std::shared_ptr<File>& file,
-             Fallback& reason) {
+// The ranks that have a file open.
+struct Ranks {
+  h5::MpiHandle communicator;
+  int rank = 0;
+  int count = 0;
+};
+
+bool AskRanks(H5FD_t* pub, Ranks& ranks) {
+  return Ask(pub, H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE, ranks.communicator) &&
+         Ask(pub, H5FD_CTL_GET_MPI_RANK_OPCODE, ranks.rank) &&
+         Ask(pub, H5FD_CTL_GET_MPI_SIZE_OPCODE, ranks.count);
+}
+
+// All that this rank needs, before the ranks agree.
+struct Prepared {
+  std::shared_ptr<File> file;
+  std::unique_ptr<Captured> captured;
+  BoardName board_name;
+  std::unique_ptr<PendingBoard> board;
+};
+
+// What this rank can do by itself.
+bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& ranks,
+             Prepared& prepared, Fallback& reason) try {
   const char* const path = PathOf(name);
   reason = Fallback::kMpiFileSystem;
   if (!SharedByRanks(path)) return false;
-  if (!Engine::Get().OpenShared(path, file).ok()) return false;
+  if (!Engine::Get().OpenShared(path, prepared.file).ok()) return false;
   reason = Fallback::kMpiHints;
   if (HintsForbid(*library.mpi(), pub)) return false;
   reason = Fallback::kMpiTwice;
-  return !AlreadyCaptured(library.slot(), file->identity());
+  if (AlreadyCaptured(library.slot(), prepared.file->identity())) return false;
+  reason = Fallback::kMpiRanks;
+  auto file = std::make_shared<h5::ParallelFile>(prepared.file, *library.mpi(), ranks.communicator,
+                                                 ranks.rank, ranks.count);
+  prepared.captured.reset(
+      new Captured{*pub->cls, pub->cls, &library, pub, std::move(file), nullptr});
+  prepared.board = MakeBoard(ranks.rank, ranks.count, prepared.board_name);
+  return true;
+} catch (const std::bad_alloc&) {  // the others wait for this rank's answer all the same
+  return false;
 }
 
-void Swap(h5::Library& library, H5FD_t* pub, std::shared_ptr<h5::ParallelFile> file) {
-  auto* const captured = new Captured{*pub->cls, pub->cls, &library, pub, std::move(file), nullptr};
+void Swap(Captured* captured) {
   H5FD_class_t& driver = captured->driver;
   driver.write = Write;
   driver.write_vector = WriteVector;
@@ -274,8 +310,8 @@ void Swap(h5::Library& library, H5FD_t* pub, std::shared_ptr<h5::ParallelFile> f
   driver.read_vector = ReadVector;
   driver.flush = Flush;
   driver.close = Close;
-  captured->next = std::exchange(captured_files[library.slot()], captured);
-  pub->cls = &captured->driver;
+  captured->next = std::exchange(captured_files[captured->library->slot()], captured);
+  captured->pub->cls = &captured->driver;
 }
 
 }  // namespace
@@ -289,40 +325,38 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
   const Fallback unwanted = reason;
   reason = Fallback::kMpiDriver;
   H5FD_t* const pub = vfd_handle == nullptr ? nullptr : vfd::FileOf(vfd_handle, driver);
-  MpiHandle communicator;
-  int rank = 0;
-  int ranks = 0;
-  if (pub == nullptr || !vfd::Ask(pub, H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE, communicator) ||
-      !vfd::Ask(pub, H5FD_CTL_GET_MPI_RANK_OPCODE, rank) ||
-      !vfd::Ask(pub, H5FD_CTL_GET_MPI_SIZE_OPCODE, ranks)) {
-    return nullptr;
-  }
+  vfd::Ranks ranks;
+  if (pub == nullptr || !vfd::AskRanks(pub, ranks)) return nullptr;
   const Mpi* const mpi = library.mpi();
   reason = Fallback::kMpiUnknown;
   if (mpi == nullptr || !mpi->running()) return nullptr;
-  std::shared_ptr<File> file;
-  const bool able = wanted && vfd::Prepare(library, pub, name, file, reason);
+  vfd::Prepared prepared;
+  const bool able = wanted && vfd::Prepare(library, pub, name, ranks, prepared, reason);
   if (!wanted) reason = unwanted;
   // All ranks must see the same file: another node's /tmp is another one.
-  const uint64_t inode = file == nullptr ? 0 : file->identity().inode;
-  vfd::BoardName name_of_board;
-  std::unique_ptr<PendingBoard> board;
-  if (able) board = vfd::MakeBoard(rank, ranks, name_of_board);
-  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, name_of_board.process,
-                           name_of_board.number};
+  const uint64_t inode = prepared.file == nullptr ? 0 : prepared.file->identity().inode;
+  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, prepared.board_name.process,
+                           prepared.board_name.number};
   uint64_t all[std::size(mine)] = {};
   const bool agreed =
-      mpi->Max(communicator, mine, all, std::size(mine)) && all[0] == 0 && all[1] == ~all[2];
+      mpi->Max(ranks.communicator, mine, all, std::size(mine)) && all[0] == 0 && all[1] == ~all[2];
   if (!agreed) {
-    if (board != nullptr) PendingBoard::Forget(name_of_board.Text());
+    if (prepared.board != nullptr) PendingBoard::Forget(prepared.board_name.Text());
     if (able) reason = Fallback::kMpiRanks;
-    if (file != nullptr) static_cast<void>(Engine::Get().Close(file));
+    if (prepared.file != nullptr) static_cast<void>(Engine::Get().Close(prepared.file));
     return nullptr;
   }
-  auto captured = std::make_shared<ParallelFile>(std::move(file), *mpi, communicator, rank, ranks);
-  captured->file()->SetBoard(vfd::ShareBoard(*captured, {all[3], all[4]}, std::move(board)));
-  vfd::Swap(library, pub, captured);
-  return captured;
+  const std::shared_ptr<ParallelFile> file = prepared.captured->file;
+  file->file()->SetBoard(vfd::ShareBoard(*file, {all[3], all[4]}, std::move(prepared.board)));
+  vfd::Swap(prepared.captured.release());
+  return file;
+}
+
+void NoteOpenedAgain(int slot, const char* name) {
+  const char* const path = vfd::PathOf(name);
+  if (vfd::captured_files[slot] == nullptr || path == nullptr) return;
+  for (const std::shared_ptr<File>& file : Engine::Get().FilesAt(path))
+    static_cast<void>(vfd::AlreadyCaptured(slot, file->identity()));
 }
 
 bool HasParallelFiles(int slot) { return vfd::captured_files[slot] != nullptr; }

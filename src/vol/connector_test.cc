@@ -18,6 +18,7 @@ std::shared_ptr<File> h5::FileWithSerial(int, unsigned long) { return vol::drive
 h5::AboveDriver h5::Above(int, const File&) { return {}; }
 bool h5::HasFiles(int) { return vol::driver_file != nullptr; }
 bool h5::HasParallelFiles(int) { return false; }
+void h5::NoteOpenedAgain(int, const char*) {}
 std::shared_ptr<h5::ParallelFile> h5::ParallelFileWithSerial(int, unsigned long) { return nullptr; }
 std::shared_ptr<h5::ParallelFile> h5::CaptureMpio(Library&, hid_t, void*, const char*, bool,
                                                   Fallback&) {

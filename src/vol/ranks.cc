@@ -1,5 +1,6 @@
 #include "vol/ranks.h"
 
+#include <cstring>
 #include <utility>
 
 #include "base/notices.h"
@@ -8,6 +9,7 @@
 #include "h5/driver.h"
 #include "h5/error.h"
 #include "vol/chunked_dataset.h"
+#include "vol/connector.h"
 #include "vol/find_file.h"
 #include "vol/held_chunks.h"
 #include "vol/ranks_dataset.h"
@@ -59,6 +61,43 @@ bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
   return false;
 }
 
+struct OtherHandles {
+  Instance& instance;
+  void* const object;
+  const H5I_type_t type;
+  const H5O_info2_t& info;
+  bool found = false;
+};
+
+// Another connector's objects are not HDF5's own.
+bool HasOurConnector(h5::Library& hdf5, hid_t id) {
+  const h5::OwnedId connector(hdf5, hdf5.VLget_connector_id(id));
+  H5VL_class_value_t value = 0;
+  return connector.valid() && hdf5.VLget_value(connector.get(), &value) >= 0 &&
+         (value == kTidelaneValue || value == kAsyncValue);
+}
+
+herr_t FindOtherHandle(hid_t id, void* context) {
+  auto& others = *static_cast<OtherHandles*>(context);
+  h5::Library& hdf5 = others.instance.hdf5();
+  H5O_info2_t info{};
+  void* const object = HasOurConnector(hdf5, id) ? hdf5.VLobject(id) : nullptr;
+  if (object == nullptr || object == others.object ||
+      !InfoOf(others.instance, object, others.type, info) || info.fileno != others.info.fileno ||
+      std::memcmp(&info.token, &others.info.token, sizeof info.token) != 0) {
+    return H5_ITER_CONT;
+  }
+  others.found = true;
+  return H5_ITER_STOP;
+}
+
+// Ranks need not have opened it equally often: they meet at the last close of each.
+bool IsOpenOtherwise(Instance& instance, void* object, H5I_type_t type, const H5O_info2_t& info) {
+  OtherHandles others{instance, object, type, info};
+  instance.hdf5().Iiterate(type, FindOtherHandle, &others);
+  return others.found;
+}
+
 // A rank that reads alone sees its own bytes.
 bool LayOwnOver(Instance& instance, const h5::ParallelFile& parallel, const Reading& reading) {
   if (!instance.rank_chunks->Hold(parallel, 0)) return true;
@@ -88,6 +127,7 @@ void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, b
   h5::Library& hdf5 = instance.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   if (!writable) {
+    h5::NoteOpenedAgain(instance.slot, name);
     Count(Fallback::kMpiReadOnly);
     return NoteNative(Fallback::kMpiReadOnly, name);
   }
@@ -139,16 +179,18 @@ herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
 bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel) {
   const Status status = Before(instance, parallel, h5::Moment::kClose);
   parallel.After();
+  if (instance.rank_chunks != nullptr) instance.rank_chunks->Forget(parallel);
   return TellAll(instance, parallel, status);
 }
 
-std::optional<h5::Moment> MomentOfClose(Instance& instance, h5::ParallelFile& parallel,
-                                        void* dataset) {
-  if (!parallel.unlinked_any) return std::nullopt;
+std::shared_ptr<h5::ParallelFile> internal::FreedByClose(Instance& instance, void* object,
+                                                         H5I_type_t type) {
+  if (!h5::HasParallelFiles(instance.slot)) return nullptr;
   const h5::KeepErrorStack keep(instance.hdf5());
   H5O_info2_t info{};
-  if (!InfoOf(instance, dataset, H5I_DATASET, info) || info.rc != 0) return std::nullopt;
-  return h5::Moment::kFree;
+  if (!InfoOf(instance, object, type, info) || info.rc != 0) return nullptr;
+  const auto file = h5::ParallelFileWithSerial(instance.slot, info.fileno);
+  return file == nullptr || IsOpenOtherwise(instance, object, type, info) ? nullptr : file;
 }
 
 bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,

@@ -21,7 +21,8 @@ namespace tidelane::vol {
 
 namespace internal {
 std::shared_ptr<h5::ParallelFile> ParallelOf(Instance& instance, void* object, H5I_type_t type);
-}
+std::shared_ptr<h5::ParallelFile> FreedByClose(Instance& instance, void* object, H5I_type_t type);
+}  // namespace internal
 
 /// The captured MPI file that `object`, of HDF5's kind `type`, is in; nullptr: in none.
 inline std::shared_ptr<h5::ParallelFile> ParallelOf(Instance& instance, void* object,
@@ -66,6 +67,10 @@ inline std::optional<h5::Moment> MomentOf(Instance&, void*, H5VL_object_specific
   if (args->op_type != H5VL_OBJECT_CHANGE_REF_COUNT) return std::nullopt;
   return h5::Moment::kFree;
 }
+inline std::optional<h5::Moment> MomentOf(Instance&, void*, H5VL_group_specific_args_t* args) {
+  if (args->op_type != H5VL_GROUP_MOUNT) return std::nullopt;
+  return h5::Moment::kMount;
+}
 std::optional<h5::Moment> MomentOf(Instance& instance, void* dataset,
                                    H5VL_dataset_specific_args_t* args);
 
@@ -76,9 +81,12 @@ herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
 /// Before a close by all ranks. False, on all of them, if one could not store its bytes: the file stays open.
 bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel);
 
-/// Before a dataset is closed: if it has no name any more, its space is given back.
-std::optional<h5::Moment> MomentOfClose(Instance& instance, h5::ParallelFile& parallel,
-                                        void* dataset);
+/// The captured MPI file in which space is given back when this handle of a dataset or a group is closed: nothing links to
+/// the object any more, and it has no other handle on this rank. nullptr: none.
+inline std::shared_ptr<h5::ParallelFile> FreedByClose(Instance& instance, void* object,
+                                                      H5I_type_t type) {
+  return instance.parallel_files ? internal::FreedByClose(instance, object, type) : nullptr;
+}
 
 /// Optional operations that change what may be captured. True and the result: it was run.
 bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,

@@ -81,7 +81,7 @@ std::vector<uint64_t> Tell(const std::vector<RankChunks::Write>& writes, size_t 
 RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
   Offer offer;
   const FileSettings settings = file.file()->settings();
-  const auto held = held_.find(&file);
+  const auto held = held_.find(file.number());
   if (instance_.closing || settings.mode == Mode::kSync || settings.implicit_sync ||
       file.file()->writes_through() || !Engine::Get().lanes().threaded() || !file.capturing() ||
       !instance_.hdf5().CanForgetLastChunk() || (held != held_.end() && held->second.failed) ||
@@ -131,7 +131,7 @@ std::optional<Fallback> RankChunks::LookAt(const h5::ParallelFile& file, const W
 bool RankChunks::MakeJobs(const h5::ParallelFile& file, const Writes& writes, Offer& offer) {
   try {
     memory_.Reserve();
-    Held& held = held_[&file];
+    Held& held = held_[file.number()];
     held.writes.reserve(held.writes.size() + writes.count);
     for (size_t i = 0; i < writes.count; ++i) {
       if (!offer.touched[i].has_value()) continue;
@@ -155,7 +155,7 @@ bool RankChunks::MakeJobs(const h5::ParallelFile& file, const Writes& writes, Of
 void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Writes& writes,
                       Offer offer, uint64_t most) {
   WatchForks();
-  Held& held = held_[file.get()];
+  Held& held = held_[file->number()];
   held.file = file;
   for (size_t i = 0; i < writes.count; ++i) {
     Write& write = offer.writes[i];
@@ -179,7 +179,7 @@ void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Write
 // What decides whether it comes to this is the dataset's, and so the same on all ranks: HDF5 may read metadata together.
 std::shared_ptr<void> RankChunks::Open(const h5::ParallelFile& file, void* dataset,
                                        uint64_t number) {
-  if (const auto held = held_.find(&file); held != held_.end()) {
+  if (const auto held = held_.find(file.number()); held != held_.end()) {
     for (const Write& write : held->second.writes) {
       if (write.shared.dataset == number) return write.handle;
     }
@@ -203,7 +203,7 @@ std::shared_ptr<void> RankChunks::Open(const h5::ParallelFile& file, void* datas
 }
 
 uint64_t RankChunks::Finished(const h5::ParallelFile& file) const {
-  const auto held = held_.find(&file);
+  const auto held = held_.find(file.number());
   if (held == held_.end()) return 0;
   const auto is_done = [](const std::shared_ptr<ChunkJob>& job) { return job->done(); };
   const auto unfinished = std::ranges::find_if_not(held->second.writes, [&](const Write& write) {
@@ -213,7 +213,7 @@ uint64_t RankChunks::Finished(const h5::ParallelFile& file) const {
 }
 
 bool RankChunks::Hold(const h5::ParallelFile& file, uint64_t dataset) const {
-  const auto held = held_.find(&file);
+  const auto held = held_.find(file.number());
   return held != held_.end() && std::ranges::any_of(held->second.writes, [&](const Write& write) {
            return dataset == 0 || write.shared.dataset == dataset;
          });
@@ -222,7 +222,7 @@ bool RankChunks::Hold(const h5::ParallelFile& file, uint64_t dataset) const {
 std::vector<const ChunkJob*> RankChunks::ChunksOf(const h5::ParallelFile& file,
                                                   uint64_t dataset) const {
   std::vector<const ChunkJob*> chunks;
-  const auto held = held_.find(&file);
+  const auto held = held_.find(file.number());
   if (held == held_.end()) return chunks;
   for (const Write& write : held->second.writes) {
     if (write.shared.dataset != dataset) continue;
@@ -232,14 +232,13 @@ std::vector<const ChunkJob*> RankChunks::ChunksOf(const h5::ParallelFile& file,
 }
 
 Status RankChunks::Commit(h5::ParallelFile& file, uint64_t count) {
-  const auto held = held_.find(&file);
+  const auto held = held_.find(file.number());
   if (held == held_.end()) return {};
   count = std::min<uint64_t>(count, held->second.writes.size());
   if (count == 0) return {};
   Status status;
   // With the default transfer list, and out of sight of a call that has another one.
   Enter(instance_, [&] { status = CommitNow(held->second, count); });
-  if (held->second.writes.empty()) held_.erase(held);
   return status;
 }
 
@@ -338,6 +337,11 @@ Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
   put = instance_.hdf5().ForgetLastChunk(dataset) && put;
   if (!held.file->refused().ok()) return held.file->refused();
   return put ? Status() : Status::Failed(EIO, kStoreChunks).At(held.file->file()->path(), 0, 0);
+}
+
+void RankChunks::Forget(const h5::ParallelFile& file) {
+  const auto held = held_.find(file.number());
+  if (held != held_.end() && held->second.writes.empty()) held_.erase(held);
 }
 
 void RankChunks::End() {

@@ -23,9 +23,9 @@
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "base/counters.h"
@@ -73,7 +73,10 @@ class RankChunks {
   /// Commits the oldest writes. Collective. The same on all ranks, but for the message.
   Status Commit(h5::ParallelFile& file, uint64_t count = UINT64_MAX);
 
-  /// The library closes: what can be is committed. Call from within a call of HDF5.
+  /// The file is about to be closed, and nothing of it is held.
+  void Forget(const h5::ParallelFile& file);
+  /// The library closes: what can be is committed, file after file in the order in which they were opened, which is the same on
+  /// all ranks. Call from within a call of HDF5.
   void End();
 
  private:
@@ -100,7 +103,7 @@ class RankChunks {
 
   Instance& instance_;
   ChunkMemory memory_;
-  std::unordered_map<const h5::ParallelFile*, Held> held_;
+  std::map<uint64_t, Held> held_;  // by the files' numbers
 };
 
 /// Collective. Before a call that could see such chunks of this file; false, with the failure on the error stack, on all

@@ -75,7 +75,7 @@ bool Select(h5::Library& hdf5, hid_t space, Selection& selection) {
 }
 
 // Fields of compound elements are put into what is read from the file, which other ranks may hold.
-bool IsCompound(h5::Library& hdf5, hid_t type) { return hdf5.Tget_class(type) == H5T_COMPOUND; }
+bool HasFields(h5::Library& hdf5, hid_t type) { return hdf5.Tdetect_class(type, H5T_COMPOUND) > 0; }
 
 Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
@@ -98,7 +98,7 @@ Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t d
     return part;
   }
   if (hdf5.Tequal(type.get(), writing.memory_type) <= 0 &&
-      (collective || IsCompound(hdf5, type.get()) || IsCompound(hdf5, writing.memory_type))) {
+      (collective || HasFields(hdf5, type.get()) || HasFields(hdf5, writing.memory_type))) {
     part.refusal = Fallback::kMpiConverted;
     return part;
   }

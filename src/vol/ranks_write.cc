@@ -233,7 +233,8 @@ void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hi
 }
 
 // What this rank holds, by writes that it made alone, is stored before HDF5's own reduction, and nobody writes before that.
-// If it cannot be, the others, who do not ask, are not left waiting: this rank writes with them, and then fails.
+// If it cannot be, the others, who do not ask, are not left waiting: this rank writes with them, and then fails. What it could
+// not store is tried again by its next flush, and then lies over what others wrote there meanwhile.
 herr_t LeaveAgain(Instance& instance, h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
   Count(Fallback::kMpiSmallPieces);
   Status status;
@@ -259,7 +260,10 @@ herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& 
 herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                          const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
   const uint64_t kind = KindOf(instance, writes, dxpl);
-  if (file->small_writes.LeftAgain(kind)) return LeaveAgain(instance, *file, writes, dxpl);
+  // Held chunks of these datasets, as many on every rank, must be in the file before.
+  const bool holds = HoldChunksOf(instance, *file, writes.count, writes.datasets);
+  if (!holds && file->small_writes.LeftAgain(kind))
+    return LeaveAgain(instance, *file, writes, dxpl);
   Look look;
   try {
     LookAt(instance, *file, writes, dxpl, later, look);
@@ -324,7 +328,10 @@ herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& f
   }
   const Parts parts = PartsOf(instance, writes, false, dxpl);
   if (parts.refusal.has_value()) Count(*parts.refusal);
-  if (parts.refusal.has_value() || !file->capturing()) return Native(instance, writes, dxpl);
+  if (parts.refusal.has_value() || !file->capturing()) {
+    if (!Broken("ranks_fields")) scope.Allow(CallScope::kReadAlone);  // of the fields that stay
+    return Native(instance, writes, dxpl);
+  }
   File& engine_file = *file->file();
   const uint64_t begin_ns = NowNs();
   if (TakesTurns(*file, parts) && !scope.tracks() &&

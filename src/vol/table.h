@@ -18,6 +18,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "extent/broken.h"
 #include "h5/error.h"
 #include "h5/hdf5.h"
 #include "vol/find_file.h"
@@ -145,7 +146,7 @@ inline constexpr H5I_type_t KindOf(Group H5VL_class_t::*) {
 // Finds the object that a call is about to change among its arguments: the last one with a location
 // (of a copy: where it goes), else the last one.
 struct Target {
-  void* first = nullptr;  // where a copy comes from
+  void* first = nullptr;  // where a copy comes from, or the file that is mounted
   H5I_type_t first_type = H5I_BADID;
   void* last = nullptr;
   void* located = nullptr;
@@ -162,6 +163,11 @@ struct Target {
     if (args->op_type != H5VL_LINK_CREATE_HARD) return;
     located = args->args.hard.curr_obj;
     type = args->args.hard.curr_loc_params.obj_type;
+  }
+  void See(H5VL_group_specific_args_t* args) {
+    if (args->op_type != H5VL_GROUP_MOUNT) return;
+    first = args->args.mount.child_file;
+    first_type = H5I_FILE;
   }
   void See(const H5VL_loc_params_t* location) {
     if (last == nullptr) return;
@@ -194,11 +200,15 @@ class RanksAround {
     ((moment = moment.has_value() ? moment : MomentOf(instance, target.last, args)), ...);
     if (!moment.has_value()) return;
     const auto file = ParallelOf(instance, target.located, target.type);
-    const auto from = copies ? ParallelOf(instance, target.first, target.first_type) : nullptr;
+    const bool mounts = *moment == h5::Moment::kMount;
+    const auto from =
+        copies || mounts ? ParallelOf(instance, target.first, target.first_type) : nullptr;
     if (from != file && from != nullptr) from_.emplace(instance, from, *moment);
-    if (file == nullptr) return;
-    if (*moment == h5::Moment::kFree) file->unlinked_any = true;
-    file_.emplace(instance, file, *moment);
+    if (file != nullptr) file_.emplace(instance, file, *moment);
+    // Whose bytes a call is about, by a path through both, nobody would know.
+    if (!mounts || Broken("ranks_mount")) return;
+    if (from != nullptr) from->Stop(Fallback::kMpiMounted);
+    if (file != nullptr) file->Stop(Fallback::kMpiMounted);
   }
 
   bool MayGoOn(Instance& instance) const {

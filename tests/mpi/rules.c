@@ -5,7 +5,9 @@
  * Exits with 1, and says so, if a rank found something else than was written. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -38,6 +40,29 @@ __attribute__((visibility("default"))) ssize_t pwritev(int fd, const struct iove
   return pwritev64(fd, parts, count, at);
 }
 
+/* The plugin's lanes, which a system may refuse. */
+static atomic_int refusing;
+__attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                          const pthread_attr_t* attributes,
+                                                          void* (*run)(void*), void* argument) {
+  typedef int (*Create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  const Create create = (Create)dlsym(RTLD_NEXT, "pthread_create");
+  return atomic_load(&refusing) ? EAGAIN : create(thread, attributes, run, argument);
+}
+
+/* Who waits for ever for another rank is wrong, too. */
+static void give_up(int signal) {
+  static const char text[] = "wrong: rank waits for another one\n";
+  (void)signal;
+  (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  usleep(kShortWhileUs); /* mpirun passes it on */
+  _exit(1);
+}
+static void give_up_in(unsigned seconds) {
+  signal(SIGALRM, give_up);
+  alarm(seconds);
+}
+
 static hid_t must(hid_t result, const char* what) {
   if (result >= 0) return result;
   fprintf(stderr, "rank %d: %s failed\n", rank, what);
@@ -54,7 +79,8 @@ static void open_file(const char* name, int create) {
   H5Pclose(access);
 }
 
-/* A dataset of so many pieces, in a place of its own as soon as it is made; in chunks of a piece if it may grow. */
+/* A dataset of so many pieces, in a place of its own as soon as it is made; in chunks of a piece if it may grow. Without a
+ * name nothing links to it. */
 static hid_t make(const char* name, int pieces, int grows, int fills) {
   const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
   hsize_t extent = (hsize_t)pieces * kPiece, most = H5S_UNLIMITED, chunk = kPiece;
@@ -63,8 +89,27 @@ static hid_t make(const char* name, int pieces, int grows, int fills) {
   if (grows) H5Pset_chunk(creation, 1, &chunk);
   if (!fills) H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
   const hid_t set =
-      must(H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, creation, H5P_DEFAULT), name);
+      name == NULL
+          ? H5Dcreate_anon(file, H5T_NATIVE_INT, space, creation, H5P_DEFAULT)
+          : H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  must(set, name == NULL ? "making a dataset" : name);
   H5Sclose(space);
+  H5Pclose(creation);
+  return set;
+}
+
+/* A dataset like that, of one piece, compressed. */
+static hid_t make_filtered(hid_t where, const char* name) {
+  const hsize_t extent = kPiece, chunk = kPiece;
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE), access = H5Pcreate(H5P_DATASET_ACCESS),
+              space = H5Screate_simple(1, &extent, NULL);
+  H5Pset_chunk(creation, 1, &chunk);
+  H5Pset_deflate(creation, 1);
+  H5Pset_chunk_cache(access, 0, 0, 1);
+  const hid_t set =
+      must(H5Dcreate2(where, name, H5T_NATIVE_INT, space, H5P_DEFAULT, creation, access), name);
+  H5Sclose(space);
+  H5Pclose(access);
   H5Pclose(creation);
   return set;
 }
@@ -109,15 +154,16 @@ static void reopen(const char* name) {
 }
 
 /* Space that is given back is another dataset's next: what was written to the first one must not come after. */
-static void rule_free(const char* name) {
-  const hid_t grows = make("grows", 0, 1, 0), set = make("set", 2, 0, 0);
+static void reuse(const char* name, hid_t set, hid_t keeps, const char* link) {
+  const hid_t grows = make("grows", 0, 1, 0);
   const haddr_t was = rank == 0 ? H5Dget_offset(set) : 0;
   hsize_t more = 2 * kPiece, first = 0, size;
   haddr_t now = 0;
   unsigned mask;
   write_by(1, set, 1, 2 * kPiece);
   H5Dclose(set);
-  must(H5Ldelete(file, "set", H5P_DEFAULT), "deleting");
+  if (keeps != H5I_INVALID_HID) must(H5Oclose(keeps), "closing what is left");
+  if (link != NULL) must(H5Ldelete(file, link, H5P_DEFAULT), "deleting");
   must(H5Dset_extent(grows, &more), "extending");
   if (rank == 0) H5Dget_chunk_info_by_coord(grows, &first, &mask, &now, &size);
   if (now < was || now > was + kPiece * sizeof(int)) must(-1, "giving the same space again");
@@ -126,6 +172,39 @@ static void rule_free(const char* name) {
   H5Dclose(grows);
   reopen(name);
   check("grows", 2, 2 * kPiece);
+}
+
+static void rule_free(const char* name) {
+  reuse(name, make("set", 2, 0, 0), H5I_INVALID_HID, "set");
+}
+
+/* It never had a name. */
+static void rule_anonymous(const char* name) {
+  reuse(name, make(NULL, 2, 0, 0), H5I_INVALID_HID, NULL);
+}
+
+/* A group that nothing links to any more takes with it what is in it. */
+static void rule_group(const char* name) {
+  const hid_t group = must(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "g");
+  const hid_t set = make("g/set", 2, 0, 0);
+  must(H5Ldelete(file, "g", H5P_DEFAULT), "deleting");
+  reuse(name, set, group, NULL);
+}
+
+/* One rank opened it twice: its first close gives nothing back. */
+static void rule_twice(const char* name) {
+  hid_t set = make("set", 1, 0, 0), again = H5I_INVALID_HID;
+  if (rank == 0) again = must(H5Dopen2(file, "set", H5P_DEFAULT), "opening again");
+  must(H5Ldelete(file, "set", H5P_DEFAULT), "deleting");
+  write_by(1, set, 1, kPiece);
+  give_up_in(20);
+  must(H5Dclose(set), "closing");
+  if (rank == 0) must(H5Dclose(again), "closing again");
+  set = make("other", 1, 0, 0);
+  write_by(1, set, 2, kPiece);
+  H5Dclose(set);
+  reopen(name);
+  check("other", 2, kPiece);
 }
 
 /* Every rank rewrites the chunk at the new edge: not without what another rank wrote there. */
@@ -256,14 +335,181 @@ static void rule_backoff(const char* name) {
   check("set", 4, 64);
 }
 
+/* Fields that a rank does not write stay as another one wrote them just before. */
+static void rule_fields(const char* name) {
+  typedef struct {
+    int a, b;
+  } Pair;
+  static Pair pairs[kPiece];
+  static int fields[2 * kPiece];
+  const hsize_t extent = kPiece, times = 2;
+  const hid_t pair = H5Tcreate(H5T_COMPOUND, sizeof(Pair)),
+              b = H5Tcreate(H5T_COMPOUND, sizeof(int)), space = H5Screate_simple(1, &extent, NULL);
+  H5Tinsert(pair, "a", 0, H5T_NATIVE_INT);
+  H5Tinsert(pair, "b", sizeof(int), H5T_NATIVE_INT);
+  H5Tinsert(b, "b", 0, H5T_NATIVE_INT);
+  for (int i = 0; i < kPiece; ++i) pairs[i].a = pairs[i].b = 1;
+  for (int i = 0; i < 2 * kPiece; ++i) fields[i] = 2;
+  for (int nested = 0; nested < 2; ++nested) {
+    /* Two of them make an element of the second dataset. */
+    const hsize_t elements = nested ? kPiece / 2 : kPiece;
+    const hid_t in_file = nested ? H5Tarray_create2(pair, 1, &times) : H5Tcopy(pair),
+                in_memory = nested ? H5Tarray_create2(b, 1, &times) : H5Tcopy(b),
+                all = H5Screate_simple(1, &elements, NULL);
+    const hid_t set = must(H5Dcreate2(file, nested ? "pairs of pairs" : "pairs", in_file, all,
+                                      H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                           "pairs");
+    if (rank == 1) must(H5Dwrite(set, in_file, H5S_ALL, H5S_ALL, H5P_DEFAULT, pairs), "writing");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) must(H5Dwrite(set, in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, fields), "fields");
+    MPI_Barrier(MPI_COMM_WORLD);
+    must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
+    must(H5Dread(set, in_file, H5S_ALL, H5S_ALL, H5P_DEFAULT, pairs), "reading");
+    for (int i = 0; i < kPiece && !wrong; ++i) {
+      if (pairs[i].a == 1 && pairs[i].b == 2) continue;
+      fprintf(stderr, "wrong: rank %d found %d, %d in pair %d\n", rank, pairs[i].a, pairs[i].b, i);
+      wrong = 1;
+    }
+    for (int i = 0; i < kPiece; ++i) pairs[i].a = pairs[i].b = 1;
+    H5Dclose(set);
+    H5Sclose(all);
+    H5Tclose(in_memory);
+    H5Tclose(in_file);
+  }
+  H5Sclose(space);
+  H5Tclose(b);
+  H5Tclose(pair);
+  (void)name;
+}
+
+/* Nor are compressed chunks overtaken that all ranks hold of a dataset of that shape. */
+static void rule_held(const char* name) {
+  const hid_t plain = make("plain", 1, 0, 1), set = make_filtered(file, "set");
+  static int values[kPiece];
+  const hsize_t start = 0, count = kPiece;
+  const hid_t space = H5Dget_space(set);
+  write_by(0, plain, 9, kPiece); /* what MPI-IO makes of holes nobody knows */
+  must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
+  write_by(1, set, 1, kPiece);
+  for (int value = 1; value <= 3; ++value) write_small(plain, value);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL);
+  for (int i = 0; i < kPiece; ++i) values[i] = 2;
+  if (rank != 0) H5Sselect_none(space);
+  must(H5Dwrite(set, H5T_NATIVE_INT, rank == 0 ? H5S_ALL : space, space, together, values),
+       "writing");
+  H5Sclose(space);
+  H5Dclose(plain);
+  H5Dclose(set);
+  reopen(name);
+  check("set", 2, kPiece);
+}
+
+/* What lanes could not store, as there are none, no rank waits for. */
+static void rule_threads(const char* name) {
+  const hid_t set = make("set", 2, 0, 0);
+  const hsize_t start = 0, count = kPiece;
+  const hid_t space = H5Dget_space(set), memory = H5Screate_simple(1, &count, NULL);
+  static int values[kPiece];
+  for (int i = 0; i < kPiece; ++i) values[i] = 1;
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL);
+  atomic_store(&refusing, rank == 1);
+  if (rank == 1) must(H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values), "writing");
+  MPI_Barrier(MPI_COMM_WORLD);
+  give_up_in(20);
+  if (rank == 0) check("set", 1, kPiece);
+  MPI_Barrier(MPI_COMM_WORLD);
+  atomic_store(&refusing, 0);
+  write_by(0, set, 2, kPiece);
+  H5Sclose(memory);
+  H5Sclose(space);
+  H5Dclose(set);
+  reopen(name);
+  check("set", 2, kPiece);
+}
+
+/* HDF5 does not see that it is the same file. */
+static void rule_again(const char* name) {
+  const hid_t set = make("set", 2, 0, 0), access = H5Pcreate(H5P_FILE_ACCESS), first = file;
+  must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
+  write_by(1, set, 1, 2 * kPiece);
+  H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
+  file = must(H5Fopen(name, H5F_ACC_RDONLY, access), "opening for reading");
+  check("set", 1, 2 * kPiece);
+  MPI_Barrier(MPI_COMM_WORLD);
+  write_by(1, set, 2, 2 * kPiece);
+  MPI_Barrier(MPI_COMM_WORLD);
+  check("set", 2, 2 * kPiece);
+  must(H5Fclose(file), "closing what was opened for reading");
+  H5Pclose(access);
+  H5Dclose(set);
+  file = first;
+}
+
+/* A path through one file may lead to another one's objects. */
+static void rule_mount(const char* name) {
+  char other_name[1024];
+  const hid_t first = file;
+  snprintf(other_name, sizeof other_name, "%s-mounted", name);
+  must(H5Gclose(H5Gcreate2(first, "here", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)), "here");
+  open_file(other_name, 1);
+  const hid_t other = file, grows = make("grows", 0, 1, 0), set = make("set", 2, 0, 0);
+  hsize_t more = 2 * kPiece;
+  write_by(1, set, 3, 2 * kPiece);
+  must(H5Fmount(first, "here", other, H5P_DEFAULT), "mounting");
+  write_by(1, set, 1, 2 * kPiece);
+  H5Dclose(set);
+  must(H5Ldelete(first, "here/set", H5P_DEFAULT), "deleting");
+  must(H5Dset_extent(grows, &more), "extending");
+  write_by(0, grows, 2, 2 * kPiece);
+  usleep(kShortWhileUs);
+  H5Dclose(grows);
+  must(H5Funmount(first, "here"), "unmounting");
+  reopen(other_name);
+  check("grows", 2, 2 * kPiece);
+  H5Fclose(file);
+  unlink(other_name);
+  file = first;
+}
+
+/* What the program leaves open the ranks store in one order, wherever they have it in memory. */
+static void rule_order(const char* name) {
+  enum { kFiles = 8 };
+  static int values[kPiece];
+  char names[kFiles][1024];
+  const hid_t first = file;
+  for (int i = 0; i < kPiece; ++i) values[i] = 3;
+  for (int i = 0; i < kFiles; ++i) {
+    snprintf(names[i], sizeof names[i], "%s-%d", name, i);
+    open_file(names[i], 1);
+    const hid_t set = make_filtered(file, "set");
+    write_by(1, set, 3, kPiece);
+  }
+  file = first;
+  give_up_in(20);
+  must(H5close(), "closing the library");
+  H5open();
+  together = H5Pcreate(H5P_DATASET_XFER);
+  for (int i = 0; i < kFiles; ++i) {
+    open_file(names[i], 0);
+    check("set", 3, kPiece);
+    H5Fclose(file);
+    unlink(names[i]);
+  }
+  open_file(name, 0);
+}
+
 static const struct {
   const char* name;
   void (*run)(const char* file);
   const char* linger; /* of rank 1's writes */
-} kRules[] = {{"free", rule_free, "2s"},      {"shrink", rule_shrink, "2s"},
-              {"copy", rule_copy, "2s"},      {"fill", rule_fill, "100ms"},
-              {"atomic", rule_atomic, "2s"},  {"close", rule_close, "2s"},
-              {"backoff", rule_backoff, "2s"}};
+} kRules[] = {{"free", rule_free, "2s"},      {"anonymous", rule_anonymous, "2s"},
+              {"group", rule_group, "2s"},    {"twice", rule_twice, "2s"},
+              {"shrink", rule_shrink, "2s"},  {"copy", rule_copy, "2s"},
+              {"fill", rule_fill, "100ms"},   {"atomic", rule_atomic, "2s"},
+              {"close", rule_close, "2s"},    {"backoff", rule_backoff, "2s"},
+              {"held", rule_held, "2s"},      {"fields", rule_fields, "2s"},
+              {"threads", rule_threads, "0"}, {"again", rule_again, "2s"},
+              {"mount", rule_mount, "2s"},    {"order", rule_order, "0"}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -74,6 +74,7 @@ std::string Op::text() const {
     if (async) out += " async";
     if (tuning != 0) out += " tuning " + std::to_string(tuning);
     out += " " + partition.text(set.rank);
+    if (mem == Mem::FieldA || mem == Mem::FieldB) out += mem == Mem::FieldA ? " a" : " b";
   }
   if (what == Do::Extend) {
     out += " to ";
@@ -108,6 +109,8 @@ Set Model::draw_set(Rng& rng) const {
   set.fill = static_cast<int>(rng.below(4));
   // Stock HDF5 hangs in a collective read of filtered chunks that do not exist yet where a rank selects nothing.
   if (set.filtered()) set.fill = static_cast<int>(rng.between(2, 3));
+  // Without a fill value of the program's, what nobody wrote may hold anything.
+  if (set.kind == Kind::Compound && set.fill == 1) set.fill = 0;
   if (set.written_at_once()) set.extendable = false;
   return set;
 }
@@ -162,6 +165,8 @@ bool Model::plan_transfer(Rng& rng, Op& op) const {
   if (op.collective && !set.filtered() && rng.chance(25))
     op.tuning = static_cast<int>(rng.between(1, 3));
   op.mem = draw_memory(rng, set);
+  if (set.kind == Kind::Compound && rng.chance(50))
+    op.mem = rng.chance(50) ? Mem::FieldA : Mem::FieldB;
   return true;
 }
 

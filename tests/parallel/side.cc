@@ -11,7 +11,7 @@ Hid create_list(const Set& set) {
   if (set.fill == 0) H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC);
   if (set.fill == 2) H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER);
   const int value = 7;
-  if (set.fill == 1 && set.kind != Kind::Compound) H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &value);
+  if (set.fill == 1) H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &value);
   return dcpl;
 }
 

@@ -19,6 +19,12 @@ Hid compound(hid_t first, hid_t second, size_t size, size_t offset) {
   return type;
 }
 
+Hid field(const char* name, hid_t type) {
+  Hid compound(H5Tcreate(H5T_COMPOUND, H5Tget_size(type)));
+  H5Tinsert(compound, name, 0, type);
+  return compound;
+}
+
 Hid variable_string() {
   Hid type(H5Tcopy(H5T_C_S1));
   H5Tset_size(type, H5T_VARIABLE);
@@ -66,6 +72,8 @@ Hid memory_type(Mem mem) {
     case Mem::F64: return Hid(H5Tcopy(H5T_NATIVE_DOUBLE));
     case Mem::Compound:
       return compound(H5T_NATIVE_INT, H5T_NATIVE_DOUBLE, sizeof(Pair), offsetof(Pair, b));
+    case Mem::FieldA: return field("a", H5T_NATIVE_INT);
+    case Mem::FieldB: return field("b", H5T_NATIVE_DOUBLE);
     case Mem::VlString: return variable_string();
   }
   return Hid();
@@ -78,6 +86,8 @@ size_t memory_size(Mem mem) {
     case Mem::I64: return 8;
     case Mem::F64: return 8;
     case Mem::Compound: return sizeof(Pair);
+    case Mem::FieldA: return sizeof(Pair::a);
+    case Mem::FieldB: return sizeof(Pair::b);
     case Mem::VlString: return sizeof(char*);
   }
   return 0;
@@ -103,8 +113,10 @@ void Buffer::fill(uint64_t seed) {
               0);  // never empty: HDF5 wants a pointer even for 0 elements
   switch (mem_) {
     case Mem::I16: fill_numbers<int16_t>(raw_, n_, rng); break;
+    case Mem::FieldA:
     case Mem::I32: fill_numbers<int32_t>(raw_, n_, rng); break;
     case Mem::I64: fill_numbers<int64_t>(raw_, n_, rng); break;
+    case Mem::FieldB:
     case Mem::F64: fill_numbers<double>(raw_, n_, rng); break;
     default:
       for (size_t i = 0; i < n_; ++i) {

@@ -16,7 +16,7 @@ namespace tidelane::stress {
 using testing::Hid;
 
 enum class Kind : uint8_t { I32LE, I32BE, I16LE, U8, I64BE, F32BE, F64LE, Compound, VlString };
-enum class Mem : uint8_t { I16, I32, I64, F64, Compound, VlString };
+enum class Mem : uint8_t { I16, I32, I64, F64, Compound, FieldA, FieldB, VlString };
 
 inline constexpr int kKinds = 9;
 
@@ -26,7 +26,8 @@ Hid memory_type(Mem mem);
 size_t memory_size(Mem mem);
 
 // The memory type for `kind` chosen by `pick`: any numeric one for a numeric kind (so HDF5
-// converts), the only legal one for the others.
+// converts), the only legal one with all that there is for the others. A field alone is also legal for a compound kind, but
+// what a write leaves as it is must have been written, or filled, before.
 Mem memory_for(Kind kind, uint64_t pick);
 
 class Buffer {

@@ -141,6 +141,7 @@ enum class Counter : unsigned {
     "collective writes in many small pieces, which MPI exchanges and joins")                       \
   X(MpiDataset, "mpi_dataset", "write",                                                            \
     "by MPI to a dataset that is filtered, compact, virtual, or has no space yet")                 \
+  X(MpiUnlinked, "mpi_unlinked", "write", "by MPI to a dataset that nothing links to")             \
   X(MpiConverted, "mpi_converted", "write", "by MPI, of elements that HDF5 converts")              \
   X(MpiTransfer, "mpi_transfer", "write", "by MPI, with a transfer list that we do not know")      \
   X(MpiPeers, "mpi_peers", "write", "collective writes that another rank could not defer")         \

@@ -78,6 +78,7 @@ void File::SetPaused(bool paused) {
 }
 
 void File::SetDelay(uint64_t us) {
+  if (shared_) return;  // likewise
   MutexLock lock(mutex_);
   settings_.delay_us = us;
   PlanLocked();

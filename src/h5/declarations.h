@@ -236,7 +236,6 @@ typedef enum H5VL_subclass_t { H5VL_SUBCLS_NONE, H5VL_SUBCLS_INFO, H5VL_SUBCLS_W
   H5VL_SUBCLS_LINK, H5VL_SUBCLS_OBJECT, H5VL_SUBCLS_REQUEST, H5VL_SUBCLS_BLOB, H5VL_SUBCLS_TOKEN }
   H5VL_subclass_t;
 hid_t H5VLregister_connector_by_name(const char *, hid_t);
-hid_t H5VLget_connector_id(hid_t);
 hid_t H5VLget_connector_id_by_value(H5VL_class_value_t);
 typedef enum H5VL_loc_type_t { H5VL_OBJECT_BY_SELF, H5VL_OBJECT_BY_NAME, H5VL_OBJECT_BY_IDX,
   H5VL_OBJECT_BY_TOKEN } H5VL_loc_type_t;
@@ -444,7 +443,6 @@ typedef struct H5VL_class_t { unsigned version; H5VL_class_value_t value; const 
   H5VL_introspect_class_t introspect_cls; H5VL_request_class_t request_cls; H5VL_blob_class_t
   blob_cls; H5VL_token_class_t token_cls; herr_t (*optional)(void *, H5VL_optional_args_t *, hid_t,
   void **); } H5VL_class_t;
-void *H5VLobject(hid_t);
 herr_t H5VLregister_opt_operation(H5VL_subclass_t, const char *, int *);
 herr_t H5VLfind_opt_operation(H5VL_subclass_t, const char *, int *);
 typedef enum H5S_seloper_t { H5S_SELECT_NOOP = -1, H5S_SELECT_SET = 0, H5S_SELECT_OR,

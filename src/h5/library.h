@@ -46,8 +46,8 @@ inline constexpr int kSlots = 8;
     X(Ssel_iter_get_seq_list) \
   X(Tconvert) X(Tcopy) X(Tdetect_class) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
     X(Tis_variable_str) \
-  X(VLfind_opt_operation) X(VLget_connector_id) X(VLget_connector_id_by_value) X(VLget_value) \
-    X(VLintrospect_get_conn_cls) X(VLobject) X(VLregister_opt_operation) \
+  X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
+    X(VLintrospect_get_conn_cls) X(VLregister_opt_operation) \
   X(Zfilter_avail)
 // clang-format on
 

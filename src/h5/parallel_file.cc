@@ -22,6 +22,7 @@ constexpr Rule kRules[] = {
     {Moment::kWrite, "ranks_write", true, false},
     {Moment::kFill, "ranks_fill", true, false},
     {Moment::kFree, "ranks_free", true, true},
+    {Moment::kTake, "ranks_take", true, false},
     {Moment::kShrink, "ranks_shrink", true, true},
     {Moment::kCopy, "ranks_copy", true, true},
     {Moment::kOverwrite, "ranks_overwrite", true, false},

@@ -33,6 +33,7 @@ enum class Moment : unsigned {
   kWrite,      ///< HDF5 writes elements collectively: MPI-IO may rewrite what lies between
   kFill,       ///< HDF5 writes fill values or metadata collectively: the same
   kFree,       ///< space is given back, and may be another rank's next
+  kTake,       ///< space is taken that closes, of which ranks need not know, may have given back
   kShrink,     ///< chunks are given back, and those at the new edge rewritten, by every rank
   kCopy,       ///< elements are read and written, by every rank
   kOverwrite,  ///< a rank writes what another one holds
@@ -101,6 +102,8 @@ class ParallelFile {
   uint64_t captured() const { return captured_; }
   uint64_t counted() const { return captured_ + native_; }
 
+  bool deleted_group =
+      false;  ///< a group's space may be given back later, with that of what is in it
   bool wrote_alone = false;  ///< this rank has captured independent writes
   WrittenPlaces places;      ///< where this rank wrote what it may not have stored yet
   AgreementBackoff small_writes;
@@ -128,8 +131,8 @@ class ParallelFile {
 /// as it is; the others do not wait for it in vain.
 std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* vfd_handle,
                                           const char* name, bool wanted, Fallback& reason);
-/// The file `name` has been opened another time, for reading only: where it is captured, this rank captures no more, and what
-/// the ranks of its machine held is stored, as HDF5 does not see that it is the same file.
+/// The file `name` is opened, with whatever driver: where it is captured already, this rank captures no more, and what the ranks
+/// of its machine held is stored. HDF5 does not see that it is the same file.
 void NoteOpenedAgain(int slot, const char* name);
 /// The captured file with that serial number; nullptr: none.
 std::shared_ptr<ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial);

@@ -13,6 +13,7 @@
 // that HDF5 was given an independent transfer.
 //
 // Thread safety: callbacks run under HDF5's lock.
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -95,7 +96,7 @@ herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t s
   }
   const bool own_chunk = CallScope::Allows(CallScope::kOwnChunk);
   const bool together = own_chunk || CallScope::Allows(CallScope::kCaptureTogether);
-  if (type == H5FD_MEM_DRAW && !together && !file.inside()) file.file()->AwaitOthers(address, size);
+  if (!together && !file.inside()) file.file()->AwaitOthers(address, size);
   if (type == H5FD_MEM_DRAW && (together || CallScope::Allows(CallScope::kCaptureAlone))) {
     if (file.capturing() || own_chunk) return Capture(captured, address, size, bytes, own_chunk);
     file.NoteNative(size);
@@ -341,7 +342,7 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
   const bool agreed =
       mpi->Max(ranks.communicator, mine, all, std::size(mine)) && all[0] == 0 && all[1] == ~all[2];
   if (!agreed) {
-    if (prepared.board != nullptr) PendingBoard::Forget(prepared.board_name.Text());
+    if (prepared.board_name.process != 0) PendingBoard::Forget(prepared.board_name.Text());
     if (able) reason = Fallback::kMpiRanks;
     if (prepared.file != nullptr) static_cast<void>(Engine::Get().Close(prepared.file));
     return nullptr;
@@ -353,10 +354,10 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
 }
 
 void NoteOpenedAgain(int slot, const char* name) {
-  const char* const path = vfd::PathOf(name);
-  if (vfd::captured_files[slot] == nullptr || path == nullptr) return;
-  for (const std::shared_ptr<File>& file : Engine::Get().FilesAt(path))
-    static_cast<void>(vfd::AlreadyCaptured(slot, file->identity()));
+  struct stat status;
+  const char* const path = name == nullptr ? nullptr : vfd::PathOf(name);
+  if (vfd::captured_files[slot] == nullptr || path == nullptr || stat(path, &status) != 0) return;
+  static_cast<void>(vfd::AlreadyCaptured(slot, {status.st_dev, status.st_ino}));
 }
 
 bool HasParallelFiles(int slot) { return vfd::captured_files[slot] != nullptr; }

@@ -105,7 +105,7 @@ void FillDataModel(Table<Slot> t) {
   Native<&C::group_cls, &G::get>(t);
   Tracked<&C::group_cls, &G::specific>(t);
   Settled<&C::group_cls, &G::optional>(t);
-  Own<&C::group_cls, &G::close, GroupClose>(t);
+  Tracked<&C::group_cls, &G::close, Effect::kRelease, Chunks::kNone>(t);
   using L = H5VL_link_class_t;
   Tracked<&C::link_cls, &L::create, Effect::kWrite, Chunks::kNone>(t);
   Tracked<&C::link_cls, &L::copy>(t);

@@ -60,6 +60,7 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
   InsertFinished(instance, dxpl);
   const AccessList access(instance, name, fapl);
   const FileSettings settings = SettingsFor(instance, fapl);
+  if (instance.parallel_files) h5::NoteOpenedAgain(instance.slot, name);
   TrackedCall call(instance, Effect::kOpen, request);
   call.scope().SetFileSettings(&settings);
   void* file = native(access.get());

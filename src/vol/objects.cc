@@ -126,19 +126,6 @@ void NoteMade(Instance& instance, void* dataset, hid_t dcpl) {
   }
 }
 
-// With the last handle of what nothing links to goes its space, and that of all that only it leads to.
-template <typename Close>
-herr_t Release(Instance& instance, void* object, H5I_type_t type, Close native, hid_t dxpl,
-               void** request) {
-  const Together together(instance, FreedByClose(instance, object, type), h5::Moment::kFree);
-  if (!together.MayGoOn(instance) && !instance.closing) return -1;
-  if (RunsPlain(Effect::kRelease, request)) return native(object, dxpl, request);
-  TrackedCall call(instance, Effect::kRelease, request);
-  const herr_t result = native(object, dxpl, request);
-  call.Finish(result >= 0);
-  return result;
-}
-
 }  // namespace
 
 herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params_t* location,
@@ -161,6 +148,9 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   const auto native = hdf5.native().dataset_cls.create;
   if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
   InsertFinished(instance, dxpl);
+  const Together together(instance, TakesSpace(instance, object, location->obj_type),
+                          h5::Moment::kTake);
+  if (!together.MayGoOn(instance)) return nullptr;
   const auto create = [&] {
     void* const made = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
     if (made != nullptr) NoteMade(instance, made, dcpl);
@@ -218,13 +208,11 @@ herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** reques
   if (instance.filtered_writes != nullptr && instance.filtered_writes->KeepOpen(dataset)) return 0;
   const auto native = instance.hdf5().native().dataset_cls.close;
   ForgetRankDataset(instance, dataset);
-  return Release(instance, dataset, H5I_DATASET, native, dxpl, request);
-}
-
-herr_t GroupClose(Instance& instance, void* group, hid_t dxpl, void** request) {
-  InsertFinished(instance, dxpl);
-  const auto native = instance.hdf5().native().group_cls.close;
-  return Release(instance, group, H5I_GROUP, native, dxpl, request);
+  if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
+  TrackedCall call(instance, Effect::kRelease, request);
+  const herr_t result = native(dataset, dxpl, request);
+  call.Finish(result >= 0);
+  return result;
 }
 
 namespace {

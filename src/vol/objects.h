@@ -1,5 +1,5 @@
 /// \file
-/// The callbacks of datasets, groups and attributes that are more than native.
+/// The callbacks of datasets and attributes that are more than native.
 ///
 /// Thread safety: called by HDF5, under its lock.
 #pragma once
@@ -31,7 +31,5 @@ void ForgetDatasets(Instance& instance);
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request);
 herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
                        void** request);
-
-herr_t GroupClose(Instance& instance, void* group, hid_t dxpl, void** request);
 
 }  // namespace tidelane::vol

@@ -1,6 +1,5 @@
 #include "vol/ranks.h"
 
-#include <cstring>
 #include <utility>
 
 #include "base/notices.h"
@@ -9,7 +8,6 @@
 #include "h5/driver.h"
 #include "h5/error.h"
 #include "vol/chunked_dataset.h"
-#include "vol/connector.h"
 #include "vol/find_file.h"
 #include "vol/held_chunks.h"
 #include "vol/ranks_dataset.h"
@@ -61,48 +59,27 @@ bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
   return false;
 }
 
-struct OtherHandles {
-  Instance& instance;
-  void* const object;
-  const H5I_type_t type;
-  const H5O_info2_t& info;
-  bool found = false;
-};
-
-// Another connector's objects are not HDF5's own.
-bool HasOurConnector(h5::Library& hdf5, hid_t id) {
-  const h5::OwnedId connector(hdf5, hdf5.VLget_connector_id(id));
-  H5VL_class_value_t value = 0;
-  return connector.valid() && hdf5.VLget_value(connector.get(), &value) >= 0 &&
-         (value == kTidelaneValue || value == kAsyncValue);
-}
-
-herr_t FindOtherHandle(hid_t id, void* context) {
-  auto& others = *static_cast<OtherHandles*>(context);
-  h5::Library& hdf5 = others.instance.hdf5();
-  H5O_info2_t info{};
-  void* const object = HasOurConnector(hdf5, id) ? hdf5.VLobject(id) : nullptr;
-  if (object == nullptr || object == others.object ||
-      !InfoOf(others.instance, object, others.type, info) || info.fileno != others.info.fileno ||
-      std::memcmp(&info.token, &others.info.token, sizeof info.token) != 0) {
-    return H5_ITER_CONT;
-  }
-  others.found = true;
-  return H5_ITER_STOP;
-}
-
-// Ranks need not have opened it equally often: they meet at the last close of each.
-bool IsOpenOtherwise(Instance& instance, void* object, H5I_type_t type, const H5O_info2_t& info) {
-  OtherHandles others{instance, object, type, info};
-  instance.hdf5().Iiterate(type, FindOtherHandle, &others);
-  return others.found;
-}
-
 // A rank that reads alone sees its own bytes.
 bool LayOwnOver(Instance& instance, const h5::ParallelFile& parallel, const Reading& reading) {
   if (!instance.rank_chunks->Hold(parallel, 0)) return true;
   const uint64_t number = RankDatasetOf(instance, reading.dataset, instance.default_dxpl).number;
   return LayOver(instance, reading, instance.rank_chunks->ChunksOf(parallel, number));
+}
+
+// Through an external link HDF5 opens a file without asking us.
+void NoteForeign(Instance& instance, void* object, H5I_type_t type, unsigned long serial) {
+  if (std::exchange(instance.foreign_serial, serial) == serial) return;
+  char name[4096] = "";
+  size_t length = 0;
+  H5VL_file_get_args_t get{};
+  get.op_type = H5VL_FILE_GET_NAME;
+  get.args.get_name.type = type;
+  get.args.get_name.buf_size = sizeof name;
+  get.args.get_name.buf = name;
+  get.args.get_name.file_name_len = &length;
+  const auto native = instance.hdf5().native().file_cls.get;
+  if (native(object, &get, instance.default_dxpl, nullptr) >= 0 && length < sizeof name)
+    h5::NoteOpenedAgain(instance.slot, name);
 }
 
 }  // namespace
@@ -113,7 +90,9 @@ std::shared_ptr<h5::ParallelFile> internal::ParallelOf(Instance& instance, void*
   const h5::KeepErrorStack keep(instance.hdf5());
   unsigned long serial = 0;
   if (!SerialOf(instance, object, type, serial)) return nullptr;
-  return h5::ParallelFileWithSerial(instance.slot, serial);
+  std::shared_ptr<h5::ParallelFile> file = h5::ParallelFileWithSerial(instance.slot, serial);
+  if (file == nullptr) NoteForeign(instance, object, type, serial);
+  return file;
 }
 
 std::shared_ptr<File> CapturedFileOf(Instance& instance, void* object, H5I_type_t type) {
@@ -127,7 +106,6 @@ void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, b
   h5::Library& hdf5 = instance.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   if (!writable) {
-    h5::NoteOpenedAgain(instance.slot, name);
     Count(Fallback::kMpiReadOnly);
     return NoteNative(Fallback::kMpiReadOnly, name);
   }
@@ -161,8 +139,8 @@ Together::~Together() {
 std::optional<h5::Moment> MomentOf(Instance& instance, void* dataset,
                                    H5VL_dataset_specific_args_t* args) {
   if (args->op_type != H5VL_DATASET_SET_EXTENT) return std::nullopt;
-  if (!Shrinks(instance, dataset, args->args.set_extent.size)) return std::nullopt;
-  return h5::Moment::kShrink;
+  const bool shrinks = Shrinks(instance, dataset, args->args.set_extent.size);
+  return shrinks ? h5::Moment::kShrink : h5::Moment::kTake;
 }
 
 herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
@@ -183,14 +161,22 @@ bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel) {
   return TellAll(instance, parallel, status);
 }
 
-std::shared_ptr<h5::ParallelFile> internal::FreedByClose(Instance& instance, void* object,
-                                                         H5I_type_t type) {
-  if (!h5::HasParallelFiles(instance.slot)) return nullptr;
+void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
+                 const H5VL_loc_params_t& location) {
   const h5::KeepErrorStack keep(instance.hdf5());
   H5O_info2_t info{};
-  if (!InfoOf(instance, object, type, info) || info.rc != 0) return nullptr;
-  const auto file = h5::ParallelFileWithSerial(instance.slot, info.fileno);
-  return file == nullptr || IsOpenOtherwise(instance, object, type, info) ? nullptr : file;
+  H5VL_object_get_args_t get{};
+  get.op_type = H5VL_OBJECT_GET_INFO;
+  get.args.get_info.fields = H5O_INFO_BASIC;
+  get.args.get_info.oinfo = &info;
+  const auto native = instance.hdf5().native().object_cls.get;
+  const bool known = native(object, &location, &get, instance.default_dxpl, nullptr) >= 0;
+  parallel.deleted_group = parallel.deleted_group || (known && info.type == H5O_TYPE_GROUP);
+}
+
+std::shared_ptr<h5::ParallelFile> TakesSpace(Instance& instance, void* object, H5I_type_t type) {
+  std::shared_ptr<h5::ParallelFile> file = ParallelOf(instance, object, type);
+  return file == nullptr || !file->deleted_group ? nullptr : file;
 }
 
 bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,

@@ -21,7 +21,6 @@ namespace tidelane::vol {
 
 namespace internal {
 std::shared_ptr<h5::ParallelFile> ParallelOf(Instance& instance, void* object, H5I_type_t type);
-std::shared_ptr<h5::ParallelFile> FreedByClose(Instance& instance, void* object, H5I_type_t type);
 }  // namespace internal
 
 /// The captured MPI file that `object`, of HDF5's kind `type`, is in; nullptr: in none.
@@ -81,12 +80,12 @@ herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
 /// Before a close by all ranks. False, on all of them, if one could not store its bytes: the file stays open.
 bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel);
 
-/// The captured MPI file in which space is given back when this handle of a dataset or a group is closed: nothing links to
-/// the object any more, and it has no other handle on this rank. nullptr: none.
-inline std::shared_ptr<h5::ParallelFile> FreedByClose(Instance& instance, void* object,
-                                                      H5I_type_t type) {
-  return instance.parallel_files ? internal::FreedByClose(instance, object, type) : nullptr;
-}
+/// Before a link of `object` at `location` is deleted, or a link's count changed, by all ranks: notes whether that was a group.
+void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
+                 const H5VL_loc_params_t& location);
+/// The captured MPI file in which a new dataset may get the space of one that was written in a group that was deleted; nullptr:
+/// in none. The same on all ranks.
+std::shared_ptr<h5::ParallelFile> TakesSpace(Instance& instance, void* object, H5I_type_t type);
 
 /// Optional operations that change what may be captured. True and the result: it was run.
 bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,

@@ -300,7 +300,7 @@ Status RankChunks::PutAll(Held& held, Plan& plan) {
     plan.old_sizes.push_back(SizeOfChunk(instance_, dataset, chunk.origin, instance_.default_dxpl));
     any_old = any_old || plan.old_sizes.back() != 0;
   }
-  if (any_old) {
+  if (any_old || held.file->deleted_group) {
     Status stored = held.file->Before(h5::Moment::kOverwrite);
     held.file->After();
     if (!stored.ok()) return stored;

@@ -260,8 +260,8 @@ herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& 
 herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                          const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
   const uint64_t kind = KindOf(instance, writes, dxpl);
-  // Held chunks of these datasets, as many on every rank, must be in the file before.
-  const bool holds = HoldChunksOf(instance, *file, writes.count, writes.datasets);
+  // Filtered chunks that all ranks hold, perhaps of this dataset, are not to be overtaken.
+  const bool holds = instance.rank_chunks != nullptr && instance.rank_chunks->Hold(*file, 0);
   if (!holds && file->small_writes.LeftAgain(kind))
     return LeaveAgain(instance, *file, writes, dxpl);
   Look look;
@@ -322,16 +322,14 @@ herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& f
   // A rank may write to filtered chunks alone where there is no other one.
   if (file->ranks() == 1 && !CommitChunksOf(instance, *file, writes.count, writes.datasets))
     return -1;
+  if (!Broken("ranks_fields")) scope.Allow(CallScope::kReadAlone);  // what HDF5 keeps of elements
   if (!MayDeferAlone(*file, scope)) {
     Count(Fallback::kMpiAlone);
     return Native(instance, writes, dxpl);
   }
   const Parts parts = PartsOf(instance, writes, false, dxpl);
   if (parts.refusal.has_value()) Count(*parts.refusal);
-  if (parts.refusal.has_value() || !file->capturing()) {
-    if (!Broken("ranks_fields")) scope.Allow(CallScope::kReadAlone);  // of the fields that stay
-    return Native(instance, writes, dxpl);
-  }
+  if (parts.refusal.has_value() || !file->capturing()) return Native(instance, writes, dxpl);
   File& engine_file = *file->file();
   const uint64_t begin_ns = NowNs();
   if (TakesTurns(*file, parts) && !scope.tracks() &&

@@ -150,6 +150,7 @@ struct Target {
   H5I_type_t first_type = H5I_BADID;
   void* last = nullptr;
   void* located = nullptr;
+  const H5VL_loc_params_t* location = nullptr;  // of that one, if it came with one
   H5I_type_t type = H5I_BADID;
 
   template <typename T>
@@ -169,11 +170,12 @@ struct Target {
     first = args->args.mount.child_file;
     first_type = H5I_FILE;
   }
-  void See(const H5VL_loc_params_t* location) {
+  void See(const H5VL_loc_params_t* where) {
     if (last == nullptr) return;
-    if (first_type == H5I_BADID) first_type = location->obj_type;
+    if (first_type == H5I_BADID) first_type = where->obj_type;
     located = last;
-    type = location->obj_type;
+    type = where->obj_type;
+    location = where;
   }
 };
 
@@ -200,6 +202,9 @@ class RanksAround {
     ((moment = moment.has_value() ? moment : MomentOf(instance, target.last, args)), ...);
     if (!moment.has_value()) return;
     const auto file = ParallelOf(instance, target.located, target.type);
+    if (*moment == h5::Moment::kTake && (file == nullptr || !file->deleted_group)) return;
+    if (*moment == h5::Moment::kFree && file != nullptr && target.location != nullptr)
+      NoteDeleted(instance, *file, target.located, *target.location);
     const bool mounts = *moment == h5::Moment::kMount;
     const auto from =
         copies || mounts ? ParallelOf(instance, target.first, target.first_type) : nullptr;

@@ -191,20 +191,35 @@ static void rule_group(const char* name) {
   reuse(name, set, group, NULL);
 }
 
-/* One rank opened it twice: its first close gives nothing back. */
+/* Closes are each rank's own: of what nothing links to as well, opened by one rank alone, or twice. */
 static void rule_twice(const char* name) {
-  hid_t set = make("set", 1, 0, 0), again = H5I_INVALID_HID;
-  if (rank == 0) again = must(H5Dopen2(file, "set", H5P_DEFAULT), "opening again");
+  hid_t set = make("set", 1, 0, 0), again = H5I_INVALID_HID, group = H5I_INVALID_HID;
+  const hid_t keep = make("keep", 1, 0, 0), none = make(NULL, 1, 0, 0);
+  must(H5Gclose(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)), "g");
+  if (rank == 0) {
+    again = must(H5Dopen2(file, "set", H5P_DEFAULT), "opening again");
+    group = must(H5Gopen2(file, "g", H5P_DEFAULT), "opening alone");
+  }
   must(H5Ldelete(file, "set", H5P_DEFAULT), "deleting");
+  must(H5Ldelete(file, "g", H5P_DEFAULT), "deleting");
   write_by(1, set, 1, kPiece);
+  write_by(1, none, 1, kPiece);
   give_up_in(20);
+  if (rank == 0) {
+    must(H5Dclose(again), "closing again");
+    must(H5Gclose(group), "closing alone");
+    must(H5Dclose(none), "closing before");
+  }
+  write_by(1, keep, 2, kPiece);
+  if (rank == 1) must(H5Dclose(none), "closing after");
   must(H5Dclose(set), "closing");
-  if (rank == 0) must(H5Dclose(again), "closing again");
   set = make("other", 1, 0, 0);
   write_by(1, set, 2, kPiece);
   H5Dclose(set);
+  H5Dclose(keep);
   reopen(name);
   check("other", 2, kPiece);
+  check("keep", 2, kPiece);
 }
 
 /* Every rank rewrites the chunk at the new edge: not without what another rank wrote there. */
@@ -427,21 +442,40 @@ static void rule_threads(const char* name) {
   check("set", 2, kPiece);
 }
 
-/* HDF5 does not see that it is the same file. */
+/* HDF5 does not see that it is the same file, by whichever way it is opened. */
 static void rule_again(const char* name) {
-  const hid_t set = make("set", 2, 0, 0), access = H5Pcreate(H5P_FILE_ACCESS), first = file;
-  must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
-  write_by(1, set, 1, 2 * kPiece);
+  const hid_t first = file, access = H5Pcreate(H5P_FILE_ACCESS);
+  hid_t set = H5I_INVALID_HID;
   H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
-  file = must(H5Fopen(name, H5F_ACC_RDONLY, access), "opening for reading");
-  check("set", 1, 2 * kPiece);
-  MPI_Barrier(MPI_COMM_WORLD);
-  write_by(1, set, 2, 2 * kPiece);
-  MPI_Barrier(MPI_COMM_WORLD);
-  check("set", 2, 2 * kPiece);
-  must(H5Fclose(file), "closing what was opened for reading");
+  for (int way = 0; way < 3; ++way) {
+    char other[1024];
+    snprintf(other, sizeof other, "%s-%d", name, way);
+    open_file(other, 1);
+    const hid_t captured = file;
+    set = make("set", 2, 0, 0);
+    must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
+    write_by(1, set, 1, 2 * kPiece);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (way < 2) {
+      file = must(H5Fopen(other, H5F_ACC_RDONLY, way == 0 ? access : H5P_DEFAULT), "opening");
+      check("set", 1, 2 * kPiece);
+      MPI_Barrier(MPI_COMM_WORLD);
+      write_by(1, set, 2, 2 * kPiece);
+      MPI_Barrier(MPI_COMM_WORLD);
+      check("set", 2, 2 * kPiece);
+      must(H5Fclose(file), "closing what was opened for reading");
+    } else {
+      file = first;
+      must(H5Lcreate_external(other, "/set", first, "link", H5P_DEFAULT, H5P_DEFAULT), "linking");
+      check("link", 1, 2 * kPiece);
+      H5Ldelete(first, "link", H5P_DEFAULT);
+    }
+    H5Dclose(set);
+    must(H5Fclose(captured), "closing");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) unlink(other);
+  }
   H5Pclose(access);
-  H5Dclose(set);
   file = first;
 }
 

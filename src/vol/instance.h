@@ -76,7 +76,7 @@ struct Instance {
   size_t default_properties = 0;
   /// A file was captured that ranks of an MPI program have open together (vol/ranks.h).
   bool parallel_files = false;
-  unsigned long foreign_serial = 0;  ///< of the last file that was seen to be none of these
+  std::array<unsigned long, 16> foreign_serials{};  ///< of the last files that are none of these
   /// What is known of datasets in such files (vol/ranks_write.h). Never destroyed.
   RankDatasets* rank_datasets = nullptr;
   /// Filtered chunks that ranks put into such files together (vol/ranks_filtered.h). Never destroyed.

@@ -1,5 +1,6 @@
 #include "vol/ranks.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/notices.h"
@@ -68,7 +69,10 @@ bool LayOwnOver(Instance& instance, const h5::ParallelFile& parallel, const Read
 
 // Through an external link HDF5 opens a file without asking us.
 void NoteForeign(Instance& instance, void* object, H5I_type_t type, unsigned long serial) {
-  if (std::exchange(instance.foreign_serial, serial) == serial) return;
+  auto& known = instance.foreign_serials;
+  if (std::ranges::find(known, serial) != known.end()) return;
+  std::ranges::rotate(known, known.end() - 1);  // the oldest makes room
+  known.front() = serial;
   char name[4096] = "";
   size_t length = 0;
   H5VL_file_get_args_t get{};
@@ -120,6 +124,7 @@ void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, b
     return NoteNative(reason, name);
   }
   instance.parallel_files = true;
+  instance.foreign_serials = {};  // one of them may be this one
 }
 
 Together::Together(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::Moment moment)

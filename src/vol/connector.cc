@@ -78,7 +78,7 @@ void FillDataModel(Table<Slot> t) {
   Tracked<&C::attr_cls, &A::close, Effect::kRelease, Chunks::kNone>(t);
   using D = H5VL_dataset_class_t;
   Own<&C::dataset_cls, &D::create, DatasetCreate>(t);
-  Native<&C::dataset_cls, &D::open>(t);
+  Own<&C::dataset_cls, &D::open, DatasetOpen>(t);
   Own<&C::dataset_cls, &D::read, DatasetRead>(t);
   Own<&C::dataset_cls, &D::write, DatasetWrite>(t);
   Settled<&C::dataset_cls, &D::get>(t);
@@ -114,7 +114,7 @@ void FillDataModel(Table<Slot> t) {
   Tracked<&C::link_cls, &L::specific>(t);
   Settled<&C::link_cls, &L::optional>(t);
   using O = H5VL_object_class_t;
-  Native<&C::object_cls, &O::open>(t);
+  Own<&C::object_cls, &O::open, ObjectOpen>(t);
   Tracked<&C::object_cls, &O::copy>(t);
   Settled<&C::object_cls, &O::get>(t);
   Tracked<&C::object_cls, &O::specific>(t);

@@ -46,7 +46,7 @@ void NoteOpened(Instance& instance, void* file) {
 }
 
 void NoteClosed(Instance& instance, void* file) {
-  ForgetRankDatasets(instance);
+  ForgetRankDatasets(instance, file);
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();
 }

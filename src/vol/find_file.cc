@@ -2,6 +2,7 @@
 
 #include "h5/driver.h"
 #include "h5/error.h"
+#include "vol/ranks_dataset.h"
 
 namespace tidelane::vol {
 
@@ -25,6 +26,7 @@ bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& 
     const auto native = instance.hdf5().native().file_cls.get;
     return native(object, &get, instance.default_dxpl, nullptr) >= 0;
   }
+  if (type == H5I_DATASET && KnownSerial(instance, object, serial)) return true;
   H5O_info2_t info{};
   if (!InfoOf(instance, object, type, info)) return false;
   serial = info.fileno;

@@ -77,7 +77,7 @@ struct Instance {
   /// A file was captured that ranks of an MPI program have open together (vol/ranks.h).
   bool parallel_files = false;
   std::array<unsigned long, 16> foreign_serials{};  ///< of the last files that are none of these
-  /// What is known of datasets in such files (vol/ranks_write.h). Never destroyed.
+  /// What is known of datasets in such files (vol/ranks_dataset.h). Never destroyed.
   RankDatasets* rank_datasets = nullptr;
   /// Filtered chunks that ranks put into such files together (vol/ranks_filtered.h). Never destroyed.
   RankChunks* rank_chunks = nullptr;

@@ -153,7 +153,9 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   if (!together.MayGoOn(instance)) return nullptr;
   const auto create = [&] {
     void* const made = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
-    if (made != nullptr) NoteMade(instance, made, dcpl);
+    if (made == nullptr) return made;
+    NoteMade(instance, made, dcpl);
+    NoteRankDataset(instance, made);
     return made;
   };
   if (RunsPlain(Effect::kWrite, request)) return create();
@@ -161,6 +163,22 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   void* const dataset = create();
   call.Finish(dataset != nullptr);
   return dataset;
+}
+
+void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
+                  const char* name, hid_t dapl, hid_t dxpl, void** request) {
+  const auto native = instance.hdf5().native().dataset_cls.open;
+  void* const opened = native(object, location, name, dapl, dxpl, request);
+  if (opened != nullptr) NoteRankDataset(instance, opened);
+  return opened;
+}
+
+void* ObjectOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
+                 H5I_type_t* type, hid_t dxpl, void** request) {
+  const auto native = instance.hdf5().native().object_cls.open;
+  void* const opened = native(object, location, type, dxpl, request);
+  if (opened != nullptr && *type == H5I_DATASET) NoteRankDataset(instance, opened);
+  return opened;
 }
 
 herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
@@ -196,7 +214,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
 void ForgetDatasets(Instance& instance) {
   instance.sieve_habits = {};
   ForgetAllRead(instance);
-  ForgetRankDatasets(instance);
+  ForgetRankDatasets(instance, nullptr);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->ForgetDatasets();
 }
 

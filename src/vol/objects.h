@@ -19,6 +19,12 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
                     const char* name, hid_t lcpl, hid_t type, hid_t space, hid_t dcpl, hid_t dapl,
                     hid_t dxpl, void** request);
 
+/// A dataset in a file that ranks have open together is looked at (vol/ranks_dataset.h).
+void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
+                  const char* name, hid_t dapl, hid_t dxpl, void** request);
+void* ObjectOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
+                 H5I_type_t* type, hid_t dxpl, void** request);
+
 /// Whole chunks that lanes can filter are on their way when it returns (vol/filtered_writes.h).
 herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],

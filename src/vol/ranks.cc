@@ -63,7 +63,7 @@ bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
 // A rank that reads alone sees its own bytes.
 bool LayOwnOver(Instance& instance, const h5::ParallelFile& parallel, const Reading& reading) {
   if (!instance.rank_chunks->Hold(parallel, 0)) return true;
-  const uint64_t number = RankDatasetOf(instance, reading.dataset, instance.default_dxpl).number;
+  const uint64_t number = RankDatasetOf(instance, reading.dataset).number;
   return LayOver(instance, reading, instance.rank_chunks->ChunksOf(parallel, number));
 }
 
@@ -177,6 +177,7 @@ void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
   const auto native = instance.hdf5().native().object_cls.get;
   const bool known = native(object, &location, &get, instance.default_dxpl, nullptr) >= 0;
   parallel.deleted_group = parallel.deleted_group || (known && info.type == H5O_TYPE_GROUP);
+  NoteUnlinked(instance, known ? &info : nullptr);
 }
 
 std::shared_ptr<h5::ParallelFile> TakesSpace(Instance& instance, void* object, H5I_type_t type) {

@@ -1,10 +1,13 @@
 #include "vol/ranks_dataset.h"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 #include <utility>
 
 #include "engine/engine.h"
+#include "h5/error.h"
+#include "h5/parallel_file.h"
 #include "vol/find_file.h"
 
 namespace tidelane::vol {
@@ -12,20 +15,42 @@ namespace tidelane::vol {
 class RankDatasets {
  public:
   std::unordered_map<void*, RankDataset> known;
+  uint64_t groups_unlinked = 0;  // what is in them may have lost its only link, too
 };
 
 namespace {
 
+RankDatasets& DatasetsOf(Instance& instance) {
+  if (instance.rank_datasets == nullptr) instance.rank_datasets = new RankDatasets;
+  return *instance.rank_datasets;
+}
+
+uint64_t NumberOf(const H5O_info2_t& info) {
+  uint64_t number = 0;
+  std::memcpy(&number, &info.token, sizeof number);
+  return number;
+}
+
+bool LookAtHeader(Instance& instance, void* object, RankDataset& dataset) {
+  H5O_info2_t info{};
+  if (!InfoOf(instance, object, H5I_DATASET, info)) return false;
+  dataset.serial = info.fileno;
+  dataset.number = NumberOf(info);
+  dataset.linked = info.rc != 0;
+  dataset.asked_at = DatasetsOf(instance).groups_unlinked;
+  return true;
+}
+
 // Chunks get a place when they are put into the file, and nothing is filled then. Lanes make the bytes that native HDF5
 // would: what its own collective writes come to depends on them.
-void LookAtFilters(Instance& instance, void* object, hid_t dcpl, hid_t dxpl, RankDataset& dataset) {
+void LookAtFilters(Instance& instance, void* object, hid_t dcpl, RankDataset& dataset) {
   h5::Library& hdf5 = instance.hdf5();
   H5D_alloc_time_t time = H5D_ALLOC_TIME_ERROR;
   const bool native = Engine::Get().config().deflate == DeflateWith::kNative;
   ChunkedDataset filtered;
   filtered.pipeline = PipelineOf(hdf5, dcpl, native ? DeflateWith::kNative : DeflateWith::kZlib);
   if (filtered.pipeline == nullptr || hdf5.Pget_alloc_time(dcpl, &time) < 0 ||
-      !FindChunks(instance, object, dcpl, dxpl, filtered)) {
+      !FindChunks(instance, object, dcpl, instance.default_dxpl, filtered)) {
     return;
   }
   dataset.has_space = time == H5D_ALLOC_TIME_INCR;
@@ -34,14 +59,11 @@ void LookAtFilters(Instance& instance, void* object, hid_t dcpl, hid_t dxpl, Ran
   dataset.filtered = std::make_unique<ChunkedDataset>(std::move(filtered));
 }
 
-RankDataset LookAt(Instance& instance, void* object, hid_t dxpl) {
+void LookAtLayout(Instance& instance, void* object, RankDataset& dataset) {
   h5::Library& hdf5 = instance.hdf5();
-  RankDataset dataset;
-  H5O_info2_t info{};
-  const h5::OwnedId dcpl = AskDataset(instance, object, H5VL_DATASET_GET_DCPL, dxpl);
-  if (!dcpl.valid() || !InfoOf(instance, object, H5I_DATASET, info)) return dataset;
-  std::copy_n(reinterpret_cast<const std::byte*>(&info.token), sizeof dataset.number,
-              reinterpret_cast<std::byte*>(&dataset.number));
+  const h5::OwnedId dcpl =
+      AskDataset(instance, object, H5VL_DATASET_GET_DCPL, instance.default_dxpl);
+  if (!dcpl.valid()) return;
   const H5D_layout_t layout = hdf5.Pget_layout(dcpl.get());
   if (layout == H5D_CONTIGUOUS) {
     dataset.plain = hdf5.Pget_external_count(dcpl.get()) == 0;
@@ -54,40 +76,78 @@ RankDataset LookAt(Instance& instance, void* object, hid_t dxpl) {
         true;  // MPI's ranks make all chunks when they create, open or extend a dataset
   } else if (layout == H5D_CHUNKED &&
              Engine::Get().config().parallel_writes == ParallelWrites::kMpi) {
-    LookAtFilters(instance, object, dcpl.get(), dxpl, dataset);
+    LookAtFilters(instance, object, dcpl.get(), dataset);
   }
-  return dataset;
 }
 
 }  // namespace
 
+void NoteRankDataset(Instance& instance, void* dataset) {
+  if (!instance.parallel_files) return;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  ForgetRankDataset(instance, dataset);
+  RankDataset found;
+  if (!LookAtHeader(instance, dataset, found) ||
+      h5::ParallelFileWithSerial(instance.slot, found.serial) == nullptr) {
+    return;
+  }
+  LookAtLayout(instance, dataset, found);
+  DatasetsOf(instance).known.emplace(dataset, std::move(found));
+}
+
+RankDataset& RankDatasetOf(Instance& instance, void* dataset) {
+  auto& known = DatasetsOf(instance).known;
+  if (!known.contains(dataset)) NoteRankDataset(instance, dataset);
+  return known[dataset];  // HDF5 did not say: nothing is
+}
+
+bool KnownSerial(const Instance& instance, void* dataset, unsigned long& serial) {
+  if (instance.rank_datasets == nullptr) return false;
+  const auto found = instance.rank_datasets->known.find(dataset);
+  if (found == instance.rank_datasets->known.end() || found->second.serial == 0) return false;
+  serial = found->second.serial;
+  return true;
+}
+
 // Space comes with the dataset, or by all ranks' first write; it does not go again.
-bool HasSpace(Instance& instance, void* object, RankDataset& dataset, hid_t dxpl) {
-  if (dataset.has_space) return true;
+bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl) {
+  if (known.has_space) return true;
   H5D_space_status_t status = H5D_SPACE_STATUS_NOT_ALLOCATED;
   H5VL_dataset_get_args_t get{};
   get.op_type = H5VL_DATASET_GET_SPACE_STATUS;
   get.args.get_space_status.status = &status;
   const auto native = instance.hdf5().native().dataset_cls.get;
-  dataset.has_space =
-      native(object, &get, dxpl, nullptr) >= 0 && status != H5D_SPACE_STATUS_NOT_ALLOCATED;
-  return dataset.has_space;
+  known.has_space =
+      native(dataset, &get, dxpl, nullptr) >= 0 && status != H5D_SPACE_STATUS_NOT_ALLOCATED;
+  return known.has_space;
 }
 
-RankDataset& RankDatasetOf(Instance& instance, void* object, hid_t dxpl) {
-  if (instance.rank_datasets == nullptr) instance.rank_datasets = new RankDatasets;
-  auto& known = instance.rank_datasets->known;
-  auto found = known.find(object);
-  if (found == known.end()) found = known.emplace(object, LookAt(instance, object, dxpl)).first;
-  return found->second;
+bool IsLinked(Instance& instance, void* dataset) {
+  RankDataset& known = RankDatasetOf(instance, dataset);
+  if (known.linked && known.asked_at == instance.rank_datasets->groups_unlinked) return true;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  return LookAtHeader(instance, dataset, known) && known.linked;
+}
+
+void NoteUnlinked(Instance& instance, const H5O_info2_t* info) {
+  RankDatasets& datasets = DatasetsOf(instance);
+  if (info == nullptr || info->type != H5O_TYPE_DATASET) ++datasets.groups_unlinked;
+  if (info == nullptr) return;
+  for (auto& [object, dataset] : datasets.known) {  // it may keep others: then HDF5 is asked again
+    if (dataset.serial == info->fileno && dataset.number == NumberOf(*info)) dataset.linked = false;
+  }
 }
 
 void ForgetRankDataset(Instance& instance, void* dataset) {
   if (instance.rank_datasets != nullptr) instance.rank_datasets->known.erase(dataset);
 }
 
-void ForgetRankDatasets(Instance& instance) {
-  if (instance.rank_datasets != nullptr) instance.rank_datasets->known.clear();
+void ForgetRankDatasets(Instance& instance, void* file) {
+  if (instance.rank_datasets == nullptr) return;
+  unsigned long serial = 0;
+  const bool one = file != nullptr && SerialOf(instance, file, H5I_FILE, serial);
+  std::erase_if(instance.rank_datasets->known,
+                [&](const auto& known) { return !one || known.second.serial == serial; });
 }
 
 }  // namespace tidelane::vol

@@ -1,7 +1,10 @@
 /// \file
-/// What is known of datasets in files that ranks have open together (vol/ranks.h), so that HDF5 is asked once.
+/// What is known of datasets in files that ranks have open together (vol/ranks.h).
 ///
-/// Invariant: nothing is known of a dataset after its close, or a file's. Thread safety: used inside callbacks, under HDF5's
+/// Where a file's metadata reads are collective (H5Pset_all_coll_metadata_ops; netCDF-4 sets it) a rank that writes alone must
+/// not read metadata: the others would not. So HDF5 is asked at open, when the dataset's header has just been read.
+///
+/// Invariant: nothing is known of a dataset after its close, or its file's. Thread safety: used inside callbacks, under HDF5's
 /// lock.
 #pragma once
 
@@ -15,20 +18,35 @@
 namespace tidelane::vol {
 
 struct RankDataset {
-  bool plain = false;  ///< contiguous in this file, or in chunks without filters
+  unsigned long serial = 0;  ///< of its file
+  uint64_t number = 0;       ///< of the object, in its file
+  bool linked = false;       ///< something links to it, as far as is known (IsLinked)
+  uint64_t asked_at = 0;     ///< so many groups had lost a link by then
+  bool plain = false;        ///< contiguous in this file, or in chunks without filters
   bool has_space = false;
-  uint64_t number = 0;                       ///< of the object, in its file
   std::vector<hsize_t> chunk;                ///< empty: contiguous
   std::unique_ptr<ChunkedDataset> filtered;  ///< by filters that lanes run; nullptr: it is not
   uint32_t all_filters = 0;                  ///< as a mask: to be left out
 };
 
-RankDataset& RankDatasetOf(Instance& instance, void* object, hid_t dxpl);
+/// After a dataset was made or opened, in whatever file.
+void NoteRankDataset(Instance& instance, void* dataset);
+
+/// What is known; asks HDF5 now if it was not asked at open.
+RankDataset& RankDatasetOf(Instance& instance, void* dataset);
+/// The serial number of the file that a dataset is in; false: not known, ask HDF5.
+bool KnownSerial(const Instance& instance, void* dataset, unsigned long& serial);
 
 /// Whether it has space in the file, or what there is of filtered chunks; asks until it has.
-bool HasSpace(Instance& instance, void* object, RankDataset& dataset, hid_t dxpl);
+bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl);
 
+/// Whether something links to it. Asks again only after something lost a link that the dataset may have had.
+bool IsLinked(Instance& instance, void* dataset);
+/// An object is about to lose a link; nullptr: nobody knows which.
+void NoteUnlinked(Instance& instance, const H5O_info2_t* info);
+
+/// Before a dataset is closed, and before a file is; nullptr: any may be.
 void ForgetRankDataset(Instance& instance, void* dataset);
-void ForgetRankDatasets(Instance& instance);
+void ForgetRankDatasets(Instance& instance, void* file);
 
 }  // namespace tidelane::vol

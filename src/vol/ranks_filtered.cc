@@ -103,7 +103,7 @@ RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes,
 
 std::optional<Fallback> RankChunks::LookAt(const h5::ParallelFile& file, const Writing& writing,
                                            hid_t dxpl, Offer& offer, uint64_t& charge) {
-  RankDataset& dataset = RankDatasetOf(instance_, writing.dataset, dxpl);
+  RankDataset& dataset = RankDatasetOf(instance_, writing.dataset);
   if (dataset.filtered == nullptr || !HasSpace(instance_, writing.dataset, dataset, dxpl) ||
       !FindExtent(instance_, writing.dataset, dxpl, dataset.filtered->grid)) {
     return Fallback::kMpiDataset;
@@ -136,8 +136,7 @@ bool RankChunks::MakeJobs(const h5::ParallelFile& file, const Writes& writes, Of
     for (size_t i = 0; i < writes.count; ++i) {
       if (!offer.touched[i].has_value()) continue;
       void* const object = writes.datasets[i];
-      const ChunkedDataset& facts =
-          *RankDatasetOf(instance_, object, instance_.default_dxpl).filtered;
+      const ChunkedDataset& facts = *RankDatasetOf(instance_, object).filtered;
       const uint64_t bytes = facts.grid.ChunkBytes();
       for (uint64_t c = 0; c < offer.touched[i]->count(); ++c) {
         auto job = std::make_shared<ChunkJob>(nullptr, facts, offer.touched[i]->At(c).chunk);
@@ -160,8 +159,7 @@ void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Write
   for (size_t i = 0; i < writes.count; ++i) {
     Write& write = offer.writes[i];
     write.most = most;
-    const ChunkedDataset& facts =
-        *RankDatasetOf(instance_, writes.datasets[i], instance_.default_dxpl).filtered;
+    const ChunkedDataset& facts = *RankDatasetOf(instance_, writes.datasets[i]).filtered;
     for (size_t c = 0; c < write.jobs.size(); ++c) {
       const std::shared_ptr<ChunkJob>& job = write.jobs[c];
       CopyChunk(facts, *offer.touched[i], offer.touched[i]->At(c), writes.buffers[i],
@@ -371,7 +369,7 @@ bool HoldChunksOf(Instance& instance, const h5::ParallelFile& file, size_t count
                   void* datasets[]) {
   if (instance.rank_chunks == nullptr || !instance.rank_chunks->Hold(file, 0)) return false;
   return std::any_of(datasets, datasets + count, [&](void* dataset) {
-    const uint64_t number = RankDatasetOf(instance, dataset, instance.default_dxpl).number;
+    const uint64_t number = RankDatasetOf(instance, dataset).number;
     return instance.rank_chunks->Hold(file, number);
   });
 }

@@ -6,7 +6,6 @@
 #include "extent/broken.h"
 #include "h5/owned_id.h"
 #include "vol/chunked_dataset.h"
-#include "vol/find_file.h"
 #include "vol/property_lists.h"
 #include "vol/ranks_dataset.h"
 
@@ -79,20 +78,15 @@ bool Select(h5::Library& hdf5, hid_t space, Selection& selection) {
 // Fields of compound elements are put into what is read from the file, which other ranks may hold.
 bool HasFields(h5::Library& hdf5, hid_t type) { return hdf5.Tdetect_class(type, H5T_COMPOUND) > 0; }
 
-// With the last handle of what nothing links to its space is given back, by a call that ranks make whenever they like.
-bool IsLinked(Instance& instance, void* dataset) {
-  H5O_info2_t info{};
-  return InfoOf(instance, dataset, H5I_DATASET, info) && info.rc != 0;
-}
-
 Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   Part part;
+  // With the last handle of what nothing links to its space is given back, by a call that ranks make whenever they like.
   if (!IsLinked(instance, writing.dataset) && !Broken("ranks_unlinked")) {
     part.refusal = Fallback::kMpiUnlinked;
     return part;
   }
-  RankDataset& dataset = RankDatasetOf(instance, writing.dataset, dxpl);
+  RankDataset& dataset = RankDatasetOf(instance, writing.dataset);
   h5::OwnedId own;
   hid_t space = writing.file_space;
   if (space == h5::kDefault) {

@@ -155,7 +155,7 @@ void AnswerAsCollective(Instance& instance, const Writes& writes, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   unsigned mode = H5D_MPIO_NO_COLLECTIVE;
   for (size_t i = 0; i < writes.count; ++i) {
-    const bool chunked = !RankDatasetOf(instance, writes.datasets[i], dxpl).chunk.empty();
+    const bool chunked = !RankDatasetOf(instance, writes.datasets[i]).chunk.empty();
     mode |= chunked ? H5D_MPIO_CHUNK_COLLECTIVE : H5D_MPIO_CONTIGUOUS_COLLECTIVE;
   }
   constexpr uint32_t kNoCause = 0;

@@ -479,6 +479,52 @@ static void rule_again(const char* name) {
   file = first;
 }
 
+/* Metadata that HDF5 reads on all ranks together, as netCDF-4 asks for, no rank may need alone. */
+static void rule_metadata(const char* name) {
+  enum { kOthers = 400, kCache = 4096 };
+  char other[16];
+  H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  must(H5Fclose(file), "closing");
+  H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
+  H5Pset_all_coll_metadata_ops(access, 1);
+  H5Pset_coll_metadata_write(access, 1);
+  H5Pget_mdc_config(access, &cache);
+  cache.set_initial_size = 1;
+  cache.initial_size = cache.min_size = cache.max_size = kCache;
+  cache.incr_mode = H5C_incr__off;
+  cache.flash_incr_mode = H5C_flash_incr__off;
+  cache.decr_mode = H5C_decr__off;
+  must(H5Pset_mdc_config(access, &cache), "making the metadata cache small");
+  file = must(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access), "creating");
+  H5Pclose(access);
+  const hid_t first = make("set", 2, 0, 0);
+  const hid_t group = must(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "g");
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int i = 0; i < kOthers; ++i) {
+      snprintf(other, sizeof other, "g %d", i);
+      H5Gclose(must(pass == 0 ? H5Gcreate2(file, other, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)
+                              : H5Gopen2(file, other, H5P_DEFAULT),
+                    other));
+    }
+    must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
+  }
+  give_up_in(20);
+  for (int who = 1; who >= 0; --who) {
+    if (rank == who) {
+      static int values[2 * kPiece];
+      for (int i = 0; i < 2 * kPiece; ++i) values[i] = 7;
+      must(H5Dwrite(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "writing alone");
+      must(H5Dread(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "reading alone");
+      must(H5Dclose(first), "closing a dataset alone");
+      must(H5Gclose(group), "closing a group alone");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  reopen(name);
+  check("set", 7, 2 * kPiece);
+}
+
 /* A path through one file may lead to another one's objects. */
 static void rule_mount(const char* name) {
   char other_name[1024];
@@ -536,14 +582,15 @@ static const struct {
   const char* name;
   void (*run)(const char* file);
   const char* linger; /* of rank 1's writes */
-} kRules[] = {{"free", rule_free, "2s"},      {"anonymous", rule_anonymous, "2s"},
-              {"group", rule_group, "2s"},    {"twice", rule_twice, "2s"},
-              {"shrink", rule_shrink, "2s"},  {"copy", rule_copy, "2s"},
-              {"fill", rule_fill, "100ms"},   {"atomic", rule_atomic, "2s"},
-              {"close", rule_close, "2s"},    {"backoff", rule_backoff, "2s"},
-              {"held", rule_held, "2s"},      {"fields", rule_fields, "2s"},
-              {"threads", rule_threads, "0"}, {"again", rule_again, "2s"},
-              {"mount", rule_mount, "2s"},    {"order", rule_order, "0"}};
+} kRules[] = {{"free", rule_free, "2s"},       {"anonymous", rule_anonymous, "2s"},
+              {"group", rule_group, "2s"},     {"twice", rule_twice, "2s"},
+              {"shrink", rule_shrink, "2s"},   {"copy", rule_copy, "2s"},
+              {"fill", rule_fill, "100ms"},    {"atomic", rule_atomic, "2s"},
+              {"close", rule_close, "2s"},     {"backoff", rule_backoff, "2s"},
+              {"held", rule_held, "2s"},       {"fields", rule_fields, "2s"},
+              {"threads", rule_threads, "0"},  {"again", rule_again, "2s"},
+              {"mount", rule_mount, "2s"},     {"order", rule_order, "0"},
+              {"metadata", rule_metadata, "0"}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -87,9 +87,10 @@ void EndReads(Instance& instance, void* file) {
   if (const auto known = FileOf(instance, file, H5I_FILE)) known->deferred_reads().AwaitAll();
 }
 
-bool CloseIsDeferred(Instance& instance, void* file) {
+// Other drivers' files close as natively: a flush more may be a wait for the disk (MPI-IO's is).
+bool FlushesBeforeClose(Instance& instance, void* file) {
   const std::shared_ptr<File> ours = FileOf(instance, file, H5I_FILE);
-  return ours != nullptr && ours->settings().close_deferred;
+  return ours != nullptr && !ours->settings().close_deferred;
 }
 
 HalfClosed* FindHalfClosed(Instance& instance, void* file) {
@@ -277,7 +278,7 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   }
   NoteClosed(instance, file);
   if (request == nullptr) EndReads(instance, file);
-  if (request == nullptr && !CloseIsDeferred(instance, file)) {
+  if (request == nullptr && FlushesBeforeClose(instance, file)) {
     if (FlushForClose(instance, file, dxpl) < 0) return -1;
     const CallScope scope(CallScope::kNone);
     return NativeClose(instance, file, dxpl);

@@ -455,6 +455,8 @@ hid_t H5Scopy(hid_t);
 hid_t H5Screate_simple(int, const hsize_t [], const hsize_t []);
 htri_t H5Sget_regular_hyperslab(hid_t, hsize_t [], hsize_t [], hsize_t [], hsize_t []);
 herr_t H5Sget_select_bounds(hid_t, hsize_t [], hsize_t []);
+herr_t H5Sget_select_hyper_blocklist(hid_t, hsize_t, hsize_t, hsize_t []);
+hssize_t H5Sget_select_hyper_nblocks(hid_t);
 hssize_t H5Sget_select_npoints(hid_t);
 H5S_sel_type H5Sget_select_type(hid_t);
 int H5Sget_simple_extent_dims(hid_t, hsize_t [], hsize_t []);

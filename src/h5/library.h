@@ -40,7 +40,7 @@ inline constexpr int kSlots = 8;
     X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \
     X(Pget_nprops) X(Pget_page_buffer_size) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) \
     X(Pset) X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
-  X(Scopy) X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_npoints) X(Sget_select_type) \
+  X(Scopy) X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_hyper_blocklist) X(Sget_select_hyper_nblocks) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
     X(Sselect_hyperslab) X(Sselect_valid) X(Ssel_iter_close) X(Ssel_iter_create) \
     X(Ssel_iter_get_seq_list) \

@@ -31,8 +31,47 @@ struct Selection {
   hsize_t high[H5S_MAX_RANK] = {};
 };
 
-// Contiguous pieces of about equal length: from the fastest dimension on, a piece goes on as long as the selection covers
-// all of what is stored together.
+constexpr hsize_t kSampledBlocks = 128;
+
+// Points that follow one another in a block of `length`: from the fastest dimension on, they go on as long as the block
+// covers all of what is stored together.
+uint64_t RunOf(const Selection& selection, const std::vector<hsize_t>& chunk,
+               const hsize_t* length) {
+  uint64_t run = 1;
+  for (int d = selection.rank - 1; d >= 0; --d) {
+    const uint64_t together = chunk.empty() ? selection.extent[d] : chunk[static_cast<size_t>(d)];
+    run *= std::min(length[d], together);
+    if (length[d] < together) break;
+  }
+  return run;
+}
+
+// A union of blocks, judged by its first ones; 0: HDF5 does not say.
+uint64_t RunInBlocks(h5::Library& hdf5, hid_t space, const Selection& selection,
+                     const std::vector<hsize_t>& chunk) {
+  const auto rank = static_cast<size_t>(selection.rank);
+  const hssize_t all = hdf5.Sget_select_hyper_nblocks(space);
+  const hsize_t blocks = std::min(static_cast<hsize_t>(std::max<hssize_t>(all, 0)), kSampledBlocks);
+  std::vector<hsize_t> corners(blocks * 2 *
+                               rank);  // of each block the first point and the last one
+  if (blocks == 0 || hdf5.Sget_select_hyper_blocklist(space, 0, blocks, corners.data()) < 0)
+    return 0;
+  uint64_t points = 0;
+  uint64_t pieces = 0;
+  for (size_t at = 0; at < corners.size(); at += 2 * rank) {
+    hsize_t length[H5S_MAX_RANK];
+    uint64_t inside = 1;
+    for (size_t d = 0; d < rank; ++d) {
+      length[d] = corners[at + rank + d] - corners[at + d] + 1;
+      inside *= length[d];
+    }
+    points += inside;
+    pieces += inside / RunOf(selection, chunk, length);
+  }
+  return pieces == 0 ? 0 : points / pieces;
+}
+
+// Contiguous pieces of about equal length.
 uint64_t PiecesOf(h5::Library& hdf5, hid_t space, const Selection& selection,
                   const std::vector<hsize_t>& chunk) {
   if (selection.rank == 0) return 1;
@@ -41,14 +80,15 @@ uint64_t PiecesOf(h5::Library& hdf5, hid_t space, const Selection& selection,
   hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
   const bool regular = kind == H5S_SEL_HYPERSLABS && hdf5.Sis_regular_hyperslab(space) > 0 &&
                        hdf5.Sget_regular_hyperslab(space, start, stride, count, block) >= 0;
-  uint64_t run = 1;
-  for (int d = selection.rank - 1; d >= 0; --d) {
-    uint64_t length = selection.high[d] - selection.low[d] + 1;
-    if (regular) length = count[d] == 1 || stride[d] == block[d] ? count[d] * block[d] : block[d];
-    const uint64_t together = chunk.empty() ? selection.extent[d] : chunk[static_cast<size_t>(d)];
-    run *= std::min(length, together);
-    if (length < together) break;
+  hsize_t length[H5S_MAX_RANK];
+  for (int d = 0; d < selection.rank; ++d) {
+    length[d] = selection.high[d] - selection.low[d] + 1;
+    if (regular)
+      length[d] = count[d] == 1 || stride[d] == block[d] ? count[d] * block[d] : block[d];
   }
+  uint64_t run = 0;
+  if (kind == H5S_SEL_HYPERSLABS && !regular) run = RunInBlocks(hdf5, space, selection, chunk);
+  if (run == 0) run = RunOf(selection, chunk, length);
   return std::max<uint64_t>((selection.points + run - 1) / run, 1);
 }
 

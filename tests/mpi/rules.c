@@ -555,6 +555,29 @@ static void rule_native(const char* name) {
   file = first;
 }
 
+/* A union of small blocks, as of unstructured grids, is MPI's to join. */
+static void rule_blocks(const char* name) {
+  enum { kBlocks = 40, kApart = 16 };
+  static int values[kBlocks * kApart];
+  hsize_t start, block, count = 0;
+  const hid_t set = make("set", kPieces, 0, 1), space = H5Dget_space(set);
+  write_by(1, set, 1, 2 * kPiece); /* by lanes */
+  H5Sselect_none(space);
+  for (int i = 0; i < kBlocks; ++i) {
+    const hsize_t one = 1;
+    start = (hsize_t)(i * 2 + rank) * kApart;
+    block = i % 3 + 2; /* no pattern that HDF5 would see */
+    H5Sselect_hyperslab(space, H5S_SELECT_OR, &start, NULL, &one, &block);
+    for (hsize_t at = 0; at < block; ++at) values[count++] = 100 * rank + i;
+  }
+  const hid_t memory = H5Screate_simple(1, &count, NULL);
+  must(H5Dwrite(set, H5T_NATIVE_INT, memory, space, together, values), "writing blocks");
+  H5Sclose(memory);
+  H5Sclose(space);
+  H5Dclose(set);
+  (void)name;
+}
+
 /* A path through one file may lead to another one's objects. */
 static void rule_mount(const char* name) {
   char other_name[1024];
@@ -620,7 +643,8 @@ static const struct {
               {"held", rule_held, "2s"},        {"fields", rule_fields, "2s"},
               {"threads", rule_threads, "0"},   {"again", rule_again, "2s"},
               {"mount", rule_mount, "2s"},      {"order", rule_order, "0"},
-              {"metadata", rule_metadata, "0"}, {"native", rule_native, "0"}};
+              {"metadata", rule_metadata, "0"}, {"native", rule_native, "0"},
+              {"blocks", rule_blocks, "0"}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -51,6 +51,7 @@ def main():
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--writers", type=int, help="ranks that must have deferred bytes; all, if not said")
     parser.add_argument("--chunks", action="store_true", help="lanes must have filtered chunks, and every rank have put some into the file")
+    parser.add_argument("--left", metavar="REASON", help="every rank must have left something to HDF5 for it")
     parser.add_argument("--preload", help="into every rank")
     parser.add_argument("--errors", action="store_true", help="a rank must have counted some")
     parser.add_argument("--killed", metavar="OBJECT")
@@ -79,6 +80,8 @@ def main():
             sys.exit(f"errors were {'not ' if arguments.errors else ''}counted: {counters}")
         if arguments.chunks and not (any(of["chunks_filtered_by_lanes"] for of in counters) and all(of["filter_bytes_out"] for of in counters)):
             sys.exit(f"nothing was filtered: {counters}")
+        if arguments.left and not all(summary["fallbacks"][arguments.left] for summary in summaries):
+            sys.exit(f"nothing was left to HDF5: {[summary['fallbacks'] for summary in summaries]}")
         if sum(of["bytes_deferred"] > 0 and of["lane_busy_ns"] > 0 for of in counters) < (arguments.writers or arguments.ranks):
             sys.exit(f"nothing was deferred on a rank: {counters}")
 

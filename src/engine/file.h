@@ -383,6 +383,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_) {
     quick_storage_ = Whim(chooser_->Stored(identity_.device, bytes, begin_ns, end_ns));
   }
+  void NoteOwnSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_);
   /// Whether what the model does not allow to wait is written by the caller.
   bool WritesThroughLocked(bool anywhere) const TL_REQUIRES(mutex_) {
     if (HeldBackLocked()) return false;
@@ -479,6 +480,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::chrono::steady_clock::time_point lingering_since_ TL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point linger_due_ TL_GUARDED_BY(mutex_);
   bool quick_storage_ TL_GUARDED_BY(mutex_);  // the last request went at memory's speed
+  unsigned slow_in_turn_ TL_GUARDED_BY(mutex_) =
+      0;  // of the program's own writes, those that did not
   bool storing_here_ TL_GUARDED_BY(mutex_) =
       false;  // who waits does the lanes' work: they need not come before it hands over
   size_t sweep_extents_ TL_GUARDED_BY(mutex_) =

@@ -67,7 +67,7 @@ class FileBench {
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
     if (wrap_) device = wrap_(std::move(device));
     file_ = std::make_shared<File>(std::move(environment), std::move(device), FileIdentity{1, 1},
-                                   "memory.h5", true);
+                                   "memory.h5", true, kind_);
   }
 
   Status Write(uint64_t address, const std::string& text) {
@@ -104,8 +104,9 @@ class FileBench {
   Arena arena_;
   std::shared_ptr<AheadRoom> ahead_room_;  ///< before Open; nullptr: nothing is read ahead
   std::shared_ptr<MemoryFile> storage_;
-  FaultPlan plan_;      ///< set while no lane works
-  bool record_ = true;  ///< keep the list for TakeChanges
+  File::Kind kind_ = File::Kind::kOwn;  ///< before Open
+  FaultPlan plan_;                      ///< set while no lane works
+  bool record_ = true;                  ///< keep the list for TakeChanges
   std::function<std::unique_ptr<Device>(std::unique_ptr<Device>)>
       wrap_;  ///< a device around the device
 

@@ -77,6 +77,21 @@ TEST_F(FileQuickTest, RowsBetweenOtherRanksAreTheProgramsUnlessItPauses) {
   EXPECT_FALSE(bench_.file_->BeginScattered(NowNs(), 16 * 512));
 }
 
+// Ranks on too few cores wait for the file's lock, which is not storage's doing.
+TEST_F(FileQuickTest, RowsBetweenOtherRanksMaySometimesTakeLong) {
+  bench_.kind_ = File::Kind::kShared;
+  Open(Mode::kAuto);
+  const auto took = [&](uint64_t ns) {
+    const uint64_t begin_ns = NowNs();
+    const bool chosen = bench_.file_->BeginScattered(begin_ns, 512);
+    if (chosen) bench_.file_->EndScattered(begin_ns - ns, 512, 1);
+    return chosen;
+  };
+  for (const uint64_t ns : {2 * kHourNs, 2 * kHourNs, uint64_t{0}}) EXPECT_TRUE(took(ns));
+  for (unsigned i = 0; i < 3; ++i) EXPECT_TRUE(took(2 * kHourNs));
+  EXPECT_FALSE(took(0));
+}
+
 TEST_F(FileQuickTest, RowsBetweenOtherRanksAreDeferredIfAllIs) {
   Open(Mode::kAsync);
   EXPECT_FALSE(bench_.file_->BeginScattered(NowNs(), 16 * 512));

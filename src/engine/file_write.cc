@@ -21,6 +21,8 @@ constexpr uint64_t kSmallCopy =
 constexpr uint64_t kLargeWrite =
     uint64_t{16} * 1024;  // a copy of it takes longer than what else a request costs
 constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
+// Ranks wait for the file's lock while whoever has it waits for a core: so many slow writes in turn are storage's.
+constexpr unsigned kSlowInTurn = 3;
 constexpr uint64_t kQuickPiece =
     1u << 20;  // written by the caller at a time: storage may be slower the next time
 constexpr uint64_t kSmallestLoan = 4096;  // copying less is cheaper than keeping it apart
@@ -220,6 +222,14 @@ Status File::Reserve(uint64_t address, uint64_t size) {
   return {};
 }
 
+// Of what the program itself stored.
+void File::NoteOwnSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
+  const bool was_quick = quick_storage_;
+  NoteSpeedLocked(bytes, begin_ns, end_ns);
+  slow_in_turn_ = quick_storage_ ? 0 : (slow_in_turn_ + 1) % kSlowInTurn;
+  if (shared_ && was_quick && slow_in_turn_ != 0) quick_storage_ = true;
+}
+
 bool File::BeginScattered(uint64_t begin_ns, uint64_t bytes) {
   const model::Chooser::Allowance may_wait = BeginLarge(begin_ns, bytes);
   bool chosen = false;
@@ -238,7 +248,7 @@ void File::EndScattered(uint64_t begin_ns, uint64_t bytes, uint64_t pieces) {
   CountSync(Fallback::kQuickStorage, bytes);
   EndLarge(begin_ns, end_ns, 0, 0);
   MutexLock lock(mutex_);
-  NoteSpeedLocked(bytes / pieces, begin_ns, begin_ns + (end_ns - begin_ns) / pieces);
+  NoteOwnSpeedLocked(bytes / pieces, begin_ns, begin_ns + (end_ns - begin_ns) / pieces);
 }
 
 Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, CallScope* scope) {
@@ -438,7 +448,7 @@ Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
   MutexLock lock(mutex_);
   pending_.Complete(direct);
   if (error == 0) {
-    NoteSpeedLocked(size, direct.write_begin_ns, direct.write_end_ns);
+    NoteOwnSpeedLocked(size, direct.write_begin_ns, direct.write_end_ns);
     try {
       pending_.CutRange(direct.begin, direct.end);
     } catch (const std::bad_alloc&) {

@@ -44,6 +44,7 @@ setup-build:
 setup-test:
 	@$(setup)/packages.sh $(packages)
 	@$(setup)/hdf5.sh $(TIDELANE_TEST_HDF5)
+	@$(setup)/hdf5-tests.sh few
 	@$(setup)/env.sh
 
 # MPI programs are tested with both MPIs of the distribution, each with a parallel HDF5 of its own.
@@ -69,7 +70,7 @@ demo-mpi: build setup-mpi setup-python  ## ranks that write one file together, n
 	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo_mpi.py
 
-test: setup-test setup-mpi setup-python  ## every check and test of a change: under 30 minutes on two cores
+test: setup-test setup-mpi setup-python  ## every check and test of a change: aims at 40 minutes on two cores
 	@scripts/test.sh
 
 test-long: setup-test setup-mpi setup-python  ## repeats, long stress runs, sanitizers over the clients: hours

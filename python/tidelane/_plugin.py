@@ -67,10 +67,10 @@ class Plugin:
         if self._free.tidelane_write_timeline(os.fsencode(path), why, ctypes.c_size_t(_TEXT)) != 0:
             raise _error(why.value)
 
-    def settle(self, path: Optional[bytes]) -> None:
-        """Under the interpreter's lock, which keeps others out of an HDF5 that is not thread-safe."""
+    def settle(self, path: Optional[bytes], kept_out_of: Optional[int]) -> None:
+        """`kept_out_of`: an address in the HDF5 that no other thread is in now."""
         why = ctypes.create_string_buffer(_TEXT)
-        if self._held.tidelane_settle(path, why, ctypes.c_size_t(_TEXT)) != 0:
+        if self._held.tidelane_settle_chunks(path, ctypes.c_void_p(kept_out_of), why, ctypes.c_size_t(_TEXT)) != 0:
             raise _error(why.value)
 
     def wait(self, path: Optional[bytes], microseconds: int) -> bool:
@@ -104,13 +104,23 @@ def _at(path: str) -> Plugin:
 
 
 def images(pattern: str) -> list[str]:
-    """Files mapped into this process whose names match, in the order of their addresses."""
+    """Files mapped into this process whose names match, in the order of their addresses; also those that an upgrade has
+    replaced since."""
     try:
         with open("/proc/self/maps") as maps:
-            paths = [line.rstrip("\n").split(None, 5)[5] for line in maps if line.count(" /")]
+            paths = [line.rstrip("\n").split(None, 5)[5].removesuffix(" (deleted)") for line in maps if line.count(" /")]
     except OSError:
         return []
     return list(dict.fromkeys(path for path in paths if re.fullmatch(pattern, os.path.basename(path))))
+
+
+@functools.lru_cache(maxsize=None)
+def _mapped(path: str) -> Optional[Plugin]:
+    """By the path that it was loaded by the linker finds the image that it has, whatever lies there by now."""
+    try:
+        return Plugin(path)
+    except OSError:
+        return None
 
 
 def ours() -> Plugin:
@@ -121,8 +131,8 @@ def ours() -> Plugin:
 def loaded() -> Optional[Plugin]:
     """The one that HDF5 has loaded; None if it has not."""
     for path in images(re.escape(NAME)):
-        plugin = _at(path)
-        if plugin.libraries() > 0:
+        plugin = _mapped(path)
+        if plugin is not None and plugin.libraries() > 0:
             return plugin
     return None
 

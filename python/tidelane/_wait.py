@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
+import functools
 import sys
 import time
 from typing import Any, Iterator, Optional
@@ -17,18 +19,31 @@ from . import _files, _plugin
 SLICE_SECONDS = 0.1
 
 
+@functools.cache
+def _address_in_hdf5_of(extension: str) -> Optional[int]:
+    """Of a module's own copy of HDF5: what is looked up in the module is found in the libraries that it needs."""
+    try:
+        return ctypes.cast(ctypes.CDLL(extension).H5open, ctypes.c_void_p).value
+    except (OSError, AttributeError):
+        return None
+
+
 @contextlib.contextmanager
-def _inside_hdf5() -> Iterator[None]:
-    """Where the program could call HDF5: h5py has a lock of its own around that."""
+def _inside_h5py() -> Iterator[Optional[int]]:
+    """Keeps other threads out of h5py's HDF5, which need not be thread-safe, by h5py's own lock; gives an address in it.
+    Other libraries have no such lock: what their threads wrote, those have to wait for."""
     h5py = sys.modules.get("h5py")
     lock = getattr(getattr(h5py, "_objects", None), "phil", None)
-    with lock if lock is not None else contextlib.nullcontext():
-        yield
+    if lock is None:
+        yield None
+        return
+    with lock:
+        yield _address_in_hdf5_of(h5py.h5.__file__)
 
 
 def _settle(plugin: _plugin.Plugin, path: Optional[bytes]) -> None:
-    with _inside_hdf5():
-        plugin.settle(path)
+    with _inside_h5py() as kept_out_of:
+        plugin.settle(path, kept_out_of)
 
 
 class _Slices:
@@ -56,7 +71,8 @@ def wait(target: Any = None, timeout: Optional[float] = None) -> None:
     bytes then; like HDF5, it is not told to force them onto the disk.
 
     Raises OSError if they cannot be stored (they are kept, and the next wait, flush or close tries again), TimeoutError
-    after `timeout` seconds.
+    after `timeout` seconds. Compressed chunks that another thread wrote with a library whose HDF5 is not thread-safe (netCDF4)
+    that thread has to wait for: here that is an OSError, too.
     """
     plugin = _plugin.loaded()
     path = _files.path_of(target)

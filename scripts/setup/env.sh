@@ -33,16 +33,13 @@ export PATH
 END
   case $root in "$build"/*)
     cat <<'END'
-# This HDF5 was built here, so nothing finds it by itself: its tools and its library come first.
+# This HDF5 was built here: its tools come first, and find their library beside them. The loader's path is left alone: there it
+# would take the place of the HDF5 that any program was linked to, of a parallel one for instance.
 case ":$PATH:" in
   *":$TIDELANE_HDF5_ROOT/bin:"*) ;;
   *) PATH="$TIDELANE_HDF5_ROOT/bin:$PATH" ;;
 esac
-case ":${LD_LIBRARY_PATH:-}:" in
-  *":$TIDELANE_HDF5_ROOT/lib:"*) ;;
-  *) LD_LIBRARY_PATH="$TIDELANE_HDF5_ROOT/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ;;
-esac
-export LD_LIBRARY_PATH
+export PATH
 END
     ;;
   esac

@@ -34,7 +34,7 @@ enum class Mode { kAuto, kAsync, kSync };
 
 /// What compresses and decompresses (codec/deflate.h).
 enum class DeflateWith {
-  kLibdeflate,  ///< two to three times as fast as zlib, about as small
+  kLibdeflate,  ///< faster than zlib, about as small
   kIsal,        ///< another five times as fast, less small; where it is installed
   kZlib,        ///< byte by byte what native HDF5 writes (with the same version of zlib)
   kNative,      ///< HDF5 itself, with its own zlib

@@ -8,6 +8,8 @@
 namespace tidelane {
 namespace {
 
+constexpr char kSpace[] = " \t\r\n";
+
 Status RefuseStacking(std::string_view item, const std::string& origin) {
   return Status::Failed(EINVAL,
                         "use '" + std::string(item) + "' (" + origin +
@@ -45,11 +47,17 @@ Status LoadConnectorInfo(std::string_view text, const std::string& origin, Confi
   return {};
 }
 
-std::string_view OurConnectorInfo(const char* variable) {
+bool NamesOurConnector(const char* variable) {
   const std::string_view text = Trim(variable == nullptr ? "" : variable);
-  const size_t end = text.find_first_of(" \t\r\n");
-  const std::string_view name = text.substr(0, end);
-  if (end == std::string_view::npos || (name != "tidelane" && name != "async")) return {};
+  const std::string_view name = text.substr(0, text.find_first_of(kSpace));
+  return name == "tidelane" || name == "async";
+}
+
+std::string_view OurConnectorInfo(const char* variable) {
+  if (!NamesOurConnector(variable)) return {};
+  const std::string_view text = Trim(variable);
+  const size_t end = text.find_first_of(kSpace);
+  if (end == std::string_view::npos) return {};
   const std::string_view rest = Trim(text.substr(end));
   return rest.substr(0, rest.find_first_of("\r\n"));  // HDF5 reads one line
 }

@@ -29,6 +29,9 @@ inline constexpr char kAccessList[] = "connector info";
 /// it to know.
 Status LoadConnectorInfo(std::string_view text, const std::string& origin, Config& config);
 
+/// Whether HDF5_VOL_CONNECTOR's value (may be nullptr) names us.
+bool NamesOurConnector(const char* variable);
+
 /// The part of HDF5_VOL_CONNECTOR's value (may be nullptr) that is for us to read: what follows our
 /// name; empty when it names another connector.
 std::string_view OurConnectorInfo(const char* variable);

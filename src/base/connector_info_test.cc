@@ -95,6 +95,14 @@ TEST(ConnectorInfoTest, MistakesSayWhereTheyStand) {
             "info): Invalid argument (errno 22)");
 }
 
+TEST(ConnectorInfoTest, OnlyOurOwnNamesAreOurs) {
+  for (const char* ours : {"tidelane", " tidelane\t", "async under_vol=0;under_info={}"})
+    EXPECT_TRUE(NamesOurConnector(ours)) << ours;
+  EXPECT_FALSE(NamesOurConnector(nullptr));
+  for (const char* other : {"", "native", "tidelane2 close=wait", "pass_through under_vol=0"})
+    EXPECT_FALSE(NamesOurConnector(other)) << other;
+}
+
 TEST(ConnectorInfoTest, OnlyOurOwnInfoIsOurs) {
   EXPECT_EQ(OurConnectorInfo(nullptr), "");
   EXPECT_EQ(OurConnectorInfo(""), "");

@@ -96,7 +96,8 @@ enum class Counter : unsigned {
 #define TL_FALLBACKS(X)                                                                            \
   X(Driver, "driver", "file", "another driver than sec2, HDF5's default")                          \
   X(SwmrWrite, "swmr_write", "file", "single-writer-multiple-reader needs strict order")           \
-  X(HandleOut, "handle_handed_out", "file", "the program asked for the file descriptor")           \
+  X(HandleOut, "handle_handed_out", "file",                                                        \
+    "the program asked for the file descriptor, or where a dataset is")                            \
   X(UnstableInode, "unstable_inode", "file", "the file system does not keep inode numbers")        \
   X(ModeSync, "mode_sync", "file", "the setting mode=sync")                                        \
   X(ImplicitOff, "implicit_off", "write", "the program wants such calls synchronous")              \

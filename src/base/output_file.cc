@@ -5,17 +5,17 @@
 /// wins.
 #include "base/output_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/fresh_file.h"
+
 namespace tidelane {
 namespace {
-
-constinit std::atomic<unsigned> temporaries{0};
 
 // What is open already, perhaps as a plain file (2>errors.txt), and where a rename would replace something else than one.
 bool MustWriteDirectly(const std::string& path) {
@@ -53,17 +53,20 @@ std::string ExpandPid(const std::string& path) {
 Status OutputFile::Open(const std::string& path) {
   target_ = ExpandPid(path);
   temporary_.clear();
-  std::string name = target_;
+  int descriptor = -1;
   if (!MustWriteDirectly(target_)) {
     target_ = ResolveLink(target_);
-    temporary_ = target_ + ".tmp." + std::to_string(getpid()) + "." +
-                 std::to_string(temporaries.fetch_add(1, std::memory_order_relaxed));
-    name = temporary_;
+    descriptor = CreateFresh(target_ + ".tmp", 0666, temporary_);
+  } else {
+    descriptor = open(target_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   }
-  stream_ =
-      std::fopen(name.c_str(), temporary_.empty() ? "ae" : "we");  // e: not inherited across exec
+  stream_ = descriptor < 0 ? nullptr : fdopen(descriptor, temporary_.empty() ? "a" : "w");
   if (stream_ != nullptr) return {};
   const int error = errno;
+  if (descriptor >= 0) {
+    close(descriptor);
+    if (!temporary_.empty()) unlink(temporary_.c_str());
+  }
   temporary_.clear();
   return Status::Failed(error, "create").At(target_, 0, 0);
 }

@@ -1,7 +1,8 @@
 /// \file
 /// A file that reports are written to: appears whole or not at all.
 ///
-/// Invariant: a regular target is written under a temporary name beside it and renamed by Commit;
+/// Invariant: a regular target is written under a temporary name beside it, which nobody can guess (base/fresh_file.h), and
+/// renamed by Commit;
 /// without Commit nothing remains. Devices, pipes and anything under /dev or /proc cannot be
 /// renamed over: those are written directly.
 ///

@@ -50,6 +50,25 @@ TEST_F(OutputFileTest, PidIsExpanded) {
   EXPECT_EQ(ExpandPid("%d%"), "%d%");
 }
 
+// Names made of a process id and a counter can be foreseen, and links put there.
+TEST_F(OutputFileTest, ALinkUnderATemporaryNameIsNotFollowed) {
+  const std::string path = folder_ + "/report", precious = folder_ + "/precious";
+  std::ofstream(precious) << "keep me";
+  for (int i = 0; i < 100; ++i) {
+    const std::string guess = ".tmp." + std::to_string(getpid()) + "." + std::to_string(i);
+    fs::create_symlink(precious, path + guess);
+  }
+  for (int i = 0; i < 3; ++i) {
+    OutputFile file;
+    ASSERT_TRUE(file.Open(path).ok());
+    std::fputs("new", file.stream());
+    EXPECT_TRUE(file.Commit().ok());
+  }
+  EXPECT_EQ(Contents(precious), "keep me");
+  EXPECT_EQ(Contents(path), "new");
+  EXPECT_FALSE(fs::is_symlink(path));
+}
+
 TEST_F(OutputFileTest, TheOldContentsStayUntilCommit) {
   const std::string path = folder_ + "/report";
   std::ofstream(path) << "old";

@@ -56,7 +56,13 @@ class Blosc2 final : public RegisteredFilter {
       : blosc2_(blosc2), rank_(shape.size()), bytes_(type) {
     shape_.fill(1);
     std::copy(shape.begin(), shape.end(), shape_.begin());
-    for (const unsigned length : shape) bytes_ *= length;
+    // What a file says need not fit into memory, or into a number: then no chunk has room for it, and HDF5 says so.
+    for (const unsigned length : shape) {
+      if (__builtin_mul_overflow(bytes_, size_t{length}, &bytes_)) {
+        bytes_ = std::numeric_limits<size_t>::max();
+        break;
+      }
+    }
   }
 
   bool CanEncode() const override { return false; }

@@ -47,6 +47,7 @@ class Device {
   /// Makes sure that writing [address, address + size) will not fail for lack of space; the file's size stays as it is.
   /// EOPNOTSUPP where the file system cannot promise that.
   virtual int Reserve(uint64_t address, uint64_t size) = 0;
+  /// Of what is no regular file (/dev/null) it is not known: an errno.
   virtual int Size(uint64_t& size) = 0;
   virtual int Version(FileVersion& /*version*/) { return EOPNOTSUPP; }
   /// Advisory lock, never blocking: EAGAIN/EWOULDBLOCK when somebody else holds it.

@@ -118,6 +118,7 @@ class PosixDevice final : public Device {
   int Size(uint64_t& size) override {
     struct stat found;
     if (fstat(fd_, &found) != 0) return errno;
+    if (!S_ISREG(found.st_mode)) return ESPIPE;
     size = static_cast<uint64_t>(found.st_size);
     return 0;
   }

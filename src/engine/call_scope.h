@@ -33,7 +33,7 @@ class CallScope {
     kCloseMayBeDeferred =
         2,  ///< close may return while the file drains; it keeps its lock until it is whole
     kHandOutDescriptor =
-        4,  ///< the driver's descriptor goes to the program: drain, write through from now on
+        4,  ///< the program may look past HDF5 (it gets the descriptor): drain, write through from now on
     kStartSwmr = 8,       ///< the file becomes a SWMR file: drain, write through from now on
     kFlushAsSet = 32,     ///< flush may return early if the file's settings say so
     kCloseAsSet = 64,     ///< close may be deferred if the file's settings say so
@@ -76,6 +76,9 @@ class CallScope {
   void AddPieces(std::shared_ptr<PieceRead> read);
   /// This call closed `file`, whose bytes could not be stored: the engine keeps it for another attempt.
   void Keep(std::shared_ptr<File> file) { kept_ = std::move(file); }
+  /// This call opened `file`, which was closed and still draining: if it closes it again, nothing has happened.
+  void SetAdopted(const File* file) { adopted_ = file; }
+  const File* adopted() const { return adopted_; }
   /// The settings for files that this call opens; nullptr: the process's.
   const FileSettings* file_settings() const { return file_settings_; }
 
@@ -118,6 +121,7 @@ class CallScope {
   Slab* loan_ = nullptr;
   const FileSettings* file_settings_ = nullptr;
   std::shared_ptr<File> kept_;
+  const File* adopted_ = nullptr;
 };
 
 /// Between Begin and End, which nest, flushes that this thread calls need not wait: it will wait itself.

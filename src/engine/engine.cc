@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <iterator>
+#include <new>
 
 #include "base/counters.h"
 #include "base/incidents.h"
@@ -18,6 +19,7 @@
 #include "base/trace.h"
 #include "codec/deflate.h"
 #include "engine/call_scope.h"
+#include "engine/roomy_device.h"
 #include "extent/broken.h"
 #include "model/history_key.h"
 
@@ -29,6 +31,12 @@ bool Identify(const struct stat& status, FileIdentity& identity) {
   identity.inode = status.st_ino;
   return S_ISREG(status.st_mode);
 }
+
+// How often a name may come to mean another file while it is opened.
+constexpr int kMostSwaps = 16;
+
+// What waiting for closed files may help against: they hold descriptors, and memory.
+bool RanOut(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
 Config ConfigFromEnvironment(Status& status) {
   Config config;
@@ -52,20 +60,25 @@ __attribute__((destructor)) void ShutDownAtExit() {
   if (Engine* engine = to_shut_down.load(); engine != nullptr) (void)engine->Shutdown();
 }
 
+}  // namespace
+
 // Forked processes end with _exit as a rule (Python's workers always do), which stores nothing: their flushes and closes
 // wait, whatever the settings say. Whether that changed anything.
-bool DeferNothing(FileSettings& settings) {
+bool Engine::DeferNothing(FileSettings& settings) {
   const bool deferred = settings.close_deferred || settings.flush_deferred;
   settings.close_deferred = settings.flush_deferred = false;
   return deferred;
 }
 
 // Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
-void TellAtExit(const Status& failure) {
+void Engine::TellAtExit(const Status& failure) {
   std::fprintf(stderr, "tidelane: at exit: %s\n", failure.Message().c_str());
 }
 
-}  // namespace
+bool Engine::IdentityOf(const char* path, FileIdentity& identity) {
+  struct stat status;
+  return path != nullptr && stat(path, &status) == 0 && Identify(status, identity);
+}
 
 Engine& Engine::Get() {
   // Never destroyed: lanes may run until the process ends.
@@ -117,55 +130,6 @@ bool Engine::IsKnown(const FileIdentity& identity) {
   return false;
 }
 
-std::shared_ptr<File> Engine::FindDraining(const char* path) {
-  {
-    MutexLock lock(mutex_);
-    if (draining_.empty() && leaving_.empty()) return nullptr;
-  }
-  struct stat status;
-  FileIdentity identity;
-  if (path == nullptr || stat(path, &status) != 0 || !Identify(status, identity)) return nullptr;
-  MutexLock lock(mutex_);
-  for (const auto* files : {&draining_, &leaving_}) {
-    const auto it = std::find_if(files->begin(), files->end(),
-                                 [&](const auto& file) { return file->identity() == identity; });
-    if (it != files->end()) return *it;
-  }
-  return nullptr;
-}
-
-Status Engine::Retire(const std::shared_ptr<File>& file) {
-  {
-    MutexLock lock(mutex_);
-    const auto it = std::find(draining_.begin(), draining_.end(), file);
-    if (it == draining_.end()) return {};  // adopted, or somebody else was faster
-    draining_.erase(it);
-    leaving_.push_back(file);  // still found by who opens it: its lock is not gone yet
-  }
-  Status status = file->CloseDevice();
-  {
-    MutexLock lock(mutex_);
-    std::erase(leaving_, file);
-  }
-  if (status.ok()) {
-    ForgetNotStored(file->path());
-  } else {
-    std::fprintf(stderr, "tidelane: %s\n", status.Message().c_str());
-  }
-  return status;
-}
-
-void Engine::Finish(const std::shared_ptr<File>& file) { (void)Retire(file); }
-
-Status Engine::MakeWayFor(const char* path) {
-  const std::shared_ptr<File> file = FindDraining(path);
-  if (file == nullptr) return {};
-  Status status = file->WaitClosed(Wait::kOpen);
-  // Its contents are about to go anyway: what could not be stored of them need not stand in the way.
-  if (!status.ok()) (void)Retire(file);
-  return {};
-}
-
 FileSettings Engine::SettingsForOpening() const {
   const CallScope* scope = CallScope::current();
   const FileSettings* own = scope == nullptr ? nullptr : scope->file_settings();
@@ -181,6 +145,10 @@ File::Environment Engine::FileEnvironment() {
           ahead_room_};
 }
 
+std::unique_ptr<Device> Engine::DeviceOf(int fd) {
+  return std::make_unique<RoomyDevice>(MakePosixDevice(fd), [this] { return DropNameless(false); });
+}
+
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
   const int fd = ::open(path, options.flags | O_CLOEXEC, options.mode);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
@@ -193,7 +161,7 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   }
   const bool regular = Identify(status, identity);
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
-  file = std::make_shared<File>(FileEnvironment(), MakePosixDevice(fd), identity, path, writable);
+  file = std::make_shared<File>(FileEnvironment(), DeviceOf(fd), identity, path, writable);
   Count(Counter::kFilesOpened);
   if (writable) runs_.Recall(identity.device);
   const FileSettings settings = SettingsForOpening();
@@ -209,34 +177,99 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   return {};
 }
 
-Status Engine::Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
-  to_shut_down.store(this);
-  if ((options.flags & O_TRUNC) != 0) {
-    if (Status status = MakeWayFor(path); !status.ok()) return status;
-  } else if (std::shared_ptr<File> draining = FindDraining(path);
-             draining != nullptr && (options.flags & O_EXCL) == 0) {
+// open(2) itself says whether this process may: permissions may have changed since the file was closed, and its name may have
+// another file by now.
+Status Engine::MayOpen(const char* path, int flags, const File& file) {
+  const int fd = ::open(path, (flags & ~(O_TRUNC | O_CREAT | O_EXCL)) | O_CLOEXEC);
+  if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
+  struct stat status;
+  FileIdentity identity;
+  const bool same =
+      fstat(fd, &status) == 0 && Identify(status, identity) && identity == file.identity();
+  // Nothing was written through it: what storage says of it is for the summary.
+  if (::close(fd) != 0) NoteError(Status::Failed(errno, "close").At(path, 0, 0));
+  return same ? Status() : Status::Failed(ESTALE, "open").At(path, 0, 0);
+}
+
+Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+  const std::shared_ptr<File> draining = FindDraining(path);
+  if (draining == nullptr || Broken("adopt")) return {};
+  if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
+  // Where no lock keeps others out, the mark must be on storage when the open returns, and no older one come after it.
+  if (!draining->locked() && draining->WaitClosed(Wait::kOpen).ok()) return {};
+  {
     MutexLock lock(mutex_);
     const auto it = std::find(draining_.begin(), draining_.end(), draining);
-    if (it != draining_.end() && !Broken("adopt") && draining->Adopt()) {
-      draining_.erase(it);
-      open_.push_back(draining);
-      file = std::move(draining);
-      Count(Counter::kFilesAdopted);
+    if (it == draining_.end()) return {};
+    open_.reserve(open_.size() + 1);  // what may run short does so before anything has happened
+    openers_[draining.get()] = options.opener;
+    if (!draining->Adopt()) {
+      openers_.erase(draining.get());
+      return {};
     }
+    open_.push_back(draining);
+    draining_.erase(it);
   }
-  if (file != nullptr) {
-    file->SetSettings(SettingsForOpening());
-    if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
-    return file->settings().mode == Mode::kSync ? file->WriteThrough(Fallback::kModeSync)
-                                                : Status();
+  Count(Counter::kFilesAdopted);
+  draining->SetSettings(SettingsForOpening());
+  const bool sync = draining->settings().mode == Mode::kSync;
+  Status status;
+  if (options.swmr || sync)
+    status = draining->WriteThrough(options.swmr ? Fallback::kSwmrWrite : Fallback::kModeSync);
+  if (!status.ok()) {  // nobody will close what was not opened: it stays what it was
+    GiveBack(draining);
+    return status;
+  }
+  if (CallScope* scope = CallScope::current(); scope != nullptr) scope->SetAdopted(draining.get());
+  file = draining;
+  return {};
+}
+
+void Engine::DrainForAnother(const char* path, int opener) {
+  {
+    MutexLock lock(mutex_);
+    if (std::ranges::all_of(openers_, [&](const auto& one) { return one.second == opener; }))
+      return;
+  }
+  FileIdentity identity;
+  if (!IdentityOf(path, identity)) return;
+  for (const auto& known : Known()) {
+    if (known->identity() == identity) (void)known->Drain(Wait::kOpen);
+  }
+}
+
+Status Engine::Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+  to_shut_down.store(this);
+  DropRefused();
+  (void)DropNameless();
+  for (int swapped = 0;;) {
+    Status status;
+    try {
+      status = OpenOnce(path, options, file);
+    } catch (const std::bad_alloc&) {
+      status = Status::Failed(ENOMEM, "open").At(path, 0, 0);
+    }
+    if (status.ok()) return status;
+    file = nullptr;
+    // Its name went to another file between two looks (or a server of files says so, again and again), or what is
+    // missing may come back.
+    const bool again = status.code() == ESTALE ? ++swapped < kMostSwaps
+                                               : RanOut(status.code()) && AwaitOldest(Wait::kOpen);
+    if (!again) return status;
+  }
+}
+
+Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+  if ((options.flags & O_TRUNC) != 0) {
+    if (Status status = MakeWayFor(path); !status.ok()) return status;
+  } else if ((options.flags & O_EXCL) == 0) {
+    if (Status status = Adopt(path, options, file); !status.ok() || file != nullptr) return status;
   }
   // It may just have finished: its lock must be gone before ours is tried.
   if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr)
     (void)draining->WaitClosed(Wait::kOpen);
-  if (Status status = OpenNew(path, options, file); !status.ok()) {
-    file = nullptr;
-    return status;
-  }
+  DrainForAnother(path, options.opener);
+  if (Status status = OpenNew(path, options, file); !status.ok()) return status;
   // Where it is open already, HDF5 goes on with that, and reads it as storage has it now.
   std::vector<std::shared_ptr<File>> same;
   {
@@ -247,6 +280,8 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
   for (const auto& known : same) known->ForgetRead();
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
   MutexLock lock(mutex_);
+  open_.reserve(open_.size() + 1);
+  openers_[file.get()] = options.opener;
   open_.push_back(file);
   return {};
 }
@@ -265,7 +300,7 @@ Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file) {
     ::close(fd);
     return Status::Failed(EINVAL, "share").At(path, 0, 0);
   }
-  file = std::make_shared<File>(FileEnvironment(), MakePosixDevice(fd), identity, path, true,
+  file = std::make_shared<File>(FileEnvironment(), DeviceOf(fd), identity, path, true,
                                 File::Kind::kShared);
   Count(Counter::kFilesOpened);
   file->SetSettings(SettingsForOpening());
@@ -274,43 +309,9 @@ Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file) {
   return {};
 }
 
-Status Engine::Close(const std::shared_ptr<File>& file) {
-  series_.Closing(*file);
-  // A deferred file may be taken over by who opens it for writing: one that cannot be written is not kept for its reads.
-  const bool reading = file->writable() && file->deferred_reads().any();
-  const bool deferred = file->CloseMayBeDeferred() && (!file->drained() || reading);
-  Status status;
-  if (!deferred) status = file->Drain(Wait::kClose);
-  // What could not be stored is not thrown away: the file stays, as a deferred one, for whoever tries again.
-  const bool kept = deferred || !file->drained();
-  {
-    MutexLock lock(mutex_);
-    open_.erase(std::find(open_.begin(), open_.end(), file));
-    if (kept) {
-      if (deferred) Count(Counter::kClosesDeferred);
-      draining_.push_back(file);
-      // Still under the registry's lock: who finds the file there must find it closing.
-      file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); });
-    }
-  }
-  if (kept) {
-    if (CallScope* scope = CallScope::current(); scope != nullptr && !status.ok())
-      scope->Keep(file);
-    return status;
-  }
-  const Status closed = file->CloseDevice();
-  // HDF5 closes what a program left open, and looks at no result: nobody else would say it.
-  if (!closed.ok() && exiting_) TellAtExit(closed);
-  if (status.ok()) status = closed;
-  if (!status.ok()) NoteNotStored(file->path());
-  return status;
-}
-
-void Engine::RelieveArena() {
-  for (const auto& file : Known()) file->RelieveArena();
-}
-
 std::vector<Status> Engine::DrainEach(Wait why) {
+  (void)DropNameless();
+  DropRefused();
   std::vector<std::shared_ptr<File>> closing;
   {
     MutexLock lock(mutex_);
@@ -336,29 +337,17 @@ std::vector<Status> Engine::DrainEach(Wait why) {
 }
 
 Status Engine::DrainAll(Wait why) {
-  if (why == Wait::kExit) exiting_ = true;
+  if (why == Wait::kExit) {
+    exiting_ = true;
+    lanes_.Stay(true);
+  }
   const std::vector<Status> failures = DrainEach(why);
   return failures.empty() ? Status() : failures.front();
 }
 
-std::vector<std::shared_ptr<File>> Engine::FilesAt(const char* path) {
-  struct stat status;
-  FileIdentity identity;
-  if (path != nullptr && (stat(path, &status) != 0 || !Identify(status, identity))) return {};
-  MutexLock lock(mutex_);
-  std::vector<std::shared_ptr<File>> files;
-  for (const auto* known : {&open_, &draining_, &leaving_}) {
-    std::ranges::copy_if(*known, std::back_inserter(files), [&](const auto& file) {
-      return path == nullptr || file->identity() == identity;
-    });
-  }
-  return files;
-}
-
 Status Engine::DrainPath(const char* path) {
-  struct stat status;
   FileIdentity identity;
-  if (path == nullptr || stat(path, &status) != 0 || !Identify(status, identity)) return {};
+  if (!IdentityOf(path, identity)) return {};
   if (const std::shared_ptr<File> file = FindDraining(path); file != nullptr)
     return file->WaitClosed(Wait::kOpen);
   for (const auto& file : Known()) {
@@ -368,16 +357,32 @@ Status Engine::DrainPath(const char* path) {
   return {};
 }
 
+std::vector<std::shared_ptr<File>> Engine::FilesAt(const char* path) {
+  FileIdentity identity;
+  const bool exists = IdentityOf(path, identity);
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<File>> files;
+  for (const auto* known : {&open_, &draining_, &leaving_}) {
+    std::ranges::copy_if(*known, std::back_inserter(files), [&](const auto& file) {
+      // By the name that it was opened by, too: the program may have renamed it since, or gone to another folder.
+      return path == nullptr || (exists && file->identity() == identity) || file->path() == path;
+    });
+  }
+  return files;
+}
+
 Status Engine::Shutdown() {
   to_shut_down.store(nullptr);
   series_.Forget();
   exiting_ = false;
+  lanes_.Stay(true);
   const std::vector<Status> failures = DrainEach(Wait::kExit);
   for (const Status& failure : failures) TellAtExit(failure);
   const Status status = failures.empty() ? Status() : failures.front();
   for (const auto& file : Known()) {
     if (!file->drained()) NoteNotStored(file->path());
   }
+  lanes_.Stay(false);
   chooser_->End(NowNs());
   if (Status written = WriteSummary(config_); !written.ok()) {
     std::fprintf(stderr, "tidelane: TIDELANE_SUMMARY: %s\n", written.Message().c_str());
@@ -390,54 +395,8 @@ Status Engine::Shutdown() {
   return status;
 }
 
-// fork copies memory and descriptors but no threads. Both sides must find whole files and free locks:
-//   1. end reads and drain everything, so that no byte is on its way in two processes;
-//   2. park the lanes, so that none is inside an allocator or a C library call;
-//   3. take every lock in order, so that none is held by a thread that the child will not have;
-//   4. release them on both sides; the child forgets its lanes, and the next write starts new ones.
-void Engine::PrepareFork() TL_NO_ANALYSIS {
-  Engine& engine = Get();
-  for (const auto& file : engine.Known()) file->deferred_reads().AwaitAll();
-  (void)engine.DrainAll(Wait::kOther);
-  engine.lanes_.Pause();
-  engine.mutex_.lock();
-  engine.held_for_fork_ = engine.open_;
-  engine.held_for_fork_.insert(engine.held_for_fork_.end(), engine.draining_.begin(),
-                               engine.draining_.end());
-  for (const auto& file : engine.held_for_fork_) file->LockForFork();
-  engine.lanes_.LockForFork();
-  engine.arena_.LockForFork();
-  engine.chooser_->LockForFork();
-}
-
-void Engine::ParentAfterFork() TL_NO_ANALYSIS {
-  Engine& engine = Get();
-  engine.chooser_->UnlockAfterFork(false);
-  engine.arena_.UnlockAfterFork();
-  engine.lanes_.UnlockAfterFork();
-  for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
-  engine.held_for_fork_.clear();
-  engine.mutex_.unlock();
-  engine.lanes_.Resume();
-}
-
-void Engine::ChildAfterFork() TL_NO_ANALYSIS {
-  Engine& engine = Get();
-  engine.chooser_->UnlockAfterFork(true);
-  engine.arena_.UnlockAfterFork();
-  engine.lanes_.ForgetThreadsAfterFork();
-  engine.lanes_.UnlockAfterFork();
-  engine.forked_ = true;
-  for (const auto& file : engine.held_for_fork_) {
-    file->UnlockAfterFork(true);
-    FileSettings settings = file->settings();
-    if (DeferNothing(settings)) file->SetSettings(settings);
-  }
-  engine.held_for_fork_.clear();
-  engine.leaving_.clear();  // the lane that would have done it is not here
-  engine.mutex_.unlock();
-  ResetTraceAfterFork();
-  ResetSummaryAfterFork();
+void Engine::RelieveArena() {
+  for (const auto& file : Known()) file->RelieveArena();
 }
 
 }  // namespace tidelane

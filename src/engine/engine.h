@@ -6,7 +6,7 @@
 ///
 /// Invariants:
 ///  1. A file whose close was deferred is in the registry, holding its descriptor and lock, until every byte is stored.
-///  2. Opening such a file adopts it (descriptor, lock, pending map); creating over it (O_TRUNC) waits for it.
+///  2. Opening such a file adopts it (descriptor, lock, pending map) if open(2) would open it; creating over it (O_TRUNC) waits for it.
 ///  3. The engine is never destroyed: lanes may run until the process ends.
 /// Thread safety: all functions may be called from any thread. Lock order: registry, then file, then lanes, then arena.
 #pragma once
@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct OpenOptions {
   int flags = 0;  ///< open(2)'s
   mode_t mode = 0666;
   bool swmr = false;  ///< opened for SWMR writing or reading: write through, no read-ahead
+  int opener = 0;  ///< which copy of HDF5: what one has open is on storage before another opens it
 };
 
 class Engine {
@@ -54,13 +56,20 @@ class Engine {
   /// Called by the driver's close. Waits for the bytes unless the current CallScope allows otherwise. If they cannot be
   /// stored, says so and keeps the file as it keeps a deferred one: `WaitClosed` tries again, and so does the exit.
   Status Close(const std::shared_ptr<File>& file);
+  /// The program has tried to close this open file, and nothing else of it is open, but its bytes could not be stored. If it loses its
+  /// name now, nobody can miss them.
+  void CloseRefused(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
+  /// Gives up the closed files that have no name and cannot be stored, and with them their room on storage. Whether there were any.
+  bool DropNameless(bool may_wait = true) TL_EXCLUDES(mutex_);
+  /// The same of files whose close was refused. Not for lanes: the program may be using such a file.
+  void DropRefused() TL_EXCLUDES(mutex_);
 
   /// Waits until every captured byte of every file is stored; the first error, if any. `why`: on whose account.
   Status DrainAll(Wait why);
   /// The same for the file that `path` names, if it is known here. For opens by other drivers and deletes.
   Status DrainPath(const char* path);
 
-  /// The files known here by that path; every one for nullptr.
+  /// The files known here that the path names, or that were opened by it; every one for nullptr.
   std::vector<std::shared_ptr<File>> FilesAt(const char* path) TL_EXCLUDES(mutex_);
 
   /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again). Happens at the
@@ -75,6 +84,22 @@ class Engine {
   Engine();
   FileSettings SettingsForOpening() const;
   File::Environment FileEnvironment();
+  std::unique_ptr<Device> DeviceOf(int fd);
+  static bool IdentityOf(const char* path, FileIdentity& identity);
+  static bool DeferNothing(FileSettings& settings);
+  static void TellAtExit(const Status& failure);
+  Status OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
+  Status Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file)
+      TL_EXCLUDES(mutex_);
+  static Status MayOpen(const char* path, int flags, const File& file);
+  void DrainForAnother(const char* path, int opener) TL_EXCLUDES(mutex_);
+  bool ClaimLocked(const std::shared_ptr<File>& file) TL_REQUIRES(mutex_);
+  Status CloseClaimed(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
+  void KeepClosedLocked(const std::shared_ptr<File>& file) TL_REQUIRES(mutex_);
+  void GiveBack(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
+  bool RoomForAnother() TL_EXCLUDES(mutex_);
+  bool AwaitOldest(Wait why) TL_EXCLUDES(mutex_);
+  std::shared_ptr<File> BeingClosed() const TL_REQUIRES(mutex_);
   Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
   std::shared_ptr<File> FindDraining(const char* path) TL_EXCLUDES(mutex_);
   Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);
@@ -103,6 +128,8 @@ class Engine {
   Mutex mutex_;
   std::vector<std::shared_ptr<File>> open_
       TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
+  std::map<const File*, int> openers_ TL_GUARDED_BY(mutex_);  // of those in open_
+  std::vector<std::weak_ptr<File>> refused_ TL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<File>> leaving_
       TL_GUARDED_BY(mutex_);          // drained; the device is being closed

@@ -2,6 +2,8 @@
 // file_plan.cc, storing in file_drain.cc, waiting in file_wait.cc, reading in file_read.cc.
 #include "engine/file.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -102,6 +104,12 @@ bool File::CallIsSynchronous(const CallScope* scope) const {
   if (scope != nullptr && scope->tracks()) return false;
   return implicit_sync_.load(std::memory_order_relaxed) ||
          (scope != nullptr && scope->allows(CallScope::kWriteThrough));
+}
+
+bool File::nameless() const {
+  struct stat found;
+  const int descriptor = *device_->descriptor();
+  return descriptor >= 0 && fstat(descriptor, &found) == 0 && found.st_nlink == 0;
 }
 
 Status File::Truncate(uint64_t size) {

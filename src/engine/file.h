@@ -3,7 +3,8 @@
 ///
 /// The program's side (Write, Read, Truncate, Flush, …) is called by the driver in HDF5's order; the lanes' side is
 /// RunOne. What storage sees may come in another order, except:
-///   1. The first superblock write of a session is stored before anything else (it marks the file as open for writing).
+///   1. The first superblock write of a session is stored before anything else, and before the open returns (it marks
+///      the file as open for writing). A new file's is, where the file is not locked; otherwise it is as later ones.
 ///   2. Later superblock writes are stored after everything else, at a drain: extents, then truncation, then superblock.
 ///   3. Two writes of the same byte are stored in program order.
 ///   4. Cutting the file short happens at once; making it longer happens at the end of a drain.
@@ -177,6 +178,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   // For the engine ----------------------------------------------------------------------------------------------
 
+  /// Whether it has a lock of the file system's, which keeps others out.
+  bool locked() const { return locked_.load(std::memory_order_relaxed); }
   /// Whether the current call's close may return before everything is stored.
   bool CloseMayBeDeferred() const TL_EXCLUDES(mutex_);
   /// Waits until everything is stored; retries what failed first. `why` says on whose account.
@@ -191,6 +194,16 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool Adopt() TL_EXCLUDES(mutex_);
   /// After DrainInBackground: drains, then waits until the device is closed as well.
   Status WaitClosed(Wait why) TL_EXCLUDES(mutex_);
+  /// As WaitClosed, but what failed is not tried again, and its failure not told. False: it failed, or the file was not closed.
+  bool AwaitClosed(Wait why) TL_EXCLUDES(mutex_);
+  /// Somebody has taken it on to close the device.
+  bool being_closed() const TL_EXCLUDES(mutex_);
+  /// Nothing more can be stored without a retry.
+  bool stuck() const TL_EXCLUDES(mutex_);
+  /// Something could not be stored at the last attempt.
+  bool failing() const TL_EXCLUDES(mutex_);
+  /// No path leads to it any more.
+  bool nameless() const;
   /// Whether nothing is pending, a truncation included.
   bool drained() const TL_EXCLUDES(mutex_);
   /// Whether bytes of [address, address + size) are.
@@ -310,8 +323,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool StoreOrWaitLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
   /// A wait is over: while it stored, lanes were told of nothing, and take over what is left.
   void HandOverLocked() TL_REQUIRES(mutex_);
-  /// Without memory the process ends: a run would be lost half-way.
+  /// Without memory what is queued fails, as on storage that refuses it: it stays, is told, and is tried again.
   void StoreOne() noexcept TL_EXCLUDES(mutex_);
+  void StoreNext() TL_EXCLUDES(mutex_);
+  void NoMemoryLocked() TL_REQUIRES(mutex_);
+  void GoOnLocked(const Run& run, int error) TL_REQUIRES(mutex_);
   void WantLocked(bool and_older) TL_REQUIRES(mutex_);
   Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const
       TL_REQUIRES(mutex_);
@@ -325,7 +341,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   int WriteParts(Run& run) TL_EXCLUDES(mutex_);
   int WriteTimed(Run& run, const iovec* parts, size_t count) TL_EXCLUDES(mutex_);
   uint64_t EndAfterFailure(uint64_t end);
-  void AfterRun(const Run& run, int error) TL_EXCLUDES(mutex_);
+  void AfterRun(Run& run, int error) TL_EXCLUDES(mutex_);
   void SettleLocked() TL_REQUIRES(mutex_);
   void Finish() TL_EXCLUDES(mutex_);
   /// Nobody else can write the file now.

@@ -1,6 +1,7 @@
 // What a program may say about when a file's bytes are stored: pause, delay, start, synchronous calls.
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -150,6 +151,18 @@ TEST_F(FileControlTest, ASynchronousSuperblockWaitsForWhatIsPending) {
   const std::vector<Call> changes = TakeChanges();
   ASSERT_FALSE(changes.empty());
   EXPECT_EQ(changes.back(), (Call{FaultPoint::kWrite, 0, 48}));
+}
+
+// So long a delay passed the end of the clock's range, and was none.
+TEST(FileDelayTest, TheLongestIsNotNone) {
+  FileBench bench(1);
+  bench.Open();
+  bench.file_->SetDelay(UINT64_MAX);
+  ASSERT_TRUE(bench.Write(0, "stays").ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(bench.TakeChanges().size(), 0u);
+  EXPECT_TRUE(bench.file_->Drain(Wait::kFlush).ok());
+  EXPECT_EQ(bench.Stored(), "stays");
 }
 
 }  // namespace

@@ -53,6 +53,22 @@ void File::RunOne() {
 }
 
 void File::StoreOne() noexcept {
+  try {
+    StoreNext();
+  } catch (const std::bad_alloc&) {
+    MutexLock lock(mutex_);
+    NoMemoryLocked();
+  }
+  Finish();
+}
+
+void File::NoMemoryLocked() {
+  NoteFailureLocked(Status::Failed(ENOMEM, "write").At(path_, 0, pending_.queued_bytes()));
+  pending_.FailQueued(error_);
+  changed_.NotifyAll();
+}
+
+void File::StoreNext() {
   Run run;
   bool took = false;
   bool truncate = false;
@@ -71,7 +87,12 @@ void File::StoreOne() noexcept {
     if (took) {
       sweep_extents_ -= std::min(sweep_extents_, run.extents.size());
       // Another lane may join, if there is something for it, and storage gains from it.
-      if (!quick_storage_ && pending_.ordinary() != 0) PlanLocked();
+      if (!quick_storage_ && pending_.ordinary() != 0) {
+        try {
+          PlanLocked();
+        } catch (const std::bad_alloc&) {  // then none does; this run must not be lost
+        }
+      }
     } else if (!truncate) {
       SettleLocked();
     }
@@ -84,7 +105,6 @@ void File::StoreOne() noexcept {
     AfterRun(run, error);
   }
   if (truncate) TruncateUp();
-  Finish();
 }
 
 void File::TruncateUp() {
@@ -168,7 +188,7 @@ uint64_t File::EndAfterFailure(uint64_t end) {
   return device_->Size(size) == 0 ? std::min(size, end) : 0;
 }
 
-void File::AfterRun(const Run& run, int error) {
+void File::AfterRun(Run& run, int error) {
   const uint64_t stored_end = error == 0 ? run.end : EndAfterFailure(run.end);
   MutexLock lock(mutex_);
   if (error == 0) {
@@ -177,10 +197,20 @@ void File::AfterRun(const Run& run, int error) {
     pending_.Complete(run);
     if (was_first) order_ = PendingMap::Order::kHeldLast;
   } else {
-    NoteFailureLocked(Status::Failed(error, "write").At(path_, run.begin, run.size()));
-    pending_.Fail(run, error_);
+    const Status failure = Status::Failed(error, "write").At(path_, run.begin, run.size());
+    if (pending_.Fail(run, failure) != 0) lost_ = failure;
+    NoteFailureLocked(failure);
   }
   NoteSize(stored_end);
+  try {
+    GoOnLocked(run, error);
+  } catch (const std::bad_alloc&) {
+    NoMemoryLocked();
+  }
+  changed_.NotifyAll();
+}
+
+void File::GoOnLocked(const Run& run, int error) {
   if (error == 0) NoteSpeedLocked(run.size(), run.write_begin_ns, run.write_end_ns);
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
@@ -189,7 +219,6 @@ void File::AfterRun(const Run& run, int error) {
   } else {
     PlanLocked();
   }
-  changed_.NotifyAll();
 }
 
 void File::SettleLocked() {
@@ -219,7 +248,13 @@ void File::Finish() {
     finished = std::move(finished_);
     finished_ = nullptr;
   }
-  finished(shared_from_this());
+  try {
+    finished(shared_from_this());
+  } catch (const std::bad_alloc&) {
+    MutexLock lock(mutex_);
+    if (closing_) finished_ = std::move(finished);  // who waits for it, or the exit, tries again
+    changed_.NotifyAll();
+  }
 }
 
 }  // namespace tidelane

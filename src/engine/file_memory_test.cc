@@ -124,5 +124,23 @@ TEST_F(ShortMemory, AReadThatFindsNoneHoldsNothing) {
   EXPECT_EQ(bench_.arena_.in_use(), 0u);
 }
 
+// It ended the process: who stored in the background could tell nobody.
+TEST_F(ShortMemory, WhatALaneHasNoMemoryToStoreIsToldAndTriedAgain) {
+  std::string expected(kSpace, '.');
+  for (int allocations = 0; allocations < 40; ++allocations) {
+    const std::string text(100, static_cast<char>('a' + allocations % 26));
+    for (const uint64_t at : {uint64_t{0}, uint64_t{300}, uint64_t{1000}}) {
+      ASSERT_TRUE(bench_.Write(at, text).ok());
+      expected.replace(at, text.size(), text);
+    }
+    bench_.file_->Start();
+    EXPECT_TRUE(Within(allocations, [&] { bench_.RunLanes(); })) << allocations;
+    EXPECT_EQ(Read(0, kSpace), expected) << allocations;
+    const Status status = bench_.file_->Drain(Wait::kFlush);
+    ASSERT_TRUE(status.ok()) << allocations << ": " << status.Message();
+    EXPECT_EQ(Difference(bench_.Stored(), expected), "") << allocations;
+  }
+}
+
 }  // namespace
 }  // namespace tidelane

@@ -15,6 +15,8 @@ constexpr unsigned kSharedPatience = 10;  // or so many, where other ranks may w
 // What the program gathers where it stores itself: the same memory is filled again and again, and stays in its caches.
 constexpr uint64_t kGathered = uint64_t{256} * 1024;
 constexpr uint64_t kScatteredGathered = uint64_t{512} * 1024;
+// For ever, as far as a clock that counts nanoseconds can say it: thirty years.
+constexpr uint64_t kLongestUs = uint64_t{1'000'000'000} * 1'000'000;
 constexpr size_t kManyExtents = 1u << 16;  // what one sweep has to merge
 
 }  // namespace
@@ -50,12 +52,15 @@ bool File::GatheredEnoughLocked() const {
 
 void File::PlanLocked() {
   if (ProgramStoresLocked()) return;
+  // Another rank may be on its way to read it: it would wait out the linger.
+  if (board_ != nullptr && pending_.ordinary() != 0 && board_->awaited()) urgent_ = true;
   if (WorthwhileLocked()) {
     KickLocked();
   } else if (!lingering_ && !settings_.paused && pending_.ordinary() != 0) {
     lingering_since_ = std::chrono::steady_clock::now();
     const uint64_t delay_us = settings_.delay_us;
-    LingerLocked(std::chrono::microseconds(delay_us != 0 ? delay_us : config_.linger_us));
+    LingerLocked(std::chrono::microseconds(
+        std::min(delay_us != 0 ? delay_us : config_.linger_us, kLongestUs)));
     lingering_ = true;
   }
 }

@@ -11,7 +11,6 @@
 #include "buffer/loan.h"
 #include "engine/call_scope.h"
 #include "engine/file.h"
-#include "engine/superblock.h"
 
 namespace tidelane {
 namespace {
@@ -55,59 +54,6 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   const bool apart = address + size <= superblock_begin_ || superblock_end_ <= address;
   if (apart && !through) return Capture(address, size, at, scope);
   return WriteAtSuperblock(address, size, at, through, scope);
-}
-
-Status File::WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* at, bool through,
-                               CallScope* scope) {
-  // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
-  const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
-  for (const uint64_t cut : cuts) {
-    if (cut <= address || cut > address + size) continue;
-    const uint64_t piece = cut - address;
-    const bool superblock = address == superblock_begin_ && superblock_end_ != 0;
-    if (superblock) AwaitFirstSuperblock();
-    // The superblock is captured even so: what other calls left pending must be stored before it.
-    Status status;
-    if (through && !superblock) {
-      Count(Fallback::kImplicitOff);
-      status = WriteOrKeep(address, piece, at, Fallback::kImplicitOff);
-    } else {
-      status = Capture(address, piece, at, scope);
-    }
-    if (!status.ok()) return status;
-    address += piece, at += piece, size -= piece;
-    if (size == 0) break;
-  }
-  return {};
-}
-
-void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
-  const uint64_t skip = base_address_ - address;
-  const uint64_t length = SuperblockSize(static_cast<const std::byte*>(bytes) + skip, size - skip);
-  if (length == 0) return;
-  superblock_begin_ = base_address_;
-  superblock_end_ = base_address_ + length;
-  MutexLock lock(mutex_);
-  if (pending_.held_begin() != superblock_begin_ || pending_.held_end() != superblock_end_) {
-    pending_.SetHeld(superblock_begin_, superblock_end_);
-  }
-  // A file that had a superblock must be marked on storage before its contents change, or a killed writer would leave a
-  // file that looks clean. A new file has none until its first drain, and needs no mark.
-  if (!captured_any_ && disk_size_ > base_address_) order_ = PendingMap::Order::kHeldFirst;
-}
-
-void File::AwaitFirstSuperblock() {
-  MutexLock lock(mutex_);
-  AwaitFirstSuperblockLocked();
-}
-
-void File::AwaitFirstSuperblockLocked() {
-  if (order_ != PendingMap::Order::kHeldFirst || !pending_.HeldPending()) return;
-  const Waiting waiting(Wait::kOther);
-  while (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending() && !StuckLocked()) {
-    StoreOrWaitLocked(std::chrono::steady_clock::time_point::max());
-  }
-  HandOverLocked();
 }
 
 void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {

@@ -8,16 +8,33 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <limits>
 #include <linux/futex.h>
+#include <utility>
+
+#include "base/fresh_file.h"
 
 namespace tidelane {
 namespace {
 
 constexpr long kLookAgainNs = 1'000'000;  // in case a wake is missed
 
-std::string PathOf(const std::string& name) { return "/dev/shm/" + name; }
+constexpr unsigned kLooksForLife = 16;  // so many, before a look whether it lives
+
+constexpr uint64_t kMagic =
+    0x3164'7261'6f42'6c54;  // "TlBoard1"; another layout of parts is another number
+
+// Of nobody else, who could cut it short later: that would be a signal here.
+bool IsOurs(int descriptor, size_t size) {
+  struct stat found;
+  return fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid() &&
+         (found.st_mode & 0077) == 0 && static_cast<uint64_t>(found.st_size) == size;
+}
 
 void WaitForChange(std::atomic<uint32_t>& word, uint32_t seen) {
   timespec until{0, kLookAgainNs};
@@ -25,6 +42,68 @@ void WaitForChange(std::atomic<uint32_t>& word, uint32_t seen) {
 }
 
 }  // namespace
+
+// A process of this machine, told from a later one of the same number.
+struct PendingBoard::Process {
+  std::atomic<uint64_t> space;  // its numbers are of this namespace; 0: not known
+  std::atomic<uint64_t> number;
+  std::atomic<uint64_t> started;
+
+  static bool Ask(uint64_t number, uint64_t& started);
+  void SetSelf();
+  bool Gone() const;
+};
+
+// When it was started; false: it runs no more.
+bool PendingBoard::Process::Ask(uint64_t number, uint64_t& started) {
+  char path[64], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", number);
+  const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const ssize_t size = read(descriptor, text, sizeof text - 1);
+  close(descriptor);
+  if (size <= 0) return false;
+  text[size] = '\0';
+  const char* at = std::strrchr(text, ')');  // its name may have anything in it
+  char state = 'X';
+  started = 0;
+  const int found =
+      at == nullptr
+          ? 0
+          : std::sscanf(at + 1,
+                        " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                        "%*d %*d %" SCNu64,
+                        &state, &started);
+  return found == 2 && state != 'Z' && state != 'X';
+}
+
+void PendingBoard::Process::SetSelf() {
+  struct stat numbers;
+  uint64_t when = 0;
+  const auto self = static_cast<uint64_t>(getpid());
+  if (stat("/proc/self/ns/pid", &numbers) != 0 || !Ask(self, when)) return;
+  number.store(self);
+  started.store(when);
+  space.store(numbers.st_ino);
+}
+
+// For certain only: of a process whose number means nothing here nobody knows.
+bool PendingBoard::Process::Gone() const {
+  struct stat numbers;
+  const uint64_t known = space.load();
+  if (known == 0 || stat("/proc/self/ns/pid", &numbers) != 0 || numbers.st_ino != known)
+    return false;
+  uint64_t when = 0;
+  return !Ask(number.load(), when) || when != started.load();
+}
+
+// What is made sets `magic` last.
+struct PendingBoard::Head {
+  alignas(64) std::atomic<uint64_t> magic;
+  uint64_t first;
+  uint64_t second;
+  uint64_t ranks;
+};
 
 // All zero: nothing is held. Both lists are filled from the front and cleared from the back: the first empty one ends them.
 struct PendingBoard::Part {
@@ -42,6 +121,8 @@ struct PendingBoard::Part {
   Range ranges[kRanges];
   std::atomic<uint32_t> cleared;  // how often
   std::atomic<uint32_t> waiting;  // how many wait for it to be cleared
+  std::atomic<uint32_t> awaited;  // whether anybody ever has
+  Process owner;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
@@ -49,39 +130,88 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free);
 PendingBoard::PendingBoard(void* memory, size_t size, int ranks, int rank)
     : memory_(memory), size_(size), ranks_(ranks), rank_(rank) {}
 
+bool PendingBoard::awaited() const {
+  return part(rank_).awaited.load(std::memory_order_relaxed) != 0;
+}
+
 PendingBoard::~PendingBoard() {
   Clear();
   munmap(memory_, size_);
 }
 
-PendingBoard::Part& PendingBoard::part(int rank) const { return static_cast<Part*>(memory_)[rank]; }
+PendingBoard::Head& PendingBoard::head() const { return *static_cast<Head*>(memory_); }
+
+PendingBoard::Part& PendingBoard::part(int rank) const {
+  return reinterpret_cast<Part*>(static_cast<std::byte*>(memory_) + sizeof(Head))[rank];
+}
+
+// Below 2^63, so that the name can go through Mpi::Max.
+PendingBoard::Name PendingBoard::Name::New() {
+  return {(RandomBits() >> 1) | 1, RandomBits() >> 1};
+}
+
+std::string PendingBoard::Name::Path() const {
+  char path[64];
+  std::snprintf(path, sizeof path, "/dev/shm/tidelane-%016" PRIx64 "%016" PRIx64, first, second);
+  return path;
+}
+
+size_t PendingBoard::SizeFor(int ranks) {
+  return sizeof(Head) + sizeof(Part) * static_cast<size_t>(ranks);
+}
 
 std::unique_ptr<PendingBoard> PendingBoard::Map(int descriptor, int ranks, int rank) {
-  const size_t size = sizeof(Part) * static_cast<size_t>(ranks);
+  const size_t size = SizeFor(ranks);
   void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   close(descriptor);
   if (memory == MAP_FAILED) return nullptr;
   return std::unique_ptr<PendingBoard>(new PendingBoard(memory, size, ranks, rank));
 }
 
-std::unique_ptr<PendingBoard> PendingBoard::Create(const std::string& name, int ranks, int rank) {
+std::unique_ptr<PendingBoard> PendingBoard::Create(const Name& name, int ranks, int rank) {
   const int descriptor =
-      open(PathOf(name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+      open(name.Path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) return nullptr;
-  const auto size = static_cast<off_t>(sizeof(Part) * static_cast<size_t>(ranks));
   // Space now: a store to a full /dev/shm would be a signal.
-  if (posix_fallocate(descriptor, 0, size) == 0) return Map(descriptor, ranks, rank);
-  close(descriptor);
-  Forget(name);
-  return nullptr;
+  if (posix_fallocate(descriptor, 0, static_cast<off_t>(SizeFor(ranks))) != 0) {
+    close(descriptor);
+    Forget(name);
+    return nullptr;
+  }
+  std::unique_ptr<PendingBoard> board = Map(descriptor, ranks, rank);
+  if (board == nullptr) {
+    Forget(name);
+    return nullptr;
+  }
+  Head& head = board->head();
+  head.first = name.first;
+  head.second = name.second;
+  head.ranks = static_cast<uint64_t>(ranks);
+  head.magic.store(kMagic);
+  board->part(rank).owner.SetSelf();
+  return board;
 }
 
-std::unique_ptr<PendingBoard> PendingBoard::Find(const std::string& name, int ranks, int rank) {
-  const int descriptor = open(PathOf(name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  return descriptor < 0 ? nullptr : Map(descriptor, ranks, rank);
+std::unique_ptr<PendingBoard> PendingBoard::Find(const Name& name, int ranks, int rank) {
+  // Not blocking: what has the name may be a pipe.
+  const int descriptor =
+      open(name.Path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return nullptr;
+  if (!IsOurs(descriptor, SizeFor(ranks))) {
+    close(descriptor);
+    return nullptr;
+  }
+  std::unique_ptr<PendingBoard> board = Map(descriptor, ranks, rank);
+  if (board == nullptr) return nullptr;
+  const Head& head = board->head();
+  const bool this_one = head.magic.load() == kMagic && head.first == name.first &&
+                        head.second == name.second && head.ranks == static_cast<uint64_t>(ranks);
+  if (!this_one) return nullptr;
+  board->part(rank).owner.SetSelf();
+  return board;
 }
 
-void PendingBoard::Forget(const std::string& name) { unlink(PathOf(name).c_str()); }
+void PendingBoard::Forget(const Name& name) { unlink(name.Path().c_str()); }
 
 void PendingBoard::Extend(uint64_t begin, uint64_t end) {
   if (used_ == 0 && AddToRows(begin, end - begin)) return;
@@ -184,8 +314,12 @@ void PendingBoard::AwaitOthers(uint64_t begin, uint64_t end) {
     if (rank == rank_) continue;
     Part& other = part(rank);
     // What it takes hold of after we have looked, it wrote at the same time: natively, too, either may come first.
+    unsigned looks = 0;
     for (uint32_t seen = other.cleared.load(); Holds(other, begin, end);
          seen = other.cleared.load()) {
+      // What a process held that was killed is lost, as ends.md says: nobody will store it.
+      if (++looks % kLooksForLife == 0 && other.owner.Gone()) break;
+      other.awaited.store(1, std::memory_order_relaxed);
       other.waiting.fetch_add(1);
       WaitForChange(other.cleared, seen);
       other.waiting.fetch_sub(1);

@@ -10,9 +10,17 @@
 
 namespace tidelane {
 
+/// What HDF5, and whoever looks at a file by itself, knows an HDF5 file by.
+inline constexpr unsigned char kSignature[] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+
+/// Whether a superblock (as SuperblockSize found it) says by itself that the file is open for writing, when it is: other
+/// versions have no such mark that HDF5 looks at.
+inline bool HasOpenMark(const void* superblock) {
+  return static_cast<const unsigned char*>(superblock)[sizeof(kSignature)] >= 3;
+}
+
 /// Bytes of the superblock at the front of `bytes` (of which `size` are readable), 0 if there is none.
 inline uint64_t SuperblockSize(const void* bytes, uint64_t size) {
-  static constexpr unsigned char kSignature[] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
   const auto* at = static_cast<const unsigned char*>(bytes);
   if (size < 16 || std::memcmp(at, kSignature, sizeof(kSignature)) != 0) return 0;
   const unsigned version = at[8];

@@ -33,6 +33,7 @@ TEST(SuperblockTest, IsRecognisedBySignatureAndMeasuredByVersion) {
 
 TEST_F(SuperblockOrderTest, ANewFilesSuperblockComesAfterExtentsAndTruncation) {
   Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
   ASSERT_TRUE(Write(0, Superblock('a')).ok());
   ASSERT_TRUE(Write(48, std::string(100, 'm')).ok());
   ASSERT_TRUE(Write(1000, "data").ok());
@@ -42,6 +43,38 @@ TEST_F(SuperblockOrderTest, ANewFilesSuperblockComesAfterExtentsAndTruncation) {
       << "lingering ends, but nobody asked for a drain";
   ASSERT_TRUE(file_->Flush().ok());
   EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kTruncate, 0, 2048}, {kWrite, 0, 48}}));
+}
+
+// Where files are not locked the mark is all that keeps a second writer out: it came with the first flush, and who opened
+// the file before lost everything.
+TEST_F(SuperblockOrderTest, TheMarkIsStoredWhenTheOpenReturns) {
+  for (const bool existing : {true, false}) {
+    storage_->bytes.clear();
+    Open(existing ? Superblock('o') + std::string(200, 'o') : "");
+    const CallScope open(CallScope::kFlushMayBeSkipped);
+    ASSERT_TRUE(Write(0, Superblock('m')).ok());
+    ASSERT_TRUE(file_->Flush().ok());
+    EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 48}}));
+    ASSERT_TRUE(file_->Flush().ok());
+    EXPECT_EQ(TakeChanges(), std::vector<Call>()) << "one request an open";
+  }
+}
+
+// The open that failed instead left half a mark on storage, and nobody who would complete it.
+TEST_F(SuperblockOrderTest, AMarkThatIsRefusedIsKeptAndStoredFirst) {
+  Open(Superblock('o') + std::string(200, 'o'));
+  FailingWrites faults(*this);
+  {
+    const CallScope open(CallScope::kFlushMayBeSkipped);
+    ASSERT_TRUE(Write(0, Superblock('m')).ok());
+    EXPECT_TRUE(file_->Flush().ok());
+  }
+  EXPECT_EQ(file_->TellFailure().code(), ENOSPC) << "the next call that changes the file";
+  faults.failing = false;
+  TakeChanges();
+  EXPECT_TRUE(file_->Drain(Wait::kClose).ok());
+  EXPECT_EQ(TakeChanges().front(), (Call{kWrite, 0, 48}));
+  EXPECT_EQ(Stored(), Superblock('m') + std::string(200, 'o'));
 }
 
 TEST_F(SuperblockOrderTest, AnExistingFileIsMarkedBeforeItsContentsChange) {
@@ -61,6 +94,7 @@ TEST_F(SuperblockOrderTest, AnExistingFileIsMarkedBeforeItsContentsChange) {
 // The accumulator merged the superblock with its neighbours; as one extent they went out together.
 TEST_F(SuperblockOrderTest, ASuperblockMergedWithItsNeighboursIsCapturedApart) {
   Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
   file_->SetBaseAddress(512);
   const std::string merged = std::string(12, 'u') + Superblock('s') + std::string(40, 'm');
   ASSERT_TRUE(Write(500, merged).ok());
@@ -111,6 +145,7 @@ TEST_F(SuperblockOrderTest, ARequestBehindAMarkThatFailedFails) {
 // nobody had asked for.
 TEST_F(SuperblockOrderTest, NoRequestWaitsForTheSuperblock) {
   Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
   CallScope scope(CallScope::kNone, true);
   ASSERT_TRUE(Write(0, Superblock('s')).ok());
   EXPECT_EQ(scope.TakeCompletion(), nullptr);
@@ -192,6 +227,7 @@ TEST_F(SuperblockOrderTest, AFileWhoseLastSuperblockIsOnItsWayIsNotAdopted) {
 
 TEST_F(SuperblockOrderTest, AFileWhoseLastSuperblockStillWaitsIsAdopted) {
   Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
   ASSERT_TRUE(Write(0, Superblock('c')).ok());
   ASSERT_TRUE(Write(100, "data").ok());
   file_->DrainInBackground([](const std::shared_ptr<File>&) { ADD_FAILURE() << "adopted"; });

@@ -44,7 +44,10 @@ class Epochs {
     uint64_t waits_for = 0;            // how many newer epochs
     std::vector<uint64_t> superseded;  // older epochs that wait for this one
     Status error;
+    bool done() const { return pending == 0 && waits_for == 0; }
   };
+  void Release(std::map<uint64_t, Entry>::iterator done);
+  void EraseAllDone();  // without memory for a list of them
   void EraseIfDone(std::map<uint64_t, Entry>::iterator entry);
 
   std::map<uint64_t, Entry> entries_;

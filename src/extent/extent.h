@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "buffer/arena.h"
@@ -32,6 +33,8 @@ struct Run {
   uint64_t write_begin_ns = 0;  ///< when storage
   uint64_t write_end_ns = 0;    ///< wrote it
   std::vector<Extent> extents;
+  std::vector<std::map<uint64_t, Extent>::node_type>
+      nodes;  ///< in which they were queued: they can return without memory
 
   uint64_t size() const { return end - begin; }
   bool Overlaps(uint64_t from, uint64_t to) const { return from < end && begin < to; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "buffer/loan.h"
 #include "extent/broken.h"
@@ -296,11 +297,14 @@ bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done
   run.end = run.begin;
   run.gap_bytes = 0;
   run.extents.clear();
+  run.nodes.clear();
   in_flight_.reserve(in_flight_.size() + 1);
   Grow(it, limits, order, rest_is_done, run);
+  run.nodes.reserve(run.extents.size());
   for (const Extent& extent : run.extents) {  // neighbours in the queue, too
     queued_bytes_ -= extent.size;
-    it = EraseNode(it);
+    if (it == newest_) newest_ = queued_.end();
+    run.nodes.push_back(queued_.extract(it++));
   }
   replaced_bytes_ -= std::min(replaced_bytes_, run.size());
   cursor_ = run.end;
@@ -316,36 +320,68 @@ void PendingMap::Complete(const Run& run) {
   }
 }
 
-void PendingMap::Fail(const Run& run, const Status& status) {
-  in_flight_.erase(std::find(in_flight_.begin(), in_flight_.end(), &run));
-  for (const Extent& whole : run.extents) {
-    // What is queued now was written later: only the bytes between return. If there are none, nothing is lost.
-    uint64_t at = whole.address;
-    auto it = queued_.upper_bound(at);
-    if (it != queued_.begin() && std::prev(it)->second.end() > at) --it;
-    std::vector<std::pair<uint64_t, uint64_t>> missing;
-    for (; it != queued_.end() && it->second.address < whole.end(); ++it) {
-      epochs_.Supersede(whole.epoch, it->second.epoch);
-      if (it->second.address > at) missing.emplace_back(at, it->second.address);
-      at = it->second.end();
+// In one of the nodes that the run's extents were queued in, as long as there are any.
+bool PendingMap::Return(Run& run, const Extent& piece) {
+  if (!run.nodes.empty()) {
+    Map::node_type node = std::move(run.nodes.back());
+    run.nodes.pop_back();
+    node.key() = piece.address;
+    node.mapped() = piece;
+    queued_.insert(std::move(node));
+  } else {
+    try {
+      queued_.emplace(piece.address, piece);
+    } catch (const std::bad_alloc&) {
+      return false;
     }
-    if (at < whole.end()) missing.emplace_back(at, whole.end());
-    if (!missing.empty()) epochs_.Fail(whole.epoch, status);
-    for (const auto& [from, to] : missing) {
+  }
+  Arena::Ref(piece.slab);
+  epochs_.Add(piece.epoch);  // it has an entry: the extent that this is a piece of counts in it
+  queued_bytes_ += piece.size;
+  ++failed_;
+  return true;
+}
+
+uint64_t PendingMap::Fail(Run& run, const Status& status) {
+  in_flight_.erase(std::find(in_flight_.begin(), in_flight_.end(), &run));
+  uint64_t lost = 0;
+  for (const Extent& whole : run.extents) {
+    const auto give_back = [&](uint64_t from, uint64_t to) {
       Extent rest = whole;
       rest.address = from;
       rest.size = to - from;
       rest.data = whole.data + (from - whole.address);
       rest.failed = true;
-      Arena::Ref(rest.slab);
-      epochs_.Add(rest.epoch);
-      queued_bytes_ += rest.size;
-      ++failed_;
-      queued_.emplace(from, rest);
+      if (!Return(run, rest)) lost += rest.size;
+    };
+    // What is queued now was written later: only the bytes between return. If there are none, nothing is lost.
+    uint64_t at = whole.address;
+    bool any = false;
+    auto it = queued_.upper_bound(at);
+    if (it != queued_.begin() && std::prev(it)->second.end() > at) --it;
+    for (; it != queued_.end() && it->second.address < whole.end(); ++it) {
+      try {
+        epochs_.Supersede(whole.epoch, it->second.epoch);
+      } catch (const std::bad_alloc&) {
+        any = true;  // it cannot wait for the newer one, and must not look done before that is
+      }
+      if (it->second.address > at) give_back(at, it->second.address), any = true;
+      at = it->second.end();
     }
+    if (at < whole.end()) give_back(at, whole.end()), any = true;
+    if (any) epochs_.Fail(whole.epoch, status);
     Arena::Unref(whole.slab);
     epochs_.Remove(whole.epoch);
   }
+  return lost;
+}
+
+void PendingMap::FailQueued(const Status& status) {
+  for (auto& [address, extent] : queued_) {
+    extent.failed = true;
+    epochs_.Fail(extent.epoch, status);
+  }
+  failed_ = queued_.size();
 }
 
 uint64_t PendingMap::KeepLent(const Status& status) {

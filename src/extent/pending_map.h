@@ -56,7 +56,10 @@ class PendingMap {
   /// The run is stored: drops its extents.
   void Complete(const Run& run);
   /// It is not: its extents return to the queue, marked, unless newer bytes have replaced them.
-  void Fail(const Run& run, const Status& status);
+  /// How many bytes are gone because there was no memory for what newer bytes had cut them into; mostly none.
+  uint64_t Fail(Run& run, const Status& status);
+  /// Marks everything that is queued as if it had failed: there is no memory to store it with.
+  void FailQueued(const Status& status);
   /// Marked extents may be taken again.
   void RetryFailed();
 
@@ -110,6 +113,7 @@ class PendingMap {
   void Cut(uint64_t begin, uint64_t end, uint64_t newer_epoch);
   Map::iterator Erase(Map::iterator it);
   Map::iterator EraseNode(Map::iterator it);
+  bool Return(Run& run, const Extent& piece);
   bool Held(const Extent& extent) const {
     return extent.address < held_end_ && held_begin_ < extent.end();
   }

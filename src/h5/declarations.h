@@ -37,6 +37,13 @@ extern "C" {
 #define H5F_ACC_EXCL (H5CHECK H5OPEN 0x0004u)
 #define H5F_ACC_RDWR (H5CHECK H5OPEN 0x0001u)
 #define H5F_ACC_TRUNC (H5CHECK H5OPEN 0x0002u)
+#define H5F_OBJ_ALL (H5F_OBJ_FILE | H5F_OBJ_DATASET | H5F_OBJ_GROUP | H5F_OBJ_DATATYPE | H5F_OBJ_ATTR)
+#define H5F_OBJ_ATTR (0x0010u)
+#define H5F_OBJ_DATASET (0x0002u)
+#define H5F_OBJ_DATATYPE (0x0008u)
+#define H5F_OBJ_FILE (0x0001u)
+#define H5F_OBJ_GROUP (0x0004u)
+#define H5F_OBJ_LOCAL (0x0020u)
 #define H5O_INFO_BASIC 0x0001u
 #define H5O_INFO_NUM_ATTRS 0x0004u
 #define H5O_INFO_TIME 0x0002u
@@ -179,6 +186,7 @@ typedef enum H5T_cset_t { H5T_CSET_ERROR = -1, H5T_CSET_ASCII = 0, H5T_CSET_UTF8
 extern hid_t H5T_NATIVE_INT32_g;
 hid_t H5Tcopy(hid_t);
 htri_t H5Tequal(hid_t, hid_t);
+htri_t H5Tcommitted(hid_t);
 hid_t H5Tget_super(hid_t);
 H5T_class_t H5Tget_class(hid_t);
 htri_t H5Tdetect_class(hid_t, H5T_class_t);

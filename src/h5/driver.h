@@ -27,7 +27,8 @@ bool HasFiles(int slot);
 /// What the libhdf5 in `slot` does between its datasets and our driver of `file`.
 struct AboveDriver {
   uint64_t base_address = 0;  ///< added to the addresses in the file: the size of a user block
-  bool page_buffer = false;   ///< elements may be there, and not yet with the driver
+  uint64_t allocated_end = UINT64_MAX;  ///< of the file; beyond it HDF5 reads nothing
+  bool page_buffer = false;             ///< elements may be there, and not yet with the driver
 };
 /// Defined in vfd/.
 AboveDriver Above(int slot, const File& file);

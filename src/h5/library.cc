@@ -80,9 +80,12 @@ bool Library::Resolve(void* handle, std::string& why) {
     }
   }
   handle_ = handle;
+  // HDF5 also loads plugins while it looks for a way to open a file: what it could not do stays on the stack (vol/file.cc
+  // looks for it).
+  const KeepErrorStack keep(*this);
+  hbool_t locks = false;
+  thread_safe_ = is_library_threadsafe(&locks) >= 0 && locks;
   FindInternals(handle);
-  const KeepErrorStack keep(
-      *this);       // HDF5 also loads plugins while it looks for a way to open a file
   int ignored = 0;  // the callback wants a non-null object and does not look at it
   const hid_t native = AcquireNativeId();
   const bool found = native >= 0 && VLintrospect_get_conn_cls(
@@ -107,19 +110,46 @@ void Library::FindInternals(void* handle) {
   *reinterpret_cast<void**>(&find_filter_) = dlsym(handle, "H5Z_find");
 }
 
+bool Library::FindFilter(H5Z_filter_t id, H5Z_class2_t& found) {
+  H5Z_class2_t* known = nullptr;
+  if (find_filter_ == nullptr || find_filter_(true, id, &known) < 0 || known == nullptr)
+    return false;
+  found = *known;
+  return true;
+}
+
 H5Z_func_t Library::FilterCode(H5Z_filter_t id) {
   const KeepErrorStack keep(*this);
-  if (find_filter_ == nullptr || Zfilter_avail(id) <= 0) return nullptr;
-  H5Z_class2_t* found = nullptr;
-  if (find_filter_(true, id, &found) < 0 || found == nullptr) return nullptr;
-  return found->filter;
+  H5Z_class2_t found{};
+  if (find_filter_ == nullptr || Zfilter_avail(id) <= 0 || !FindFilter(id, found)) return nullptr;
+  return found.filter;
 }
 
 void Library::FindLock(void* handle) {
-  hbool_t locks = false;
-  if (is_library_threadsafe(&locks) < 0 || !locks) return;
+  if (!thread_safe_) return;
   *reinterpret_cast<void**>(&try_lock_) = dlsym(handle, "H5TSmutex_acquire");
   *reinterpret_cast<void**>(&unlock_) = dlsym(handle, "H5TSmutex_release");
+}
+
+bool Library::CallInside(void (*work)(void*), void* context) {
+  struct Entry {
+    void (*work)(void*);
+    void* context;
+    bool called;
+  } entry{work, context, false};
+  const auto enter = [](hid_t, void* data) -> herr_t {
+    Entry& asked = *static_cast<Entry*>(data);
+    asked.called = true;
+    asked.work(asked.context);
+    return 1;  // once
+  };
+  static_cast<void>(Iiterate(H5I_ERROR_CLASS, enter, &entry));
+  if (!entry
+           .called) {  // the first time, and after the library was closed and opened again: there is none yet
+    errors_ = ErrorIds{};
+    if (Errors().error_class >= 0) static_cast<void>(Iiterate(H5I_ERROR_CLASS, enter, &entry));
+  }
+  return entry.called;
 }
 
 bool Library::TryLock() {
@@ -132,6 +162,11 @@ void Library::Unlock() {
   if (unlock_(&count) < 0 || count <= 1) return;
   bool locked = false;  // what the caller had before
   while (try_lock_(count - 1, &locked) >= 0 && !locked) sched_yield();
+}
+
+bool Library::Contains(const void* code) const {
+  const Image image = ImageOf(code);
+  return image.path != nullptr && image.begin == base_;
 }
 
 const Mpi* Library::mpi() {

@@ -44,7 +44,7 @@ inline constexpr int kSlots = 8;
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
     X(Sselect_hyperslab) X(Sselect_valid) X(Ssel_iter_close) X(Ssel_iter_create) \
     X(Ssel_iter_get_seq_list) \
-  X(Tconvert) X(Tcopy) X(Tdetect_class) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
+  X(Tcommitted) X(Tconvert) X(Tcopy) X(Tdetect_class) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
     X(Tis_variable_str) \
   X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
     X(VLintrospect_get_conn_cls) X(VLregister_opt_operation) \
@@ -86,8 +86,11 @@ class Library : public Functions {
   /// the function inside HDF5 that it calls does not, and every build that we know exports it.
   bool CanReplaceFilters() const { return register_filter_ != nullptr; }
   void ReplaceFilter(const H5Z_class2_t& filter) { register_filter_(&filter); }
+  /// A copy of what this HDF5 knows of the filter of that number; false where it lets nobody look (H5Z_find, which is
+  /// exported, too).
+  bool FindFilter(H5Z_filter_t id, H5Z_class2_t& found);
   /// The function of the filter of that number, loaded where it is a plugin that HDF5 finds; nullptr
-  /// where there is none, or where this HDF5 does not let us look (H5Z_find, which is exported, too).
+  /// where there is none, or where this HDF5 does not let us look.
   H5Z_func_t FilterCode(H5Z_filter_t id);
 
   /// Has HDF5 forget where it last found a chunk of a native dataset: after a direct chunk write it believes that chunk to
@@ -99,6 +102,15 @@ class Library : public Functions {
     return prune_chunks_(dataset, nothing) >= 0;
   }
 
+  /// Calls `work(context)` once, from within a call of HDF5's own: under its lock, where it has one, and with a call
+  /// context that knows nothing of the call in progress. False: it was not called. The error stack is lost.
+  ///
+  /// HDF5 calls back for a class of errors: there is ours, and it is no matter whose it is, so that a program's own will
+  /// do. (HDF5 2 passes over ids that the program has no reference to, as those of connectors are; and a type of ids of
+  /// ours would be one less for programs that use them all.)
+  /// Any thread may call it; it may be nested.
+  [[nodiscard]] bool CallInside(void (*work)(void*), void* context);
+
   /// The MPI it was built with; nullptr: none, or one that we do not know.
   const Mpi* mpi();
   /// Whether the driver of that id is one for MPI programs.
@@ -106,6 +118,11 @@ class Library : public Functions {
 
   /// 1 or 2: some argument structures of the native connector differ.
   unsigned major_version() const { return major_version_; }
+
+  /// Whether any thread may call it at any time: it has a lock.
+  bool thread_safe() const { return thread_safe_; }
+  /// Whether `code`, an address, is in this library.
+  bool Contains(const void* code) const;
 
   /// HDF5's lock, where there is one and we can try it: nobody has to wait for who is inside.
   bool CanTryLock() const { return try_lock_ != nullptr && unlock_ != nullptr; }
@@ -145,6 +162,7 @@ class Library : public Functions {
   herr_t (*try_lock_)(unsigned count, bool* locked) = nullptr;   // H5TSmutex_acquire
   herr_t (*unlock_)(unsigned* count) = nullptr;                  // H5TSmutex_release: all of it
   unsigned major_version_ = 1;
+  bool thread_safe_ = false;
   hid_t driver_id_ = kNoId;
   hid_t sec2_id_ = kNoId;
   ErrorIds errors_;

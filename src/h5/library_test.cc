@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -89,6 +90,57 @@ TEST(LibraryTest, IdsAreAskedAnewWhenTheLibraryWasReopened) {
   const hid_t native = library.AcquireNativeId();
   EXPECT_EQ(H5Iget_type(native), H5I_VOL);
   H5Idec_ref(native);
+}
+
+TEST(LibraryTest, WorkInsideACallRunsOnceWhereverItIsAskedFor) {
+  Library& library = ThisLibrary();
+  int runs = 0;
+  std::pair<Library&, int&> context{library, runs};
+  const auto count = [](void* counter) { ++*static_cast<int*>(counter); };
+  EXPECT_TRUE(library.CallInside(count, &runs));
+  EXPECT_EQ(runs, 1);
+  EXPECT_TRUE(library.CallInside(
+      [](void* pair) {
+        auto& [outer, counter] = *static_cast<std::pair<Library&, int&>*>(pair);
+        EXPECT_TRUE(outer.CallInside([](void* inner) { ++*static_cast<int*>(inner); }, &counter));
+        H5Pclose(H5Pcreate(H5P_DATASET_XFER));
+      },
+      &context));
+  EXPECT_EQ(runs, 2);
+  EXPECT_TRUE(library.CallInside(count, &runs));
+  EXPECT_EQ(runs, 3);
+  library.ForgetIds();
+}
+
+// HDF5 tries for ever to close what it does not know how to close, and says so on stderr.
+TEST(LibraryTest, ALibraryThatWasEnteredComesToItsEnd) {
+  Library& library = ThisLibrary();
+  bool ran = false;
+  const auto run = [](void* flag) { *static_cast<bool*>(flag) = true; };
+  EXPECT_TRUE(library.CallInside(run, &ran));
+  ::testing::internal::CaptureStderr();
+  H5close();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  library.ForgetIds();
+  ran = false;
+  H5open();
+  EXPECT_TRUE(library.CallInside(run, &ran));
+  EXPECT_TRUE(ran);
+  library.ForgetIds();
+}
+
+// HDF5 numbers types of ids in turn and has 112 for programs, whose own tests use them all.
+TEST(LibraryTest, CallsInsideTakeNoTypeOfIdsFromTheProgram) {
+  H5close();  // whatever was registered before
+  ThisLibrary().ForgetIds();
+  H5open();
+  bool ran = false;
+  EXPECT_TRUE(ThisLibrary().CallInside([](void* flag) { *static_cast<bool*>(flag) = true; }, &ran));
+  EXPECT_TRUE(ran);
+  const H5I_type_t first = H5Iregister_type(64, 0, nullptr);
+  EXPECT_EQ(first, H5I_NTYPES);
+  EXPECT_GE(H5Idestroy_type(first), 0);
+  EXPECT_TRUE(ThisLibrary().CallInside([](void*) {}, nullptr));
 }
 
 TEST(OwnedIdTest, GivesBackExactlyItsOwnReference) {

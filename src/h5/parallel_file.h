@@ -104,6 +104,8 @@ class ParallelFile {
 
   bool deleted_group =
       false;  ///< a group's space may be given back later, with that of what is in it
+  bool metadata_together =
+      true;                  ///< ranks read metadata together: none of them may ask HDF5 for it
   bool wrote_alone = false;  ///< this rank has captured independent writes
   WrittenPlaces places;      ///< where this rank wrote what it may not have stored yet
   AgreementBackoff small_writes;

@@ -1,10 +1,14 @@
 #include "lane/lanes.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -18,6 +22,37 @@ namespace {
 constexpr auto kLongestYield = std::chrono::milliseconds(20);
 
 constinit thread_local bool on_lane = false;
+
+constexpr auto kWithoutMemory = std::chrono::milliseconds(10);  // then it is tried again
+constexpr auto kLookAround = std::chrono::seconds(1);
+
+// Whether the program's main thread has ended (with pthread_exit), and all of its others: /proc knows. A process's first thread is
+// listed for as long as there are others.
+bool OnlyLanesLeft(unsigned lanes) {
+  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[1024];
+  const ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size <= 0) return false;
+  text[size] = '\0';
+  const char* behind_name = std::strrchr(text, ')');
+  char state = 0;
+  long threads = 0;
+  // State is the third field, the number of threads the twentieth.
+  return behind_name != nullptr &&
+         std::sscanf(behind_name + 1,
+                     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+                     &state, &threads) == 2 &&
+         state == 'Z' && threads == static_cast<long>(lanes) + 1;
+}
+
+// Nobody else is there to receive them: the system's answers, and the program's handlers, are due here.
+void UnblockSignals() {
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
 
 // Launchers bind a rank to one core; lanes bound there would steal the program's time. Widen to what the system allows.
 void LeaveSingleCore(unsigned number) {
@@ -48,15 +83,23 @@ Lanes::~Lanes() {
     threads.swap(threads_);
     work_.NotifyAll();
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+unsigned Lanes::alive() const {
+  return static_cast<unsigned>(std::ranges::count_if(threads_, &std::thread::joinable));
 }
 
 void Lanes::StartThread() {
-  const size_t number = threads_.size();
-  if (number >= count_ || stopping_ || refused_.load(std::memory_order_relaxed)) return;
+  const auto place = std::ranges::find_if_not(threads_, &std::thread::joinable);
+  if (place == threads_.end() || stopping_ || refused_.load(std::memory_order_relaxed)) return;
+  const auto number = static_cast<unsigned>(place - threads_.begin());
+  const unsigned others = alive();
   // Who pauses us may be about to fork: a thread that is just starting holds locks of the allocator's.
   if (paused_ != 0) return;
-  if (number != 0 && (running_ < number || no_more_)) return;
+  if (others != 0 && (running_ < others || no_more_)) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -64,11 +107,11 @@ void Lanes::StartThread() {
       SIG_SETMASK, &all,
       &before);  // threads inherit the mask: the program's signals stay with the program
   try {
-    threads_.emplace_back([this, number] { ThreadMain(static_cast<unsigned>(number)); });
+    *place = std::thread([this, number] { ThreadMain(number); });
     ++running_;
   } catch (const std::exception&) {  // the system's refusal, or no memory
     no_more_ = true;
-    if (number == 0 && !refused_.exchange(true)) Count(Fallback::kNoThreads);
+    if (others == 0 && !refused_.exchange(true)) Count(Fallback::kNoThreads);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -94,7 +137,12 @@ void Lanes::CollectDue(Clock::time_point now) {
       ++i;
       continue;
     }
-    ready_.push_back(std::move(lingering_[i].task));
+    try {
+      ready_.push_back(lingering_[i].task);
+    } catch (const std::bad_alloc&) {
+      lingering_[i].due = Clock::now() + kWithoutMemory;
+      return;
+    }
     lingering_[i] = std::move(lingering_.back());
     lingering_.pop_back();
   }
@@ -116,7 +164,34 @@ std::shared_ptr<LaneTask> Lanes::TakeReady() {
   return task;
 }
 
-std::shared_ptr<LaneTask> Lanes::Next() {
+bool Lanes::TryIdleWork() {
+  if (!idle_work_ || paused_ != 0) return false;
+  ++running_;
+  mutex_.unlock();
+  bool more = false;
+  try {
+    more = idle_work_();
+  } catch (const std::bad_alloc&) {  // it can do without
+  }
+  mutex_.lock();
+  TaskDone();
+  return more || AnyReady();
+}
+
+// Sleeps until there may be something to do. False: there was nothing for so long that this thread had better end.
+bool Lanes::Idle() {
+  if (lingering_.empty()) {
+    return work_.WaitUntil(mutex_, Clock::now() + longest_idle_) || AnyReady() || stay_ ||
+           paused_ != 0 || stopping_ || !lingering_.empty();
+  }
+  const auto soonest =
+      std::min_element(lingering_.begin(), lingering_.end(),
+                       [](const Lingering& a, const Lingering& b) { return a.due < b.due; });
+  work_.WaitUntil(mutex_, soonest->due);
+  return true;
+}
+
+std::shared_ptr<LaneTask> Lanes::Next(unsigned number) {
   MutexLock lock(mutex_);
   for (;;) {
     if (stopping_) return nullptr;
@@ -130,22 +205,10 @@ std::shared_ptr<LaneTask> Lanes::Next() {
       }
       return task;
     }
-    if (idle_work_ && paused_ == 0) {
-      ++running_;
-      mutex_.unlock();
-      const bool more = idle_work_();
-      mutex_.lock();
-      TaskDone();
-      if (more || AnyReady()) continue;
-    }
-    if (lingering_.empty()) {
-      work_.Wait(mutex_);
-      continue;
-    }
-    const auto soonest =
-        std::min_element(lingering_.begin(), lingering_.end(),
-                         [](const Lingering& a, const Lingering& b) { return a.due < b.due; });
-    work_.WaitUntil(mutex_, soonest->due);
+    if (TryIdleWork()) continue;
+    if (Idle()) continue;
+    threads_[number].detach();  // from here on it touches nothing of this
+    return nullptr;
   }
 }
 
@@ -157,7 +220,21 @@ void Lanes::ThreadMain(unsigned number) {
     MutexLock lock(mutex_);
     TaskDone();  // it counted as running from its start
   }
-  while (std::shared_ptr<LaneTask> task = Next()) Run(std::move(task));
+  auto looked = Clock::now();
+  while (std::shared_ptr<LaneTask> task = Next(number)) {
+    if (const auto now = Clock::now(); now - looked >= kLookAround) {
+      looked = now;
+      MutexLock lock(mutex_);
+      if (OnlyLanesLeft(alive())) UnblockSignals();
+    }
+    Run(std::move(task));
+  }
+  on_lane = false;  // as the last thread of the process it may run the program's exit handlers
+}
+
+void Lanes::Stay(bool stay) {
+  MutexLock lock(mutex_);
+  stay_ = stay;
 }
 
 void Lanes::Run(std::shared_ptr<LaneTask> task) {
@@ -227,7 +304,7 @@ void Lanes::YieldToReads() {
 
 void Lanes::ForgetThreadsAfterFork() {
   // The handles refer to threads that do not exist here: destroying them would terminate, joining would hang.
-  new (&threads_) std::vector<std::thread>();
+  new (&threads_) std::vector<std::thread>(count_);
   // The condition variables may count waiters that do not exist here either.
   new (&work_) Condition();
   new (&reads_done_) Condition();

@@ -9,7 +9,11 @@
 /// Tasks that only compute (filters) have a queue of their own, so that storage does not stand still behind them: a lane takes one of
 /// them when there is nothing else to do, or when half of the lanes are busy with something else.
 ///
-/// A thread starts when a task finds none idle; threads block all signals, and widen a one-core affinity mask that a launcher imposed.
+/// A thread starts when a task finds none idle, and ends when it has been idle for some seconds: a process whose last thread has ended
+/// ends, and none of ours may keep it. Threads widen a one-core affinity mask that a launcher imposed. They block all signals, which are
+/// the program's, until they find that no thread of the program is left to receive any.
+///
+/// Without memory a lane tries again a moment later.
 ///
 /// Invariant: the queue holds a task at most once per Schedule; it is as long as there are files with something to do.
 /// Thread safety: all functions may be called from any thread. Lanes are never joined; see Stop for tests.
@@ -43,7 +47,8 @@ class Lanes {
   using Clock = std::chrono::steady_clock;
 
   /// Up to `count` threads, started lazily. With 0 nothing runs by itself: a test or simulator calls RunQueued.
-  explicit Lanes(unsigned count) : count_(count) {}
+  explicit Lanes(unsigned count, Clock::duration longest_idle = std::chrono::seconds(5))
+      : count_(count), longest_idle_(longest_idle), threads_(count) {}
   ~Lanes();  // only tests destroy lanes; stops the threads
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
@@ -59,6 +64,9 @@ class Lanes {
 
   /// Whether lanes work by themselves. If not (or if the system refuses threads), whoever waits calls RunQueued.
   bool threaded() const { return count_ != 0 && !refused_.load(std::memory_order_relaxed); }
+
+  /// While the process exits, on whichever thread, its lanes stay: were the last thread to end, it would exit again.
+  void Stay(bool stay) TL_EXCLUDES(mutex_);
 
   /// Nothing queued or running. What lingers may do so for long: who needs its work now schedules it.
   bool idle() TL_EXCLUDES(mutex_);
@@ -96,13 +104,17 @@ class Lanes {
 
   void StartThread() TL_REQUIRES(mutex_);
   void ThreadMain(unsigned number) TL_EXCLUDES(mutex_);
-  std::shared_ptr<LaneTask> Next() TL_EXCLUDES(mutex_);
+  std::shared_ptr<LaneTask> Next(unsigned number) TL_EXCLUDES(mutex_);
+  bool Idle() TL_REQUIRES(mutex_);
+  bool TryIdleWork() TL_REQUIRES(mutex_);
+  unsigned alive() const TL_REQUIRES(mutex_);
   void CollectDue(Clock::time_point now) TL_REQUIRES(mutex_);
   bool OthersLinger(const LaneTask& task) const TL_REQUIRES(mutex_);
   bool AnyReady() const TL_REQUIRES(mutex_) { return !ready_.empty() || !computing_.empty(); }
   std::shared_ptr<LaneTask> TakeReady() TL_REQUIRES(mutex_);
 
   const unsigned count_;
+  const Clock::duration longest_idle_;
   std::function<bool()> idle_work_;
   std::atomic<bool> refused_{false};  // the system gave us no thread
   std::atomic<unsigned> foreground_reads_{0};
@@ -115,7 +127,8 @@ class Lanes {
   std::deque<std::shared_ptr<LaneTask>> computing_ TL_GUARDED_BY(mutex_);  // ready, and computes
   unsigned others_ TL_GUARDED_BY(mutex_) = 0;  // tasks being run that do not only compute
   std::vector<Lingering> lingering_ TL_GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_ TL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ TL_GUARDED_BY(mutex_);  // by number; empty ones do not run
+  bool stay_ TL_GUARDED_BY(mutex_) = false;
   unsigned running_ TL_GUARDED_BY(mutex_) = 0;  // lanes that are not between two tasks
   bool no_more_ TL_GUARDED_BY(mutex_) = false;  // the system refused a thread
   bool stopping_ TL_GUARDED_BY(mutex_) = false;

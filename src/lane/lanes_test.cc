@@ -5,14 +5,17 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -345,6 +348,79 @@ TEST(LanesTest, WhatLingeredBeforeItsLaneWasBusyIsDoneByOneMore) {
 TEST(LanesTest, WhatLingeredBeforeItsLaneWasBusyIsDoneByOneThatSlept) {
   Lanes lanes(3);
   for (int i = 0; i < 20; ++i) LingersBeforeALaneIsBusy(lanes);
+}
+
+TEST(LanesTest, IdleThreadsEndAndOthersStartWhenThereIsWork) {
+  const auto before = ThreadsOfThisProcess();
+  Lanes lanes(2, milliseconds(5));
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<int> ran{0};
+    for (int i = 0; i < 4; ++i) lanes.Schedule(Do([&] { ++ran; }));
+    EXPECT_TRUE(Eventually([&] { return ran == 4; }));
+    EXPECT_TRUE(Eventually([&] { return ThreadsOfThisProcess() == before; }));
+  }
+}
+
+TEST(LanesTest, ThreadsThatAreToStayDo) {
+  const auto before = ThreadsOfThisProcess();
+  Lanes lanes(1, milliseconds(1));
+  lanes.Stay(true);
+  lanes.Schedule(Do([] {}));
+  EXPECT_TRUE(Eventually([&] { return lanes.idle(); }));
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(ThreadsOfThisProcess(), before + 1);
+  lanes.Stay(false);
+  EXPECT_TRUE(Eventually([&] { return ThreadsOfThisProcess() == before; }));
+}
+
+// How a process ends whose main thread does not wait for lanes: it leaves as pthread_exit does, without ending the others.
+int EndWithoutMainThread(const std::function<void(Lanes&)>& begin, int signal_to_send) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto* const lanes = new Lanes(2, milliseconds(20));
+    begin(*lanes);
+    syscall(SYS_exit, 0);
+  }
+  // While its main thread lives, that one would receive the signal.
+  const std::string listed = "/proc/" + std::to_string(child) + "/stat";
+  EXPECT_TRUE(Eventually([&] {
+    std::string text;
+    std::getline(std::ifstream(listed), text);
+    return text.empty() || text.find(") Z ") != std::string::npos;
+  }));
+  if (signal_to_send != 0) kill(child, signal_to_send);
+  int status = -1;
+  const auto late = Clock::now() + seconds(20);
+  while (waitpid(child, &status, WNOHANG) == 0 && Clock::now() < late) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  if (status == -1) {
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+  }
+  return status;
+}
+
+TEST(LanesTest, AProcessEndsWhenOnlyIdleLanesAreLeft) {
+  EXPECT_EQ(EndWithoutMainThread([](Lanes& lanes) { lanes.Schedule(Do([] {})); }, 0), 0);
+}
+
+class Endless final : public LaneTask, public std::enable_shared_from_this<Endless> {
+ public:
+  explicit Endless(Lanes& lanes) : lanes_(lanes) {}
+  void RunOne() override {
+    std::this_thread::sleep_for(milliseconds(1));
+    lanes_.Schedule(shared_from_this());
+  }
+
+ private:
+  Lanes& lanes_;
+};
+
+TEST(LanesTest, ASignalEndsAProcessThatHasOnlyLanesLeft) {
+  const int status = EndWithoutMainThread(
+      [](Lanes& lanes) { lanes.Schedule(std::make_shared<Endless>(lanes)); }, SIGTERM);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
 }
 
 }  // namespace

@@ -15,6 +15,9 @@
 #include <ctime>
 #include <memory>
 #include <string_view>
+#include <utility>
+
+#include "base/fresh_file.h"
 
 namespace tidelane::model {
 namespace {
@@ -28,7 +31,8 @@ constexpr int kLockTryMs = 1;
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder)
-      : fd_(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+      : fd_(::open((folder + "/.lock").c_str(),
+                   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666)) {
     if (fd_ < 0) {
       error_ = errno;
       return;
@@ -86,34 +90,76 @@ int MakeFolder(const std::string& folder) {
   }
 }
 
-// The paths of a folder's histories; none where it cannot be read.
-std::vector<std::string> Files(const std::string& folder) {
-  std::vector<std::string> files;
+bool EndsInDigits(std::string_view text) {
+  constexpr size_t kDigits = 16;
+  return text.size() > kDigits &&
+         text.substr(text.size() - kDigits).find_first_not_of("0123456789abcdef") ==
+             std::string_view::npos;
+}
+
+// As HistoryFileName makes them.
+bool IsHistoryName(std::string_view name) {
+  constexpr std::string_view kEnd = ".json";
+  if (!name.ends_with(kEnd)) return false;
+  name.remove_suffix(kEnd.size());
+  return EndsInDigits(name) && name.substr(0, name.size() - 16).ends_with('-');
+}
+
+// As Replace makes them. Under the folder's lock nobody is writing one.
+bool IsLeftOver(std::string_view name) {
+  const size_t end = name.rfind('.');
+  return end != std::string_view::npos && name.size() == end + 17 && EndsInDigits(name) &&
+         IsHistoryName(name.substr(0, end));
+}
+
+// The names in a folder that are of ours, as `ours` says; none where it cannot be read.
+std::vector<std::string> Names(const std::string& folder, bool (*ours)(std::string_view)) {
+  std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
-  if (open == nullptr) return files;
+  if (open == nullptr) return names;
   while (const dirent* const entry = ::readdir(open.get())) {
-    if (std::string_view(entry->d_name).ends_with(".json"))
-      files.push_back(folder + "/" + entry->d_name);
+    if (ours(entry->d_name)) names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+struct OwnFile {
+  std::string name;
+  timespec written;
+};
+
+// Those that this user may have made: the folder may be others', too, and hold what is nobody's history.
+std::vector<OwnFile> OwnFiles(const std::string& folder, bool (*ours)(std::string_view)) {
+  std::vector<OwnFile> files;
+  for (std::string& name : Names(folder, ours)) {
+    struct stat found;
+    if (::lstat((folder + "/" + name).c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+        found.st_uid == ::geteuid())
+      files.push_back({std::move(name), found.st_mtim});
   }
   return files;
 }
 
-// Makes room for one more: the file that was written longest ago goes.
+Status Load(const std::string& path, HistoryEntry& entry);
+
+// Makes room for one more: the history that was written longest ago goes. A name alone makes none.
 void DropOldest(const std::string& folder) {
-  const std::vector<std::string> files = Files(folder);
+  for (const OwnFile& left : OwnFiles(folder, IsLeftOver))
+    ::unlink((folder + "/" + left.name).c_str());
+  std::vector<OwnFile> files = OwnFiles(folder, IsHistoryName);
   if (files.size() < kMostHistories) return;
-  const std::string* oldest = nullptr;
-  timespec when{};
-  for (const std::string& file : files) {
-    struct stat found;
-    if (::stat(file.c_str(), &found) != 0) continue;
-    const timespec& written = found.st_mtim;
-    if (oldest != nullptr && (written.tv_sec != when.tv_sec ? written.tv_sec > when.tv_sec
-                                                            : written.tv_nsec >= when.tv_nsec))
+  std::ranges::sort(files, [](const OwnFile& a, const OwnFile& b) {
+    return a.written.tv_sec != b.written.tv_sec ? a.written.tv_sec < b.written.tv_sec
+                                                : a.written.tv_nsec < b.written.tv_nsec;
+  });
+  for (const OwnFile& file : files) {
+    const std::string path = folder + "/" + file.name;
+    HistoryEntry entry;
+    if (!Load(path, entry).ok() || entry.runs == 0 || HistoryFileName(entry.key) != file.name)
       continue;
-    oldest = &file, when = written;
+    ::unlink(path.c_str());
+    return;
   }
-  if (oldest != nullptr) ::unlink(oldest->c_str());
 }
 
 Status Load(const std::string& path, HistoryEntry& entry) {
@@ -126,19 +172,20 @@ Status Load(const std::string& path, HistoryEntry& entry) {
   return status.ok() ? Status() : std::move(status).At(path, 0, 0);
 }
 
-// Under the folder's lock, so one name for the new file is enough; one that a killed process left is written over.
 Status Replace(const std::string& path, const HistoryEntry& entry) {
-  const std::string temporary = path + ".new";
+  std::string temporary;
   const std::string text = HistoryText(entry);
-  std::FILE* const file = std::fopen(temporary.c_str(), "we");  // e: not inherited across exec
+  const int fd = CreateFresh(path, 0666, temporary);
+  std::FILE* const file = fd < 0 ? nullptr : ::fdopen(fd, "w");
   int error = file == nullptr ? errno : 0;
+  if (file == nullptr && fd >= 0) ::close(fd);
   if (file != nullptr && std::fwrite(text.data(), 1, text.size(), file) != text.size())
     error = errno;
   if (file != nullptr && std::fclose(file) != 0 && error == 0)
     error = errno;  // a full disk shows here
   if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return {};
-  ::unlink(temporary.c_str());
+  if (fd >= 0) ::unlink(temporary.c_str());
   return Status::Failed(error, "write the history").At(path, 0, 0);
 }
 
@@ -195,9 +242,10 @@ Status SaveHistory(const std::string& folder, const HistoryKey& key, const Learn
 
 std::vector<HistoryEntry> ListHistory(const std::string& folder) {
   std::vector<HistoryEntry> entries;
-  for (const std::string& file : Files(folder)) {
+  for (const std::string& name : Names(folder, IsHistoryName)) {
     HistoryEntry entry;
-    if (Load(file, entry).ok() && entry.runs != 0) entries.push_back(std::move(entry));
+    if (Load(folder + "/" + name, entry).ok() && entry.runs != 0)
+      entries.push_back(std::move(entry));
   }
   std::ranges::sort(entries, std::ranges::greater(), &HistoryEntry::updated);
   return entries;

@@ -6,7 +6,8 @@
 /// less than a program that ends late.
 ///
 /// Invariant: nothing that a file holds is believed unless some data could have given it; a file of a newer version is
-/// neither read nor replaced. A missing folder or file is no failure; a folder that cannot be written is for Save only.
+/// neither read nor replaced; and nothing is ever removed that is not such a file, by name and by what it says, and this
+/// user's: the folder may be one where the user keeps other things. A missing folder or file is no failure; a folder that cannot be written is for Save only.
 /// Thread safety: objects are values; processes and threads may load and save the same folder at once.
 #pragma once
 

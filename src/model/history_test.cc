@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -264,6 +266,59 @@ TEST_F(HistoryTest, TheFolderStaysSmall) {
   for (unsigned i = 0; i < kMostHistories + 5; ++i)
     ASSERT_TRUE(SaveHistory(folder_, {"tmpfs tmpfs", "p" + std::to_string(i)}, learned).ok());
   EXPECT_EQ(ListHistory(folder_).size(), kMostHistories);
+}
+
+// The setting names any folder, one with a user's own files perhaps. They are older than ours here.
+TEST_F(HistoryTest, WhatIsNotOursStays) {
+  const HistoryKey key{"tmpfs tmpfs", "somebody"};
+  const Learned learned = SomeRun();
+  ASSERT_TRUE(SaveHistory(folder_, key, learned).ok());
+  const std::string history = folder_ + "/" + HistoryFileName(key);
+  std::vector<std::string> foreign;
+  for (unsigned i = 0; i < kMostHistories; ++i)
+    foreign.push_back(folder_ + "/results" + std::to_string(i) + ".json");
+  // Named as ours are, and something else: by what they say, or because they are another's copy, or a link.
+  for (unsigned i = 0; i < kMostHistories; ++i) {
+    const std::string number = std::to_string(100 + i);
+    foreign.push_back(folder_ + "/results-0123456789abc" + number + ".json");
+  }
+  for (const std::string& path : foreign) std::ofstream(path) << R"({"format": "mine", "runs": 1})";
+  foreign.push_back(folder_ + "/copy-0123456789abcdef.json");
+  std::filesystem::copy_file(history, foreign.back());
+  foreign.push_back(folder_ + "/link-0123456789abcdef.json");
+  std::filesystem::create_symlink(history, foreign.back());
+  using namespace std::chrono_literals;
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - 1000h;
+  for (const std::string& path : foreign) std::filesystem::last_write_time(path, long_ago);
+  std::filesystem::last_write_time(history, long_ago + 1h);  // the link is to it, too
+  ASSERT_TRUE(SaveHistory(folder_, {"tmpfs tmpfs", "another"}, learned).ok());
+  for (const std::string& path : foreign)
+    EXPECT_TRUE(std::filesystem::is_symlink(path) || std::filesystem::exists(path)) << path;
+  EXPECT_FALSE(std::filesystem::exists(history)) << "the oldest that is ours makes room";
+}
+
+// In a folder that others may write to, what is created is new: a link would be followed to a file of this user's.
+TEST_F(HistoryTest, LinksAreNotFollowed) {
+  ASSERT_TRUE(SaveHistory(folder_, kKey, SomeRun()).ok());
+  const std::string precious = root_ + "/precious";
+  std::ofstream(precious) << "keep me";
+  std::filesystem::create_symlink(precious, File() + ".new");
+  EXPECT_TRUE(SaveHistory(folder_, kKey, SomeRun()).ok());
+  std::filesystem::remove(folder_ + "/.lock");
+  std::filesystem::create_symlink(root_ + "/made", folder_ + "/.lock");
+  EXPECT_EQ(SaveHistory(folder_, kKey, SomeRun()).code(), ELOOP);
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/made"));
+  std::string text;
+  std::getline(std::ifstream(precious), text);
+  EXPECT_EQ(text, "keep me");
+}
+
+TEST_F(HistoryTest, WhatAKilledProcessLeftIsRemoved) {
+  ASSERT_TRUE(SaveHistory(folder_, kKey, SomeRun()).ok());
+  const std::string left = File() + ".0123456789abcdef";
+  std::ofstream(left) << "{";
+  ASSERT_TRUE(SaveHistory(folder_, {"tmpfs tmpfs", "another"}, SomeRun()).ok());
+  EXPECT_FALSE(std::filesystem::exists(left));
 }
 
 TEST(HistoryKeyTest, NamesOfFilesAreTameWhateverTheProgramIsCalled) {

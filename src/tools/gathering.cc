@@ -57,13 +57,25 @@ std::string TemporaryFolder() {
 
 std::string Prefix() { return "tidelane-" + std::to_string(getuid()) + "-"; }
 
+bool IsNumber(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// One that we made: the folder for temporary files is everybody's.
+bool IsFolderOfOurs(const std::string& path) {
+  struct stat found;
+  return lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == getuid() &&
+         (found.st_mode & 0077) == 0;
+}
+
 void RemoveFoldersOfTheGone() {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(TemporaryFolder(), error)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(Prefix())) continue;
     const std::vector<std::string> parts = SplitAt(name.substr(Prefix().size()), '-');
-    if (parts.size() != 2 || BeginOf(parts[0]) == parts[1]) continue;
+    if (parts.size() != 2 || !IsNumber(parts[0]) || !IsNumber(parts[1])) continue;
+    if (BeginOf(parts[0]) == parts[1] || !IsFolderOfOurs(entry.path())) continue;
     std::error_code ignored;
     fs::remove_all(entry.path(), ignored);
   }
@@ -72,11 +84,7 @@ void RemoveFoldersOfTheGone() {
 Status MakeFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0) return {};
   const int error = errno;
-  struct stat found;
-  if (error == EEXIST && lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
-      found.st_uid == getuid()) {
-    return {};
-  }
+  if (error == EEXIST && IsFolderOfOurs(path)) return {};
   return Status::Failed(error, "make the folder " + path);
 }
 

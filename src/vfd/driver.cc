@@ -91,8 +91,9 @@ bool HasPageBuffer(h5::Library& library, hid_t fapl) {
   return library.Pget_page_buffer_size(fapl, &size, nullptr, nullptr) < 0 || size != 0;
 }
 
-OpenOptions OptionsFor(unsigned flags) {
+OpenOptions OptionsFor(unsigned flags, int opener) {
   OpenOptions options;
+  options.opener = opener;
   options.flags = (flags & H5F_ACC_RDWR) != 0 ? O_RDWR : O_RDONLY;
   if ((flags & H5F_ACC_TRUNC) != 0) options.flags |= O_TRUNC;
   if ((flags & H5F_ACC_CREAT) != 0) options.flags |= O_CREAT;
@@ -113,7 +114,7 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
   handle->ignore_disabled_locks = IgnoreDisabledLocks(library, fapl);
   handle->family_to_single = FamilyToSingle(library, fapl);
   handle->page_buffer = HasPageBuffer(library, fapl);
-  const Status status = Engine::Get().Open(name, OptionsFor(flags), handle->file);
+  const Status status = Engine::Get().Open(name, OptionsFor(flags, library.slot()), handle->file);
   if (!status.ok()) {
     h5::PushError(library, status);
     return nullptr;
@@ -136,7 +137,7 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) 
 herr_t Close(H5FD_t* file) noexcept {
   const std::unique_ptr<Handle> handle(&Of(file));
   Unlink(handle.get());
-  return Report(*handle, Engine::Get().Close(handle->file));
+  return Guarded(*handle, "close", [&] { return Engine::Get().Close(handle->file); });
 }
 
 int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
@@ -284,22 +285,33 @@ herr_t Truncate(H5FD_t* file, hid_t, hbool_t) noexcept {
 }
 
 herr_t Lock(H5FD_t* file, hbool_t exclusive) noexcept {
-  const Status status = Of(file).file->Lock(exclusive);
-  if (status.code() == ENOSYS && Of(file).ignore_disabled_locks) return 0;
-  return Report(Of(file), status);
+  return Guarded(Of(file), exclusive ? "lock for writing" : "lock for reading", [&] {
+    Status status = Of(file).file->Lock(exclusive);
+    if (status.code() == ENOSYS && Of(file).ignore_disabled_locks) status = Status();
+    return status;
+  });
 }
 
 herr_t Unlock(H5FD_t* file) noexcept {
-  const Status status = Of(file).file->Unlock();
-  if (status.code() == ENOSYS && Of(file).ignore_disabled_locks) return 0;
-  return Report(Of(file), status);
+  return Guarded(Of(file), "unlock", [&] {
+    Status status = Of(file).file->Unlock();
+    if (status.code() == ENOSYS && Of(file).ignore_disabled_locks) status = Status();
+    return status;
+  });
 }
 
 template <int Slot>
 herr_t Delete(const char* name, hid_t) noexcept {
-  Status status = Engine::Get().DrainPath(name);
-  if (::unlink(name) == 0) return 0;  // what could not be stored is not wanted any more
-  status = Status::Failed(errno, "delete").At(name, 0, 0);
+  Status status;
+  try {
+    (void)Engine::Get().DrainPath(name);  // what could not be stored is not wanted any more
+    if (::unlink(name) != 0) status = Status::Failed(errno, "delete").At(name, 0, 0);
+    Engine::Get().DropRefused();
+    (void)Engine::Get().DropNameless();
+  } catch (const std::bad_alloc&) {
+    status = Status::Failed(ENOMEM, "delete").At(name, 0, 0);
+  }
+  if (status.ok()) return 0;
   h5::PushError(h5::LibraryOf<Slot>(), status);
   return -1;
 }
@@ -363,7 +375,9 @@ AboveDriver Above(int slot, const File& file) {
   for (const vfd::Handle* handle = vfd::open_handles[slot]; handle != nullptr;
        handle = handle->next) {
     if (handle->file.get() == &file) {
-      return {.base_address = handle->pub.base_addr, .page_buffer = handle->page_buffer};
+      return {.base_address = handle->pub.base_addr,
+              .allocated_end = handle->eoa,
+              .page_buffer = handle->page_buffer};
     }
   }
   return {.page_buffer = true};  // not known: as if it had everything

@@ -17,7 +17,6 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -229,34 +228,24 @@ bool AlreadyCaptured(int slot, const FileIdentity& identity) {
 bool WantsBoard(int ranks) { return ranks > 1 && !Broken("ranks_board"); }
 
 // Where all ranks run on one machine. The first one makes it before they agree, and its name goes with the agreement.
-struct BoardName {
-  uint64_t process = 0;  // 0: there is none
-  uint64_t number = 0;
-
-  std::string Text() const {
-    return "tidelane-" + std::to_string(process) + "-" + std::to_string(number);
-  }
-};
-
-std::unique_ptr<PendingBoard> MakeBoard(int rank, int ranks, BoardName& name) {
-  static constinit std::atomic<unsigned> made;
+std::unique_ptr<PendingBoard> MakeBoard(int rank, int ranks, PendingBoard::Name& name) {
   if (rank != 0 || !WantsBoard(ranks)) return nullptr;
-  name = {static_cast<uint64_t>(getpid()), made.fetch_add(1)};
-  std::unique_ptr<PendingBoard> board = PendingBoard::Create(name.Text(), ranks, rank);
+  name = PendingBoard::Name::New();
+  std::unique_ptr<PendingBoard> board = PendingBoard::Create(name, ranks, rank);
   if (board == nullptr) name = {};
   return board;
 }
 
 // Collective: by all of them, or by none.
-std::unique_ptr<PendingBoard> ShareBoard(h5::ParallelFile& file, const BoardName& name,
+std::unique_ptr<PendingBoard> ShareBoard(h5::ParallelFile& file, const PendingBoard::Name& name,
                                          std::unique_ptr<PendingBoard> board) {
-  if (name.process == 0) return nullptr;
+  if (name.empty()) return nullptr;
   try {
-    if (file.rank() != 0) board = PendingBoard::Find(name.Text(), file.ranks(), file.rank());
+    if (file.rank() != 0) board = PendingBoard::Find(name, file.ranks(), file.rank());
   } catch (const std::bad_alloc&) {  // then nobody uses it
   }
   const bool some_missing = file.Any(board == nullptr);
-  if (file.rank() == 0) PendingBoard::Forget(name.Text());
+  if (file.rank() == 0) PendingBoard::Forget(name);
   return some_missing ? nullptr : std::move(board);
 }
 
@@ -277,7 +266,7 @@ bool AskRanks(H5FD_t* pub, Ranks& ranks) {
 struct Prepared {
   std::shared_ptr<File> file;
   std::unique_ptr<Captured> captured;
-  BoardName board_name;
+  PendingBoard::Name board_name;
   std::unique_ptr<PendingBoard> board;
 };
 
@@ -336,13 +325,13 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
   if (!wanted) reason = unwanted;
   // All ranks must see the same file: another node's /tmp is another one.
   const uint64_t inode = prepared.file == nullptr ? 0 : prepared.file->identity().inode;
-  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, prepared.board_name.process,
-                           prepared.board_name.number};
+  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, prepared.board_name.first,
+                           prepared.board_name.second};
   uint64_t all[std::size(mine)] = {};
   const bool agreed =
       mpi->Max(ranks.communicator, mine, all, std::size(mine)) && all[0] == 0 && all[1] == ~all[2];
   if (!agreed) {
-    if (prepared.board_name.process != 0) PendingBoard::Forget(prepared.board_name.Text());
+    if (!prepared.board_name.empty()) PendingBoard::Forget(prepared.board_name);
     if (able) reason = Fallback::kMpiRanks;
     if (prepared.file != nullptr) static_cast<void>(Engine::Get().Close(prepared.file));
     return nullptr;

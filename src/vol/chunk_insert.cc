@@ -37,20 +37,12 @@ herr_t AskChunk(Instance& instance, void* dataset, int operation, void* args, hi
   return instance.hdf5().native().dataset_cls.optional(dataset, &optional, dxpl, nullptr);
 }
 
-// HDF5 keeps a chunk's old mask when the new bytes are as many as the old ones.
-bool MaskMayBeWrong(Instance& instance, const ChunkJob& job, hid_t dxpl) {
-  const size_t size = SizeOfChunk(instance, job.dataset, job.origin, dxpl);
-  if (size != job.stored.size()) return false;
-  const std::unique_ptr<std::byte[]> old(new (std::nothrow) std::byte[size]);
-  if (old == nullptr) return true;
-  size_t room = size;
-  ChunkReadArgs read{job.origin.data(), 0, old.get(), &room};
-  return AskChunk(instance, job.dataset, H5VL_NATIVE_DATASET_CHUNK_READ, &read, dxpl) < 0 ||
-         read.filters != 0;
-}
-
-// HDF5 remembers the last chunk that it allocated even if it then failed to put it into the index; it is asked for another.
+// HDF5 remembers the last chunk that it allocated even if it then failed to put it into the index. Else it is asked for another.
 void ForgetLastChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+  if (instance.hdf5().CanForgetLastChunk()) {
+    static_cast<void>(instance.hdf5().ForgetLastChunk(job.dataset));
+    return;
+  }
   const ChunkGrid& grid = job.grid();
   Coordinates other = job.origin;
   for (int d = 0; d < grid.rank; ++d) {
@@ -61,8 +53,27 @@ void ForgetLastChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
   }
 }
 
-bool InsertStored(Instance& instance, const ChunkJob& job, hid_t dxpl) {
-  return PutChunk(instance, job.dataset, job.origin, {job.stored.data(), job.stored.size()}, dxpl);
+// HDF5 keeps a chunk's old mask when the new bytes are as many as the old ones. Otherwise it keeps it in what it remembers
+// of the last chunk, which is a matter of forgetting, where that can be had. `size`: of the old bytes; 0: there are none.
+bool MaskMayBeWrong(Instance& instance, const ChunkJob& job, size_t size, hid_t dxpl) {
+  if (size == 0) return false;
+  if (size != job.stored.size() && instance.hdf5().CanForgetLastChunk()) return false;
+  const std::unique_ptr<std::byte[]> old(new (std::nothrow) std::byte[size]);
+  if (old == nullptr) return true;
+  ForgetLastChunk(instance, job, dxpl);  // the program may have written it with a mask itself
+  size_t room = size;
+  ChunkReadArgs read{job.origin.data(), 0, old.get(), &room};
+  return AskChunk(instance, job.dataset, H5VL_NATIVE_DATASET_CHUNK_READ, &read, dxpl) < 0 ||
+         read.filters != 0;
+}
+
+// A direct write notes the last chunk before it sets its mask: what replaces a chunk that was stored without its filters
+// would be read, and written back, as if it were stored so, too.
+bool InsertStored(Instance& instance, const ChunkJob& job, size_t old_size, hid_t dxpl) {
+  const StoredChunk stored{job.stored.data(), job.stored.size()};
+  if (!PutChunk(instance, job.dataset, job.origin, stored, dxpl)) return false;
+  if (old_size != 0) ForgetLastChunk(instance, job, dxpl);
+  return true;
 }
 
 // HDF5 filters it: what there is of the chunk inside the extent.
@@ -121,9 +132,12 @@ bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again
   const Changing changing(instance);
   const KeepRefused keep;
   if (again) ForgetLastChunk(instance, job, dxpl);
-  const bool natively = !job.status.ok() || job.mask != 0 || job.stored.size() > UINT32_MAX ||
-                        MaskMayBeWrong(instance, job, dxpl);
-  return natively ? InsertElements(instance, job, dxpl) : InsertStored(instance, job, dxpl);
+  if (!job.status.ok() || job.mask != 0 || job.stored.size() > UINT32_MAX) {
+    return InsertElements(instance, job, dxpl);
+  }
+  const size_t old_size = SizeOfChunk(instance, job.dataset, job.origin, dxpl);
+  if (MaskMayBeWrong(instance, job, old_size, dxpl)) return InsertElements(instance, job, dxpl);
+  return InsertStored(instance, job, old_size, dxpl);
 }
 
 }  // namespace tidelane::vol

@@ -28,10 +28,12 @@ bool IsWritable(Instance& instance, void* file) {
 }
 
 // Why the chunks are HDF5's, if they are.
-std::optional<Fallback> WhyNative(Instance& instance, void* object, hid_t dcpl, hid_t dxpl,
+std::optional<Fallback> WhyNative(Instance& instance, hid_t type, hid_t dcpl,
                                   WrittenDataset& dataset) {
   dataset.pipeline = PipelineOf(instance.hdf5(), dcpl, Engine::Get().config().deflate);
-  if (dataset.pipeline == nullptr || !FindChunks(instance, object, dcpl, dxpl, dataset)) {
+  // A committed type has no id in a call of our own, where HDF5 may have to filter a chunk that we could not.
+  if (dataset.pipeline == nullptr || !FindChunks(instance.hdf5(), type, dcpl, dataset) ||
+      instance.hdf5().Tcommitted(type) != 0) {
     return Fallback::kFilterUnknown;
   }
   if (dataset.grid.ChunkBytes() < kSmallestChunk) return Fallback::kFilterSmall;
@@ -42,10 +44,11 @@ std::optional<Fallback> WhyNative(Instance& instance, void* object, hid_t dcpl, 
 
 }  // namespace
 
-WrittenDataset LookAtWritten(Instance& instance, void* object, hid_t dxpl) {
+WrittenDataset LookAtWritten(Instance& instance, void* object, hid_t type, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   WrittenDataset dataset;
-  const h5::OwnedId dcpl = AskDataset(instance, object, H5VL_DATASET_GET_DCPL, dxpl);
+  if (type >= 0 && !IsPlainType(hdf5, type)) dataset.kind = WrittenDataset::Kind::kPlain;
+  const h5::OwnedId dcpl = CreationListOf(instance, object, type, dxpl);
   if (!dcpl.valid()) return dataset;
   const H5D_layout_t layout = hdf5.Pget_layout(dcpl.get());
   if (layout == H5D_VIRTUAL) return dataset;
@@ -55,7 +58,7 @@ WrittenDataset LookAtWritten(Instance& instance, void* object, hid_t dxpl) {
   }
   dataset.file = FileOf(instance, object, H5I_DATASET);
   if (dataset.file == nullptr) return dataset;
-  dataset.reason = WhyNative(instance, object, dcpl.get(), dxpl, dataset);
+  dataset.reason = WhyNative(instance, type, dcpl.get(), dataset);
   if (dataset.reason.has_value()) return dataset;
   dataset.kind = WrittenDataset::Kind::kOurs;
   const uint64_t cache = ChunkCacheOf(instance, object, dxpl).value_or(0);

@@ -26,7 +26,7 @@ inline constexpr uint64_t kSmallestChunk = 16 << 10;
 /// A dataset that is written.
 struct WrittenDataset : ChunkedDataset {
   enum class Kind {
-    kPlain,   ///< no filters, and no other dataset behind it: no chunk of ours is ever in it
+    kPlain,   ///< no filters, or elements that are not plain: no chunk of ours is ever in it
     kNative,  ///< HDF5 has to filter; `reason` says why, where that is worth telling
     kOurs,
   };
@@ -37,7 +37,8 @@ struct WrittenDataset : ChunkedDataset {
   CacheHabit habit;
 };
 
-WrittenDataset LookAtWritten(Instance& instance, void* dataset, hid_t dxpl);
+/// `type`: of its elements (CreationListOf).
+WrittenDataset LookAtWritten(Instance& instance, void* dataset, hid_t type, hid_t dxpl);
 
 /// Whether the dataset is stored in one piece: the quickest question, which tells most datasets that have no chunks. (Not
 /// those without storage yet.)

@@ -66,6 +66,11 @@ h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t wha
   return {};
 }
 
+h5::OwnedId CreationListOf(Instance& instance, void* dataset, hid_t type, hid_t dxpl) {
+  if (type < 0 || !IsPlainType(instance.hdf5(), type)) return {};
+  return AskDataset(instance, dataset, H5VL_DATASET_GET_DCPL, dxpl);
+}
+
 std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, DeflateWith deflate,
                                            Pipeline::Use use) {
   std::vector<FilterSpec> filters(static_cast<size_t>(std::max(hdf5.Pget_nfilters(dcpl), 0)));
@@ -88,20 +93,17 @@ std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, Deflat
   return std::make_shared<const Pipeline>(*std::move(pipeline));
 }
 
-bool FindChunks(Instance& instance, void* dataset, hid_t dcpl, hid_t dxpl, ChunkedDataset& found) {
-  h5::Library& hdf5 = instance.hdf5();
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+bool FindChunks(h5::Library& hdf5, hid_t type, hid_t dcpl, ChunkedDataset& found) {
   unsigned options = 0;
-  if (!type.valid() || !IsPlainType(hdf5, type.get()) || hdf5.Pget_chunk_opts(dcpl, &options) < 0 ||
-      options != 0) {
+  if (!IsPlainType(hdf5, type) || hdf5.Pget_chunk_opts(dcpl, &options) < 0 || options != 0) {
     return false;
   }
   ChunkGrid& grid = found.grid;
-  grid.element = hdf5.Tget_size(type.get());
+  grid.element = hdf5.Tget_size(type);
   grid.rank = hdf5.Pget_chunk(dcpl, kMaxRank, grid.chunk.data());
   if (grid.rank <= 0 || grid.element == 0) return false;
   found.fill =
-      std::make_shared<const std::vector<std::byte>>(FillOf(hdf5, dcpl, type.get(), grid.element));
+      std::make_shared<const std::vector<std::byte>>(FillOf(hdf5, dcpl, type, grid.element));
   return true;
 }
 

@@ -27,6 +27,13 @@ struct ChunkedDataset {
 /// Answers of the native connector's `get` that are an id.
 h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl);
 
+/// How a dataset was made; not valid where its elements are not plain (IsPlainType). HDF5 makes that list anew for each
+/// question and converts the fill value for it: in a variable-length type, through a pointer to the file that dangles
+/// once another opening of the file has been closed. It uses what the call in progress knows of its transfer list: ask
+/// aside (vol/enter.h). `type`: of its elements, asked in the call itself, as HDF5 cannot make the id of a committed one
+/// elsewhere.
+h5::OwnedId CreationListOf(Instance& instance, void* dataset, hid_t type, hid_t dxpl);
+
 /// Its filters; nullptr: only HDF5 can run them.
 std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, DeflateWith deflate,
                                            Pipeline::Use use = Pipeline::Use::kBoth);
@@ -35,7 +42,7 @@ std::shared_ptr<const Pipeline> PipelineOf(h5::Library& hdf5, hid_t dcpl, Deflat
 bool IsPlainType(h5::Library& hdf5, hid_t type);
 
 /// Grid (without the extent) and fill value; false: elements, or chunks, that only HDF5 understands.
-bool FindChunks(Instance& instance, void* dataset, hid_t dcpl, hid_t dxpl, ChunkedDataset& found);
+bool FindChunks(h5::Library& hdf5, hid_t type, hid_t dcpl, ChunkedDataset& found);
 
 /// The extent as it is now; false where there is none, or an empty one.
 bool FindExtent(Instance& instance, void* dataset, hid_t dxpl, ChunkGrid& grid);

@@ -8,7 +8,9 @@
 
 #include "engine/chunk_read.h"
 #include "engine/engine.h"
+#include "h5/driver.h"
 #include "h5/error.h"
+#include "vol/enter.h"
 #include "vol/transfer_told.h"
 
 namespace tidelane::vol {
@@ -54,11 +56,14 @@ struct MapMaking {
   ChunkMap& map;
   bool filtered;
   bool usable = true;
+  uint64_t end = 0;  // of the chunk that lies last in the file
   uint64_t stored = 0;
 };
 
-// A chunk that is there twice, or has a size that it cannot have: a damaged index, which HDF5 may understand otherwise.
-bool IsPossible(const MapMaking& making, hsize_t size) {
+// A chunk that is there twice, or has a size that it cannot have: a damaged index, which HDF5 may understand otherwise, or
+// of which it says so.
+bool IsPossible(const MapMaking& making, haddr_t address, hsize_t size) {
+  if (size > HADDR_UNDEF - address) return false;
   if (!making.filtered) return size == making.grid.ChunkBytes();
   return size != 0 && size <= UINT32_MAX && size <= 2 * making.grid.ChunkBytes() + 4096;
 }
@@ -67,11 +72,12 @@ int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t siz
               void* context) noexcept {
   MapMaking& making = *static_cast<MapMaking*>(context);
   const uint64_t index = making.grid.IndexOf(offset);
-  if (index == UINT64_MAX || address == HADDR_UNDEF || !IsPossible(making, size) ||
+  if (index == UINT64_MAX || address == HADDR_UNDEF || !IsPossible(making, address, size) ||
       making.map[index].size != 0) {
     making.usable = false;
     return H5_ITER_STOP;
   }
+  making.end = std::max<uint64_t>(making.end, address + size);
   making.map[index] = {address, static_cast<uint32_t>(size), mask};
   ++making.stored;
   return H5_ITER_CONT;
@@ -80,6 +86,8 @@ int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t siz
 bool MakeMap(Instance& instance, const Reading& reading, ReadDataset& known) {
   ReadDatasets::Of(instance).MakeRoom(known.grid.Chunks());
   const auto map = std::make_shared<ChunkMap>(known.grid.Chunks());
+  const std::shared_ptr<File> file = known.file.lock();
+  if (file == nullptr) return false;
   MapMaking making{known.grid, *map, known.pipeline != nullptr};
   H5VL_native_dataset_optional_args_t iterate{};
   iterate.chunk_iter.op = NoteChunk;
@@ -87,9 +95,16 @@ bool MakeMap(Instance& instance, const Reading& reading, ReadDataset& known) {
   H5VL_optional_args_t args{H5VL_NATIVE_DATASET_CHUNK_ITER, &iterate};
   const h5::KeepErrorStack keep(instance.hdf5());
   known.touched = 0;
-  if (instance.hdf5().native().dataset_cls.optional(reading.dataset, &args, instance.default_dxpl,
-                                                    nullptr) < 0 ||
-      !making.usable || (known.fill->empty() && making.stored < map->size())) {
+  herr_t result = -1;
+  // HDF5 first writes what its cache has of the dataset, through the filters.
+  const auto iterate_over = [&] {
+    result = instance.hdf5().native().dataset_cls.optional(reading.dataset, &args,
+                                                           instance.default_dxpl, nullptr);
+  };
+  // What lies where the file has nothing is HDF5's to find, and to tell. (Now: it may have allocated chunks just before.)
+  if (!Aside(instance, reading.dxpl, iterate_over) || result < 0 || !making.usable ||
+      making.end > h5::Above(instance.slot, *file).allocated_end ||
+      (known.fill->empty() && making.stored < map->size())) {
     return false;
   }
   known.map = map;

@@ -3,6 +3,10 @@
 /// first try is what the last chunk took; where that is too little, twice as much, and so on up to
 /// what such a stream can hold at all.
 ///
+/// Invariant: the size of the buffer that HDF5 is told afterwards is what its own filter would have told, and the buffer has no
+/// less. HDF5 takes it for more than that: H5Ocopy clears and copies as many bytes of other buffers, whose sizes agree with
+/// what its own filter says and with nothing else.
+///
 /// Thread safety: see the header.
 #include "vol/deflate_filter.h"
 
@@ -28,10 +32,10 @@ struct Buffer {
   std::span<const std::byte> First(size_t bytes) const {
     return {static_cast<const std::byte*>(data), bytes};
   }
-  void Replace(h5::Library& hdf5, void* with, size_t room) {
+  void Replace(h5::Library& hdf5, void* with, size_t told) {
     hdf5.free_memory(data);
     data = with;
-    size = room;
+    size = told;
   }
 };
 
@@ -49,39 +53,48 @@ size_t Compress(h5::Library& hdf5, unsigned level, size_t bytes, Buffer buffer) 
     hdf5.free_memory(room.data());
     return kFailed;
   }
-  buffer.Replace(hdf5, room.data(), room.size());
+  // So says HDF5's own; where the result is larger, HDF5 2.2 takes that for a filter that wrote past its buffer.
+  const size_t told = hdf5.major_version() >= 2 ? std::max(bytes, *made) : bytes;
+  buffer.Replace(hdf5, room.data(), told);
   Count(Counter::kChunksDeflated);
   return *made;
 }
 
+// HDF5's own begins with as much as the buffer has and doubles that: the first such size that is `bytes` or more.
+size_t RoomOfNative(size_t size, size_t bytes) {
+  size = std::max<size_t>(size, 1);
+  while (size < bytes) size *= 2;
+  return size;
+}
+
 // A small chunk after a large one: HDF5 may keep it for long.
-void GiveBack(h5::Library& hdf5, size_t made, Buffer buffer) {
-  void* smaller = hdf5.resize_memory(buffer.data, made);
-  if (smaller == nullptr) return;
-  buffer.data = smaller;
-  buffer.size = made;
+void GiveBack(h5::Library& hdf5, size_t room, Buffer buffer) {
+  void* smaller = hdf5.resize_memory(buffer.data, room);
+  if (smaller != nullptr) buffer.data = smaller;
 }
 
 size_t Decompress(Instance& instance, size_t bytes, Buffer buffer) {
   h5::Library& hdf5 = instance.hdf5();
-  const size_t most = kMostRatio * bytes + 1;
+  const size_t size = buffer.size;
+  const size_t most = RoomOfNative(size, kMostRatio * bytes + 1);
   const size_t guess = instance.last_inflated == 0 ? 4 * bytes : instance.last_inflated;
-  size_t try_with = std::clamp(guess, bytes, most);
+  size_t try_with = RoomOfNative(size, std::min(guess, kMostRatio * bytes + 1));
   while (true) {
     const std::span<std::byte> room = Allocate(hdf5, try_with);
     if (room.empty()) return kFailed;
     size_t made = 0;
     const Inflated result = DeflateDecode(buffer.First(bytes), room, made);
     if (result == Inflated::kDone && made != 0) {
-      buffer.Replace(hdf5, room.data(), room.size());
-      if (room.size() > 2 * made) GiveBack(hdf5, made, buffer);
+      const size_t told = RoomOfNative(size, made);
+      buffer.Replace(hdf5, room.data(), told);
+      if (room.size() > 2 * told) GiveBack(hdf5, told, buffer);
       instance.last_inflated = made;
       Count(Counter::kChunksInflated);
       return made;
     }
     hdf5.free_memory(room.data());
-    if (result != Inflated::kNoRoom || try_with == most) return kFailed;
-    try_with = std::min(2 * try_with, most);
+    if (result != Inflated::kNoRoom || try_with >= most) return kFailed;
+    try_with *= 2;
   }
 }
 
@@ -122,7 +135,18 @@ void ReplaceDeflate(Instance& instance) {
                             nullptr,
                             nullptr,
                             kFilters[static_cast<size_t>(instance.slot)]};
+  if (!hdf5.FindFilter(H5Z_FILTER_DEFLATE, instance.own_deflate)) instance.own_deflate = {};
   hdf5.ReplaceFilter(filter);  // HDF5 keeps a copy
+}
+
+void RestoreDeflate(Instance& instance) {
+  if (instance.own_deflate.id != H5Z_FILTER_DEFLATE) return;
+  H5Z_class2_t now{};
+  const bool ours = instance.hdf5().FindFilter(H5Z_FILTER_DEFLATE, now) &&
+                    now.filter == kFilters[static_cast<size_t>(instance.slot)];
+  if (!ours) return;  // the program has put one of its own in our place
+  instance.hdf5().ReplaceFilter(instance.own_deflate);
+  instance.own_deflate = {};
 }
 
 }  // namespace tidelane::vol

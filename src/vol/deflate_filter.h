@@ -13,7 +13,9 @@
 
 namespace tidelane::vol {
 
-/// Called whenever a connector of ours starts: HDF5 forgets its filters when it closes.
+/// For a libhdf5 that we start to serve: HDF5 forgets its filters when it closes.
 void ReplaceDeflate(Instance& instance);
+/// HDF5's own again, where this libhdf5 let us see it.
+void RestoreDeflate(Instance& instance);
 
 }  // namespace tidelane::vol

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -17,6 +19,7 @@
 #include "base/trace.h"
 #include "engine/call_scope.h"
 #include "engine/engine.h"
+#include "vol/chunk_holders.h"
 #include "vol/enter.h"
 #include "vol/filtered_writes.h"
 #include "vol/settle.h"
@@ -43,17 +46,36 @@ int Result(const Status& status, char* why, size_t size) {
   return -1;
 }
 
-// Chunks stay where they were if they could not be inserted; what HDF5 says of it, the file's flush or close tells.
-bool Settled(tidelane::vol::Instance& instance, const char* path) {
-  bool settled = true;
-  tidelane::vol::Enter(instance, [&] {
-    static_cast<void>(tidelane::vol::Settle(instance, nullptr, H5I_BADID, instance.default_dxpl));
-    if (!AnyChunksPending(instance)) return;
-    const auto files = Engine::Get().FilesAt(path);
-    settled = std::ranges::none_of(
-        files, [&](const auto& file) { return instance.filtered_writes->HasChunksOf(*file); });
+using tidelane::vol::ChunkHolder;
+
+Status NotSettled(const ChunkHolder& holder, int error, const char* what) {
+  return Status::Failed(error, what).At(holder.file->path(), 0, 0);
+}
+
+// Another thread may be inside a copy of HDF5 that has no lock, unless the program keeps it out, or no other has written.
+bool MayEnter(int slot, const std::vector<ChunkHolder>& holders, const void* kept_out_of) {
+  tidelane::h5::Library& hdf5 = tidelane::h5::LibraryAt(slot);
+  if (hdf5.thread_safe() || (kept_out_of != nullptr && hdf5.Contains(kept_out_of))) return true;
+  return std::ranges::all_of(holders, [slot](const ChunkHolder& holder) {
+    return holder.slot != slot || pthread_equal(holder.writer, pthread_self()) != 0;
   });
-  return settled;
+}
+
+// Chunks stay where they were if they could not be inserted; what HDF5 says of it, the file's flush or close tells.
+Status SettleHolder(const ChunkHolder& holder, bool may_enter) {
+  if (!may_enter) {
+    return NotSettled(holder, EDEADLK,
+                      "put chunks into the file that another thread wrote with an HDF5 that is not "
+                      "thread-safe: let that thread wait or flush");
+  }
+  tidelane::vol::Instance& instance = tidelane::vol::internal::instances[holder.slot];
+  bool settled = false;
+  const auto settle = [&] {
+    static_cast<void>(tidelane::vol::Settle(instance, nullptr, H5I_BADID, instance.default_dxpl));
+    settled = !AnyChunksPending(instance) || !instance.filtered_writes->HasChunksOf(*holder.file);
+  };
+  if (tidelane::vol::Enter(instance, settle) && settled) return {};
+  return NotSettled(holder, EIO, "put compressed chunks into the file (its flush says why)");
 }
 
 }  // namespace
@@ -107,21 +129,27 @@ TIDELANE_EXPORT int tidelane_write_timeline(const char* path, char* why, size_t 
   return Result(tidelane::WriteTrace(path), why, size);
 }
 
-TIDELANE_EXPORT int tidelane_settle(const char* path, char* why, size_t size) {
-  bool settled = true;
-  for (tidelane::vol::Instance& instance : tidelane::vol::internal::instances) {
-    if (AnyChunksPending(instance)) settled = Settled(instance, path) && settled;
+TIDELANE_EXPORT int tidelane_settle_chunks(const char* path, const void* kept_out_of, char* why,
+                                           size_t size) {
+  Engine* const engine = Engine::IfMade();
+  const std::vector<ChunkHolder> holders = tidelane::vol::ChunkHolders();
+  if (engine == nullptr || holders.empty()) return 0;
+  const auto files = engine->FilesAt(path);
+  Status first;
+  for (const ChunkHolder& holder : holders) {
+    if (std::ranges::find(files, holder.file) == files.end()) continue;
+    Status status = SettleHolder(holder, MayEnter(holder.slot, holders, kept_out_of));
+    if (first.ok()) first = std::move(status);
   }
-  if (settled) return 0;
-  return Result(Status::Failed(EIO, "put compressed chunks into the file (its flush says why)")
-                    .At(path == nullptr ? "" : path, 0, 0),
-                why, size);
+  return Result(first, why, size);
 }
 
 TIDELANE_EXPORT int tidelane_wait(const char* path, int64_t timeout_us, char* why, size_t size) {
   Engine* const engine = Engine::IfMade();
   if (engine == nullptr) return 1;
-  const Clock::time_point deadline = Clock::now() + std::chrono::microseconds(timeout_us);
+  constexpr int64_t kLongest = int64_t{1'000'000'000} * 1'000'000;  // more the clock cannot count
+  const Clock::time_point deadline =
+      Clock::now() + std::chrono::microseconds(std::clamp<int64_t>(timeout_us, 0, kLongest));
   for (const auto& file : engine->FilesAt(path)) {
     bool stored = false;
     if (Result(file->WaitStored(deadline, stored), why, size) < 0) return -1;

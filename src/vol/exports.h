@@ -5,8 +5,7 @@
 /// Invariant: nothing here needs HDF5's lock but tidelane_settle, so that waits leave the program's
 /// other threads, and an interpreter's lock, alone.
 ///
-/// Thread safety: any thread may call, but tidelane_settle: that one where the program could call
-/// HDF5 (with an HDF5 that is not thread-safe: no other thread is inside it).
+/// Thread safety: any thread may call.
 #pragma once
 
 #include <stddef.h>
@@ -33,8 +32,10 @@ void tidelane_record(int timeline);
 int tidelane_write_timeline(const char* path, char* why, size_t size);
 
 /// Puts what was filtered, or is about to be, into the file (decision 11) at `path`; nullptr: into all. 0, or -1 with the
-/// reason if something of that file's could not be.
-int tidelane_settle(const char* path, char* why, size_t size);
+/// reason if something of that file's could not be. Only the copies of HDF5 that hold such chunks are entered; one that is
+/// not thread-safe by the thread that wrote them, or if the caller keeps all others out of it: `kept_out_of` is then an
+/// address in it (else nullptr).
+int tidelane_settle_chunks(const char* path, const void* kept_out_of, char* why, size_t size);
 /// Waits until what was captured of the file (nullptr: of all) is stored, but at most `timeout_us`. 1: it is; 0: too
 /// late; -1, with the reason: it cannot be. What runs natively or is not known here counts as stored.
 int tidelane_wait(const char* path, int64_t timeout_us, char* why, size_t size);

@@ -12,9 +12,9 @@
 #include "vol/control.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
+#include "vol/lifetime.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
-#include "vol/ranks_dataset.h"
 #include "vol/settle.h"
 #include "vol/tracked_call.h"
 
@@ -46,7 +46,6 @@ void NoteOpened(Instance& instance, void* file) {
 }
 
 void NoteClosed(Instance& instance, void* file) {
-  ForgetRankDatasets(instance, file);
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();
 }
@@ -55,6 +54,7 @@ void NoteClosed(Instance& instance, void* file) {
 template <typename NativeCall>
 void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, hid_t dxpl,
                void** request, NativeCall native) {
+  Start(instance);
   if (RefusesFiles(instance)) return nullptr;
   instance.default_dxpl = dxpl;
   InsertFinished(instance, dxpl);
@@ -68,8 +68,7 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
   if (file == nullptr) return nullptr;
   NoteOpened(instance, file);
   if (access.native()) NoteNative(Fallback::kDriver, name);
-  if (access.mpi_driver() >= 0)
-    ShareFile(instance, file, name, access.mpi_driver(), writable, dxpl);
+  if (access.mpi_driver() >= 0) ShareFile(instance, file, name, access, writable, dxpl);
   return file;
 }
 
@@ -87,10 +86,19 @@ void EndReads(Instance& instance, void* file) {
   if (const auto known = FileOf(instance, file, H5I_FILE)) known->deferred_reads().AwaitAll();
 }
 
-// Other drivers' files close as natively: a flush more may be a wait for the disk (MPI-IO's is).
-bool FlushesBeforeClose(Instance& instance, void* file) {
-  const std::shared_ptr<File> ours = FileOf(instance, file, H5I_FILE);
-  return ours != nullptr && !ours->settings().close_deferred;
+// Other drivers' files close as natively: a flush more may be a wait for the disk (MPI-IO's is). What is known to have failed is told
+// by this close, even where it is deferred: later nobody would hear of it.
+bool FlushesBeforeClose(File& ours) { return !ours.settings().close_deferred || ours.failing(); }
+
+// Whether nothing but the identifier that is being closed keeps the file open.
+bool IsLastObject(Instance& instance, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(instance.hdf5());
+  size_t count = 0;
+  H5VL_file_get_args_t get{};
+  get.op_type = H5VL_FILE_GET_OBJ_COUNT;
+  get.args.get_obj_count.types = H5F_OBJ_ALL | H5F_OBJ_LOCAL;
+  get.args.get_obj_count.count = &count;
+  return NativeFile(instance).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
 }
 
 HalfClosed* FindHalfClosed(Instance& instance, void* file) {
@@ -149,8 +157,9 @@ herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
 
 // When the native connector cannot open a file, HDF5 asks every connector in the plugin path
 // whether it can. We cannot do better: a program that did not ask for Tidelane gets its native
-// error. A probe is known by that error on the stack; a program's own question begins with an empty
-// one.
+// error, and where the file could be opened by now, its native file. A probe is known by that error on the stack; a
+// program's own question begins with an empty one. So nothing that happens before it, from loading the plugin on, may clear
+// the stack.
 bool IsProbe(Instance& instance) { return instance.hdf5().Eget_num(h5::kDefault) > 0; }
 
 // The driver must drain and switch to ordered writing before H5Fstart_swmr_write: flushes, the
@@ -198,6 +207,10 @@ herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t
 
 herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* args, hid_t dxpl,
                     void** request) {
+  if (args->op_type == H5VL_FILE_IS_ACCESSIBLE && IsProbe(instance)) {
+    *args->args.is_accessible.accessible = false;
+    return 0;
+  }
   const bool has_file =
       args->op_type != H5VL_FILE_IS_ACCESSIBLE && args->op_type != H5VL_FILE_DELETE;
   if (!Settle(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
@@ -205,6 +218,7 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
   const Changing changing(instance);
   H5VL_file_specific_args_t ours = *args;
   std::optional<AccessList> access;
+  std::optional<CallScope> scope;  // so that the engine knows what one call opens and closes
   switch (args->op_type) {
     case H5VL_FILE_FLUSH: {
       if (const auto parallel = ParallelOf(instance, file, args->args.flush.obj_type);
@@ -216,16 +230,16 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
       return result;
     }
     case H5VL_FILE_IS_ACCESSIBLE:
-      if (IsProbe(instance)) {
-        *args->args.is_accessible.accessible = false;
-        return 0;
-      }
+      WatchClose(instance);
       if (RefusesFiles(instance)) return -1;
+      scope.emplace(CallScope::kNone);
       access.emplace(instance, args->args.is_accessible.filename, args->args.is_accessible.fapl_id);
       ours.args.is_accessible.fapl_id = access->get();
       break;
     case H5VL_FILE_DELETE:
+      WatchClose(instance);
       if (RefusesFiles(instance)) return -1;
+      scope.emplace(CallScope::kNone);
       access.emplace(instance, args->args.del.filename, args->args.del.fapl_id);
       ours.args.del.fapl_id = access->get();
       break;
@@ -276,13 +290,19 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
     call.Finish(result >= 0);
     return result;
   }
-  NoteClosed(instance, file);
   if (request == nullptr) EndReads(instance, file);
-  if (request == nullptr && FlushesBeforeClose(instance, file)) {
-    if (FlushForClose(instance, file, dxpl) < 0) return -1;
+  const std::shared_ptr<File> ours =
+      request == nullptr ? FileOf(instance, file, H5I_FILE) : nullptr;
+  if (ours != nullptr && FlushesBeforeClose(*ours)) {
+    if (FlushForClose(instance, file, dxpl) < 0) {  // and so it stays open
+      if (IsLastObject(instance, file, dxpl)) Engine::Get().CloseRefused(ours);
+      return -1;
+    }
+    NoteClosed(instance, file);
     const CallScope scope(CallScope::kNone);
     return NativeClose(instance, file, dxpl);
   }
+  NoteClosed(instance, file);
   TrackedCall call(instance, Effect::kClose, request);
   const herr_t result = NativeClose(instance, file, dxpl);
   call.Finish(result >= 0);

@@ -15,6 +15,7 @@
 #include "engine/call_scope.h"
 #include "engine/engine.h"
 #include "h5/error.h"
+#include "vol/chunk_holders.h"
 #include "vol/chunk_insert.h"
 #include "vol/enter.h"
 #include "vol/find_file.h"
@@ -50,7 +51,13 @@ FilteredWrites::Habit& FilteredWrites::HabitOf(void* dataset) {
 
 FilteredWrites::Dataset& FilteredWrites::Known(void* dataset, hid_t dxpl) {
   const auto [at, added] = datasets_.try_emplace(dataset);
-  if (added) at->second.facts = LookAtWritten(instance_, dataset, dxpl);
+  if (added) {
+    const h5::OwnedId type = AskDataset(instance_, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+    const auto look = [&] {
+      at->second.facts = LookAtWritten(instance_, dataset, type.get(), instance_.default_dxpl);
+    };
+    if (!Aside(instance_, dxpl, look)) at->second.facts = {};  // HDF5's
+  }
   HabitOf(dataset).plain = at->second.facts.kind == WrittenDataset::Kind::kPlain;
   return at->second;
 }
@@ -174,6 +181,12 @@ bool FilteredWrites::Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job)
     memory_.Reserve();
     ChunkJob*& newest = known.newest[job->number];
     queue_.push_back(job);
+    try {
+      NoteChunkHeld(instance_.slot, known.facts.file);
+    } catch (const std::bad_alloc&) {
+      queue_.pop_back();
+      throw;
+    }
     ++known.pending;
     memory_.Charge(job->charge);
     if (job->late != nullptr) ++job->late->on_their_way;
@@ -187,15 +200,12 @@ bool FilteredWrites::Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job)
   }
 }
 
-// With the default transfer list, and out of sight of a call that has another one.
+// With the default transfer list, and out of sight of a call that has another one. False: it did not run.
 template <typename Work>
-void FilteredWrites::Insert(hid_t dxpl, Work work) {
-  if (dxpl == instance_.default_dxpl) {
-    work();
-  } else {
-    Enter(instance_, work);
-  }
+bool FilteredWrites::Insert(hid_t dxpl, Work work) {
+  const bool ran = Aside(instance_, dxpl, work);
   NotePending();
+  return ran;
 }
 
 void FilteredWrites::InsertFinishedNow() {
@@ -209,7 +219,7 @@ void FilteredWrites::InsertFinishedNow() {
 
 void FilteredWrites::InsertFinished(hid_t dxpl) {
   if (queue_.empty() || !(queue_.front()->done() || queue_.front()->cancelled())) return;
-  Insert(dxpl, [this] { InsertFinishedNow(); });
+  static_cast<void>(Insert(dxpl, [this] { InsertFinishedNow(); }));  // else one of the next calls
 }
 
 void FilteredWrites::InsertAll() {
@@ -258,10 +268,10 @@ bool FilteredWrites::InsertNow(ChunkJob& job, bool may_try) {
   return inserted;
 }
 
-void FilteredWrites::InsertFor(const LateChunks& late, uint64_t timeout_ns) {
+bool FilteredWrites::InsertFor(const LateChunks& late, uint64_t timeout_ns) {
   const bool for_ever = timeout_ns == UINT64_MAX;
   const uint64_t begin_ns = NowNs();
-  Enter(instance_, [&] {
+  const auto insert = [&] {
     while (late.on_their_way != 0) {
       if (for_ever) {
         InsertOldest();
@@ -271,8 +281,10 @@ void FilteredWrites::InsertFor(const LateChunks& late, uint64_t timeout_ns) {
       if (late.on_their_way == 0 || NowNs() - begin_ns >= timeout_ns) break;
       std::this_thread::sleep_for(kLook);
     }
-  });
+  };
+  const bool ran = Enter(instance_, insert);
   NotePending();
+  return ran;
 }
 
 void FilteredWrites::NoteLate(const std::shared_ptr<File>& file, const char* what) {
@@ -287,6 +299,7 @@ void FilteredWrites::NoteLate(const std::shared_ptr<File>& file, const char* wha
 void FilteredWrites::Drop(ChunkJob& job) {
   memory_.Release(job.charge, std::move(job.bytes));
   const auto it = datasets_.find(job.dataset);
+  NoteChunkGone(instance_.slot, it->second.facts.file);
   if (--it->second.pending != 0) return;
   if (!it->second.closed) return;
   // HDF5 may write what it holds of the dataset now, and fail: nobody is there to be told.
@@ -324,13 +337,17 @@ void FilteredWrites::NoteReads(size_t count, void* datasets[]) {
 }
 
 bool FilteredWrites::Settle(void* object, H5I_type_t type, hid_t dxpl) {
-  Insert(dxpl, [this] { InsertAll(); });
+  if (!Insert(dxpl, [this] { InsertAll(); })) {
+    h5::PushError(instance_.hdf5(),
+                  Status::Failed(ENOMEM, "put chunks that were written into the file"));
+    return false;
+  }
   if (!AnyChunksPending(instance_) || object == nullptr) return true;
   const std::shared_ptr<File> file = FileOf(instance_, object, type);
   if (file == nullptr) return true;
-  bool all = true;
-  Insert(dxpl, [&] { all = RetryFailed(*file); });
-  if (!all) h5::PushError(instance_.hdf5(), CannotStore(*file));
+  bool all = false;
+  const auto retry = [&] { all = RetryFailed(*file); };
+  if (!Insert(dxpl, retry) || !all) h5::PushError(instance_.hdf5(), CannotStore(*file));
   const bool late = TellLate(*file);
   NotePending();
   return all && !late;

@@ -57,8 +57,8 @@ class FilteredWrites {
   void NoteReads(size_t count, void* datasets[]);
   void InsertFinished(hid_t dxpl);
   /// The same from outside the library's calls, until those of `late` are in, or for so long. Runs filters if it may
-  /// take for ever (UINT64_MAX).
-  void InsertFor(const LateChunks& late, uint64_t timeout_ns);
+  /// take for ever (UINT64_MAX). False: HDF5 could not be entered, so none has been inserted.
+  bool InsertFor(const LateChunks& late, uint64_t timeout_ns);
 
   /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
   bool KeepOpen(void* dataset);
@@ -121,7 +121,7 @@ class FilteredWrites {
   bool TellLate(const File& file);
   void Drop(ChunkJob& job);
   template <typename Work>
-  void Insert(hid_t dxpl, Work work);
+  bool Insert(hid_t dxpl, Work work);
   void NotePending();
 
   Instance& instance_;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "vol/chunk_holders.h"
 #include "vol/enter.h"
 #include "vol/filtered_writes.h"
 #include "vol/settle.h"
@@ -16,10 +17,11 @@ namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds(50);
 
+// What cannot be inserted stays the parent's, as what another thread holds does.
 void InsertAll(Instance& instance) {
-  Enter(instance, [&instance] {
+  static_cast<void>(Enter(instance, [&instance] {
     static_cast<void>(Settle(instance, nullptr, H5I_BADID, instance.default_dxpl));
-  });
+  }));
 }
 
 bool LockSoon(h5::Library& hdf5) {
@@ -53,6 +55,7 @@ void InChild() {
     instance.rank_chunks = nullptr;  // who is left of the ranks puts them in: the parent
     instance.chunks_pending.store(false, std::memory_order_relaxed);
   }
+  ForgetChunkHolders();
 }
 
 }  // namespace

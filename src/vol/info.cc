@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/connector.h"
+#include "vol/lifetime.h"
 
 namespace tidelane::vol {
 
@@ -71,6 +72,7 @@ Status Read(Instance& instance, const char* text, void*& settings) {
 }  // namespace
 
 void* InfoCopy(Instance& instance, const void* info) {
+  WatchClose(instance);
   const Info& from = Of(info);
   if (!IsNative(instance, from.under_vol_id)) {
     h5::PushError(instance.hdf5(),
@@ -112,6 +114,7 @@ herr_t InfoToString(Instance& instance, const void* info, char** text) {
 }
 
 herr_t InfoFromString(Instance& instance, const char* text, void** info) {
+  WatchClose(instance);
   *info = nullptr;
   void* settings = nullptr;
   // What is wrong with the process's own settings, the string in HDF5_VOL_CONNECTOR included, is said where files are

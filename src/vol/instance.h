@@ -61,6 +61,7 @@ struct Instance {
 
   const int slot;
   int connectors = 0;          ///< initialized and not yet terminated: `tidelane`, `async`
+  bool started = false;        ///< this libhdf5 is changed as Start says (vol/lifetime.h)
   bool watches_close = false;  ///< our H5atclose function is registered
   bool closing = false;        ///< the library is shutting down
   RequestQueue requests;
@@ -82,6 +83,7 @@ struct Instance {
   /// Filtered chunks that ranks put into such files together (vol/ranks_filtered.h). Never destroyed.
   RankChunks* rank_chunks = nullptr;
   bool limits_copies = false;  ///< a file was opened whose settings let buffers be lent
+  H5Z_class2_t own_deflate{};  ///< HDF5's, while ours is in its place; id 0: it is not known
   size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
   SieveHabits sieve_habits;

@@ -29,7 +29,10 @@ Completion::State LateChunksPart::Wait(uint64_t timeout_ns) {
       chunks_->error = Status::Failed(ECANCELED, "store what the parent process wrote");
       return Completion::State::kFailed;
     }
-    if (chunks_->on_their_way != 0) instance_.filtered_writes->InsertFor(*chunks_, timeout_ns);
+    if (chunks_->on_their_way != 0 && !instance_.filtered_writes->InsertFor(*chunks_, timeout_ns)) {
+      chunks_->error = Status::Failed(ENOMEM, "put chunks that were written into the file");
+      return Completion::State::kFailed;
+    }
     if (chunks_->on_their_way != 0) return Completion::State::kPending;
     stored_ = std::make_shared<Completion>(std::move(chunks_->parts));
     if (timeout_ns != UINT64_MAX) timeout_ns -= std::min(timeout_ns, NowNs() - begin);

@@ -1,5 +1,8 @@
 #include "vol/lifetime.h"
 
+#include <cstdlib>
+
+#include "base/connector_info.h"
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/control.h"
@@ -33,17 +36,24 @@ void Forget(Instance& instance) {
   ForgetAllRead(instance);
   instance.default_properties = 0;
   instance.operations = Operations();
-  instance.closing = false;
+  instance.own_deflate = {};
+  instance.closing = instance.started = false;
+}
+
+// HDF5 calls us from a call of its own: a worse place than one of ours, and better than none.
+template <typename Work>
+void EnterAtEnd(Instance& instance, Work work) {
+  if (!Enter(instance, work)) work();
 }
 
 void AtClose(void* context) {
   Instance& instance = *static_cast<Instance*>(context);
   instance.watches_close = false;
   if (FilteredWrites* const writes = instance.filtered_writes; writes != nullptr) {
-    Enter(instance, [writes] { writes->End(); });
+    EnterAtEnd(instance, [writes] { writes->End(); });
   }
   if (RankChunks* const chunks = instance.rank_chunks; chunks != nullptr) {
-    Enter(instance, [chunks] { chunks->End(); });
+    EnterAtEnd(instance, [chunks] { chunks->End(); });
   }
   instance.closing = true;
   instance.hdf5().Iiterate(H5I_EVENTSET, WaitForEventSet, &instance);
@@ -53,26 +63,46 @@ void AtClose(void* context) {
   if (instance.connectors == 0) Forget(instance);
 }
 
-void WatchClose(Instance& instance) {
-  if (instance.watches_close) return;
-  instance.watches_close = instance.hdf5().atclose(AtClose, &instance) >= 0;
-}
+// A program that did not choose us, but has us in its plugin path, must not be told of us.
+bool ChosenByEnvironment() { return NamesOurConnector(std::getenv("HDF5_VOL_CONNECTOR")); }
 
 }  // namespace
 
-herr_t Initialize(Instance& instance, hid_t) {
+void WatchClose(Instance& instance) {
+  if (instance.watches_close || instance.closing) return;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  instance.watches_close = instance.hdf5().atclose(AtClose, &instance) >= 0;
+}
+
+void Start(Instance& instance) {
+  if (instance.started) return;
+  instance.started = true;
+  const h5::KeepErrorStack keep(instance.hdf5());
   WatchClose(instance);
+  static_cast<void>(instance.hdf5().Errors());  // other threads enter by them (CallInside)
   RegisterOperations(instance);
   ReplaceDeflate(instance);
+}
+
+herr_t Initialize(Instance& instance, hid_t) {
   ++instance.connectors;
   return 0;
 }
 
 herr_t Terminate(Instance& instance) {
   if (--instance.connectors > 0) return 0;
+  if (!instance.started && !ChosenByEnvironment()) {
+    if (instance.closing) Forget(instance);
+    return 0;
+  }
   instance.requests.WaitAll();
   static_cast<void>(Engine::Get().Shutdown());  // says on stderr what it came to
-  if (instance.closing) Forget(instance);
+  if (instance.closing) {
+    Forget(instance);
+  } else if (instance.started) {  // the program goes on without us
+    RestoreDeflate(instance);
+    instance.started = false;
+  }
   return 0;  // a failure here would make HDF5 keep the connector and try again for ever
 }
 

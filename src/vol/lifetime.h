@@ -6,6 +6,10 @@
 /// in it) and drains; the close callback of every file that was left open; terminate, after which
 /// the summary is written. A program may open the library again.
 ///
+/// HDF5 also initializes a connector just to look at it: when a file cannot be opened, it asks each one in the plugin path
+/// whether that can, of programs that never chose any. So Initialize only counts, and Start, when a file is first opened
+/// through us, does what changes a libhdf5: HDF5's deflate is replaced, and its closing is watched.
+///
 /// Initialize never fails: a default connector that does leaves HDF5 half initialized. Programs then go on natively, in
 /// silence, or crash (h5py 3.16). Settings that are wrong are told, and refused, where files are opened (vol/file.h).
 ///
@@ -17,6 +21,10 @@
 namespace tidelane::vol {
 
 herr_t Initialize(Instance& instance, hid_t vipl);
+/// Before a file is opened, or asked for, through us. The error stack stays as it is.
+void Start(Instance& instance);
+/// Before anything else that keeps an id of this libhdf5, which its closing makes void.
+void WatchClose(Instance& instance);
 herr_t Terminate(Instance& instance);
 
 }  // namespace tidelane::vol

@@ -214,7 +214,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
 void ForgetDatasets(Instance& instance) {
   instance.sieve_habits = {};
   ForgetAllRead(instance);
-  ForgetRankDatasets(instance, nullptr);
+  ForgetRankDatasets(instance);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->ForgetDatasets();
 }
 
@@ -222,10 +222,10 @@ herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** reques
   ForgetSieve(instance, dataset);
   if (request == nullptr) EndReadsOf(instance, dataset);
   ForgetRead(instance, dataset);
+  ForgetRankDataset(instance, dataset);
   InsertFinished(instance, dxpl);
   if (instance.filtered_writes != nullptr && instance.filtered_writes->KeepOpen(dataset)) return 0;
   const auto native = instance.hdf5().native().dataset_cls.close;
-  ForgetRankDataset(instance, dataset);
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
   TrackedCall call(instance, Effect::kRelease, request);
   const herr_t result = native(dataset, dxpl, request);
@@ -242,11 +242,22 @@ bool GivesAddress(int operation) {
          operation == H5VL_NATIVE_DATASET_GET_OFFSET || operation == H5VL_NATIVE_DATASET_CHUNK_ITER;
 }
 
-// Who asks for an address may read there past HDF5: everything is stored when the answer is given.
-herr_t StoreAll(Instance& instance, void* dataset) {
+// Who asks for an address may read there past HDF5: everything is stored when the answer is given, by all ranks that write
+// the file. Who asks where a dataset of a file of its own lies in one piece may map it, and then sees what is written
+// later, too: natively at once.
+herr_t StoreAll(Instance& instance, void* dataset, int operation) {
   const std::shared_ptr<File> file = CapturedFileOf(instance, dataset, H5I_DATASET);
   if (file == nullptr) return 0;
-  const Status status = file->Drain(Wait::kOther);
+  Status status;
+  const bool ranks = ParallelOf(instance, dataset, H5I_DATASET) != nullptr;
+  if (operation == H5VL_NATIVE_DATASET_GET_OFFSET && file->writable() && !ranks) {
+    const CallScope watched(CallScope::kHandOutDescriptor);
+    int* descriptor = nullptr;
+    status = file->Descriptor(descriptor);
+  } else {
+    status = file->Drain(Wait::kOther);
+    file->AwaitOthers(0, UINT64_MAX);
+  }
   if (status.ok()) return 0;
   h5::PushError(instance.hdf5(), status);
   return -1;
@@ -276,7 +287,8 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
     const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
     if (changes && !MayChange(instance, dataset, H5I_DATASET)) return -1;
     const herr_t result = native(dataset, args, dxpl, nullptr);
-    return result >= 0 && GivesAddress(args->op_type) ? StoreAll(instance, dataset) : result;
+    return result >= 0 && GivesAddress(args->op_type) ? StoreAll(instance, dataset, args->op_type)
+                                                      : result;
   }
   TrackedCall call(instance, Effect::kWrite, request);
   const herr_t result = native(dataset, args, dxpl, nullptr);

@@ -105,10 +105,12 @@ std::shared_ptr<File> CapturedFileOf(Instance& instance, void* object, H5I_type_
   return parallel == nullptr ? nullptr : parallel->file();
 }
 
-void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, bool writable,
-               hid_t dxpl) {
+void ShareFile(Instance& instance, void* file, const char* name, const AccessList& access,
+               bool writable, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   const h5::KeepErrorStack keep(hdf5);
+  instance.parallel_files = true;
+  instance.foreign_serials = {};  // one of them may be this one
   if (!writable) {
     Count(Fallback::kMpiReadOnly);
     return NoteNative(Fallback::kMpiReadOnly, name);
@@ -119,12 +121,14 @@ void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, b
       (has_settings ? *scope->file_settings() : Engine::Get().config()).mode != Mode::kSync;
   Fallback reason = Fallback::kModeSync;
   void* const handle = HandleOf(instance, file, dxpl);
-  if (h5::CaptureMpio(hdf5, driver, handle, name, wanted, reason) == nullptr) {
+  const auto captured = h5::CaptureMpio(hdf5, access.mpi_driver(), handle, name, wanted, reason);
+  if (captured == nullptr) {
     Count(reason);
     return NoteNative(reason, name);
   }
-  instance.parallel_files = true;
-  instance.foreign_serials = {};  // one of them may be this one
+  int together = 1;  // not to be asked alone, if nobody knows
+  if (hdf5.Pget(access.get(), "collective_metadata_read", &together) < 0) together = 1;
+  captured->metadata_together = together != 0;
 }
 
 Together::Together(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::Moment moment)
@@ -166,9 +170,26 @@ bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel) {
   return TellAll(instance, parallel, status);
 }
 
+namespace {
+
+// Only a hard link keeps an object. What another one leads to may be in a file that is nobody's here: to look at it is to open that.
+bool IsHardLink(Instance& instance, void* object, const H5VL_loc_params_t& location) {
+  H5L_info2_t info{};
+  H5VL_link_get_args_t get{};
+  get.op_type = H5VL_LINK_GET_INFO;
+  get.args.get_info.linfo = &info;
+  const auto native = instance.hdf5().native().link_cls.get;
+  // Where HDF5 does not say, the deletion fails, too.
+  return native(object, &location, &get, instance.default_dxpl, nullptr) >= 0 &&
+         info.type == H5L_TYPE_HARD;
+}
+
+}  // namespace
+
 void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
-                 const H5VL_loc_params_t& location) {
+                 const H5VL_loc_params_t& location, bool is_link) {
   const h5::KeepErrorStack keep(instance.hdf5());
+  if (is_link && !IsHardLink(instance, object, location)) return;
   H5O_info2_t info{};
   H5VL_object_get_args_t get{};
   get.op_type = H5VL_OBJECT_GET_INFO;

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "h5/parallel_file.h"
+#include "vol/capture.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
@@ -32,9 +33,9 @@ inline std::shared_ptr<h5::ParallelFile> ParallelOf(Instance& instance, void* ob
 /// The file of ours that `object` is in, whichever driver it has.
 std::shared_ptr<File> CapturedFileOf(Instance& instance, void* object, H5I_type_t type);
 
-/// After the native open of `name` with MPI's driver, whose id is `driver`: captures it, or counts why not. Collective.
-void ShareFile(Instance& instance, void* file, const char* name, hid_t driver, bool writable,
-               hid_t dxpl);
+/// After the native open of `name` with MPI's driver: captures it, or counts why not. Collective.
+void ShareFile(Instance& instance, void* file, const char* name, const AccessList& access,
+               bool writable, hid_t dxpl);
 
 /// Around a native call of all ranks, whose filtered chunks are put into the file first where the moment says so. Does nothing
 /// for objects in other files.
@@ -80,9 +81,17 @@ herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
 /// Before a close by all ranks. False, on all of them, if one could not store its bytes: the file stays open.
 bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel);
 
-/// Before a link of `object` at `location` is deleted, or a link's count changed, by all ranks: notes whether that was a group.
+/// Whether a call is about the link that its location names, and not about what that leads to.
+template <typename T>
+bool IsAboutLink(const T&) {
+  return false;
+}
+inline bool IsAboutLink(H5VL_link_specific_args_t*) { return true; }
+
+/// Before a link of `object` at `location` is deleted, or an object's count of links changed, by all ranks: notes whether a group
+/// loses one.
 void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
-                 const H5VL_loc_params_t& location);
+                 const H5VL_loc_params_t& location, bool is_link);
 /// The captured MPI file in which a new dataset may get the space of one that was written in a group that was deleted; nullptr:
 /// in none. The same on all ranks.
 std::shared_ptr<h5::ParallelFile> TakesSpace(Instance& instance, void* object, H5I_type_t type);

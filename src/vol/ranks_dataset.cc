@@ -43,14 +43,14 @@ bool LookAtHeader(Instance& instance, void* object, RankDataset& dataset) {
 
 // Chunks get a place when they are put into the file, and nothing is filled then. Lanes make the bytes that native HDF5
 // would: what its own collective writes come to depends on them.
-void LookAtFilters(Instance& instance, void* object, hid_t dcpl, RankDataset& dataset) {
+void LookAtFilters(Instance& instance, hid_t type, hid_t dcpl, RankDataset& dataset) {
   h5::Library& hdf5 = instance.hdf5();
   H5D_alloc_time_t time = H5D_ALLOC_TIME_ERROR;
   const bool native = Engine::Get().config().deflate == DeflateWith::kNative;
   ChunkedDataset filtered;
   filtered.pipeline = PipelineOf(hdf5, dcpl, native ? DeflateWith::kNative : DeflateWith::kZlib);
   if (filtered.pipeline == nullptr || hdf5.Pget_alloc_time(dcpl, &time) < 0 ||
-      !FindChunks(instance, object, dcpl, instance.default_dxpl, filtered)) {
+      !FindChunks(hdf5, type, dcpl, filtered)) {
     return;
   }
   dataset.has_space = time == H5D_ALLOC_TIME_INCR;
@@ -61,8 +61,9 @@ void LookAtFilters(Instance& instance, void* object, hid_t dcpl, RankDataset& da
 
 void LookAtLayout(Instance& instance, void* object, RankDataset& dataset) {
   h5::Library& hdf5 = instance.hdf5();
-  const h5::OwnedId dcpl =
-      AskDataset(instance, object, H5VL_DATASET_GET_DCPL, instance.default_dxpl);
+  const h5::OwnedId type =
+      AskDataset(instance, object, H5VL_DATASET_GET_TYPE, instance.default_dxpl);
+  const h5::OwnedId dcpl = CreationListOf(instance, object, type.get(), instance.default_dxpl);
   if (!dcpl.valid()) return;
   const H5D_layout_t layout = hdf5.Pget_layout(dcpl.get());
   if (layout == H5D_CONTIGUOUS) {
@@ -76,7 +77,7 @@ void LookAtLayout(Instance& instance, void* object, RankDataset& dataset) {
         true;  // MPI's ranks make all chunks when they create, open or extend a dataset
   } else if (layout == H5D_CHUNKED &&
              Engine::Get().config().parallel_writes == ParallelWrites::kMpi) {
-    LookAtFilters(instance, object, dcpl.get(), dataset);
+    LookAtFilters(instance, type.get(), dcpl.get(), dataset);
   }
 }
 
@@ -87,11 +88,9 @@ void NoteRankDataset(Instance& instance, void* dataset) {
   const h5::KeepErrorStack keep(instance.hdf5());
   ForgetRankDataset(instance, dataset);
   RankDataset found;
-  if (!LookAtHeader(instance, dataset, found) ||
-      h5::ParallelFileWithSerial(instance.slot, found.serial) == nullptr) {
-    return;
-  }
-  LookAtLayout(instance, dataset, found);
+  if (!LookAtHeader(instance, dataset, found)) return;
+  if (h5::ParallelFileWithSerial(instance.slot, found.serial) != nullptr)
+    LookAtLayout(instance, dataset, found);
   DatasetsOf(instance).known.emplace(dataset, std::move(found));
 }
 
@@ -125,6 +124,8 @@ bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl)
 bool IsLinked(Instance& instance, void* dataset) {
   RankDataset& known = RankDatasetOf(instance, dataset);
   if (known.linked && known.asked_at == instance.rank_datasets->groups_unlinked) return true;
+  const auto file = h5::ParallelFileWithSerial(instance.slot, known.serial);
+  if (file == nullptr || file->metadata_together) return false;
   const h5::KeepErrorStack keep(instance.hdf5());
   return LookAtHeader(instance, dataset, known) && known.linked;
 }
@@ -142,12 +143,8 @@ void ForgetRankDataset(Instance& instance, void* dataset) {
   if (instance.rank_datasets != nullptr) instance.rank_datasets->known.erase(dataset);
 }
 
-void ForgetRankDatasets(Instance& instance, void* file) {
-  if (instance.rank_datasets == nullptr) return;
-  unsigned long serial = 0;
-  const bool one = file != nullptr && SerialOf(instance, file, H5I_FILE, serial);
-  std::erase_if(instance.rank_datasets->known,
-                [&](const auto& known) { return !one || known.second.serial == serial; });
+void ForgetRankDatasets(Instance& instance) {
+  if (instance.rank_datasets != nullptr) instance.rank_datasets->known.clear();
 }
 
 }  // namespace tidelane::vol

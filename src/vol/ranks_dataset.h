@@ -2,9 +2,10 @@
 /// What is known of datasets in files that ranks have open together (vol/ranks.h).
 ///
 /// Where a file's metadata reads are collective (H5Pset_all_coll_metadata_ops; netCDF-4 sets it) a rank that writes alone must
-/// not read metadata: the others would not. So HDF5 is asked at open, when the dataset's header has just been read.
+/// not read metadata: the others would not. So HDF5 is asked at open, when the dataset's header has just been read, and in such
+/// files never again: what is not known any more makes a write HDF5's.
 ///
-/// Invariant: nothing is known of a dataset after its close, or its file's. Thread safety: used inside callbacks, under HDF5's
+/// Invariant: nothing is known of a dataset after its close. Files come and go meanwhile (H5Freopen). Thread safety: used inside callbacks, under HDF5's
 /// lock.
 #pragma once
 
@@ -40,13 +41,14 @@ bool KnownSerial(const Instance& instance, void* dataset, unsigned long& serial)
 /// Whether it has space in the file, or what there is of filtered chunks; asks until it has.
 bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl);
 
-/// Whether something links to it. Asks again only after something lost a link that the dataset may have had.
+/// Whether something links to it, as far as is known. Asks again only after something lost a link that the dataset may have had, and
+/// where a rank may read metadata by itself.
 bool IsLinked(Instance& instance, void* dataset);
 /// An object is about to lose a link; nullptr: nobody knows which.
 void NoteUnlinked(Instance& instance, const H5O_info2_t* info);
 
-/// Before a dataset is closed, and before a file is; nullptr: any may be.
+/// Before a dataset is closed; before any may get another place in memory.
 void ForgetRankDataset(Instance& instance, void* dataset);
-void ForgetRankDatasets(Instance& instance, void* file);
+void ForgetRankDatasets(Instance& instance);
 
 }  // namespace tidelane::vol

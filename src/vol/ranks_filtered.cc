@@ -234,9 +234,11 @@ Status RankChunks::Commit(h5::ParallelFile& file, uint64_t count) {
   if (held == held_.end()) return {};
   count = std::min<uint64_t>(count, held->second.writes.size());
   if (count == 0) return {};
-  Status status;
+  // A rank that cannot enter fails before it meets the others, who then wait for it: there is no way without HDF5.
+  Status status = Status::Failed(ENOMEM, kStoreChunks).At(held->second.file->file()->path(), 0, 0);
   // With the default transfer list, and out of sight of a call that has another one.
-  Enter(instance_, [&] { status = CommitNow(held->second, count); });
+  const auto commit = [&] { status = CommitNow(held->second, count); };
+  static_cast<void>(Enter(instance_, commit));
   return status;
 }
 

@@ -182,18 +182,4 @@ bool IsKnownTransfer(Instance& instance, hid_t dxpl) {
          selection_io != H5D_SELECTION_IO_MODE_OFF;
 }
 
-uint64_t KindOf(Instance& instance, const Writes& writes, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  uint64_t kind = writes.count;
-  const auto add = [&kind](uint64_t word) { kind = (kind ^ word) * 0x100000001b3; };  // FNV-1a
-  for (size_t i = 0; i < writes.count; ++i) {
-    const h5::OwnedId space =
-        AskDataset(instance, writes.datasets[i], H5VL_DATASET_GET_SPACE, dxpl);
-    hsize_t extent[H5S_MAX_RANK];
-    const int rank = hdf5.Sget_simple_extent_dims(space.get(), extent, nullptr);
-    for (int d = 0; d < rank; ++d) add(extent[d]);
-  }
-  return kind;
-}
-
 }  // namespace tidelane::vol

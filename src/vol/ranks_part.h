@@ -1,6 +1,5 @@
 /// \file
-/// What a rank writes with one call to datasets that other ranks write, too: how much, in how many pieces, and where; and what it
-/// has in common with the writes before.
+/// What a rank writes with one call to datasets that other ranks write, too: how much, in how many pieces, and where.
 ///
 /// Invariant: bytes and places are exactly those selected, pieces an estimate. What a refusal says holds for this rank alone.
 ///
@@ -30,9 +29,5 @@ Parts PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t d
 
 /// Lists that change elements on their way, or that want HDF5's older ways, are HDF5's.
 bool IsKnownTransfer(Instance& instance, hid_t dxpl);
-
-/// The same for writes that are alike, on all ranks: what they all know of the datasets, not what each of them selected. A dataset that
-/// is made anew for each time step is like the one before.
-uint64_t KindOf(Instance& instance, const Writes& writes, hid_t dxpl);
 
 }  // namespace tidelane::vol

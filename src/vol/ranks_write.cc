@@ -40,10 +40,19 @@ enum Vote {
   kHeldBegin,
   kNextEnd,
   kNextBegin,
+  kDatasets,      // a number made of those that this rank names,
+  kDatasetsRest,  // and kTop less it: the same on all ranks where both come to kTop
   kVotes
 };
 
 constexpr uint64_t kTop = INT64_MAX;  // what MPI's maximum can compare (h5/mpi.h)
+// Which datasets a rank names.
+uint64_t NumberOf(const std::vector<Place>& places) {
+  uint64_t number = places.size();
+  for (const Place& place : places) number = (number ^ place.dataset) * 0x100000001b3;  // FNV-1a
+  return number & kTop;
+}
+
 uint64_t UpTo(uint64_t most, uint64_t number) { return std::min(most, number); }
 
 struct Decision {
@@ -56,6 +65,7 @@ struct Decision {
   bool pending = false;   // somebody holds bytes
   bool alone = false;     // somebody may capture without asking
   bool only_small = false;
+  bool same_datasets = false;  // all ranks name the same
   bool may_overlap = false;
 };
 
@@ -117,10 +127,13 @@ bool Collective::Agree(Decision& decision) {
   votes[kAlone] = file_.wrote_alone ? 1 : 0;
   votes[kHeldEnd] = UpTo(kTop, held.end), votes[kHeldBegin] = kTop - UpTo(kTop, held.begin);
   votes[kNextEnd] = UpTo(kTop, next.end), votes[kNextBegin] = kTop - UpTo(kTop, next.begin);
+  votes[kDatasets] = NumberOf(parts_.places);
+  votes[kDatasetsRest] = kTop - votes[kDatasets];
   uint64_t all[kVotes];
   if (!file_.Max(votes, all, kVotes)) return false;
   decision.capture = all[kRefused] == 0 && all[kSmall] == 0;
-  decision.take_chunks = !decision.capture && all[kNoChunks] == 0;
+  decision.same_datasets = all[kDatasets] == kTop - all[kDatasetsRest];
+  decision.take_chunks = !decision.capture && all[kNoChunks] == 0 && decision.same_datasets;
   decision.make_room = all[kNoRoom] != 0;
   decision.chunks = all[kChunks];
   decision.finished = kTop - all[kUnfinished];
@@ -130,7 +143,9 @@ bool Collective::Agree(Decision& decision) {
   decision.only_small = all[kRefused] == 0 && all[kSmall] != 0;
   const ElementRange all_held{kTop - all[kHeldBegin], all[kHeldEnd]};
   const ElementRange all_next{kTop - all[kNextBegin], all[kNextEnd]};
-  decision.may_overlap = file_.ranks() > 1 && all_held.Overlaps(all_next);
+  // Nobody says what it holds of a dataset that it does not name.
+  decision.may_overlap = file_.ranks() > 1 &&
+                         (decision.same_datasets ? all_held.Overlaps(all_next) : decision.pending);
   if (decision.capture || decision.take_chunks) return true;
   if (votes[kRefused] != 0) {
     Count(filtered_.reason.value_or(parts_.refusal.value_or(Fallback::kMpiPeers)));
@@ -259,11 +274,9 @@ herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& 
 
 herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                          const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
-  const uint64_t kind = KindOf(instance, writes, dxpl);
   // Filtered chunks that all ranks hold, perhaps of this dataset, are not to be overtaken.
   const bool holds = instance.rank_chunks != nullptr && instance.rank_chunks->Hold(*file, 0);
-  if (!holds && file->small_writes.LeftAgain(kind))
-    return LeaveAgain(instance, *file, writes, dxpl);
+  if (!holds && file->small_writes.LeftAgain()) return LeaveAgain(instance, *file, writes, dxpl);
   Look look;
   try {
     LookAt(instance, *file, writes, dxpl, later, look);
@@ -277,8 +290,8 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
     h5::PushError(instance.hdf5(), "the ranks of this program could not agree: MPI failed");
     return -1;
   }
-  file->small_writes.Note(
-      kind, decision.only_small && !decision.pending && !decision.alone && !decision.holds);
+  file->small_writes.Note(decision.only_small && !decision.pending && !decision.alone &&
+                          !decision.holds);
   if (decision.take_chunks) {
     RankChunks& chunks = *instance.rank_chunks;
     const uint64_t done = decision.make_room ? UINT64_MAX : decision.finished;
@@ -293,7 +306,7 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
     return 0;
   }
   if (!decision.capture) return LeaveToHdf5(instance, file, writes, dxpl, decision);
-  if (decision.may_overlap && collective.Overwrites()) {
+  if (decision.may_overlap && (!decision.same_datasets || collective.Overwrites())) {
     const Together stored(instance, file, h5::Moment::kOverwrite);
     if (!stored.MayGoOn(instance)) return -1;
   }

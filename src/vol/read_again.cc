@@ -1,5 +1,6 @@
 #include "vol/read_again.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/counters.h"
@@ -53,15 +54,15 @@ bool ReadAgain::ReadOne(const Kept& kept) {
 bool ReadAgain::Run(h5::OwnedId& stack) {
   if (instance_.closing) return false;
   Count(Fallback::kReadFailed);
-  bool all = true;
-  Enter(instance_, [&] {
-    for (const Kept& kept : reads_) all = all && ReadOne(kept);
+  bool all = false;
+  const auto read = [&] {
+    all = std::ranges::all_of(reads_, [this](const Kept& kept) { return ReadOne(kept); });
     h5::Library& hdf5 = instance_.hdf5();
     if (!all && hdf5.Eget_num(h5::kDefault) > 0) {
       stack = h5::OwnedId(hdf5, hdf5.Eget_current_stack());
     }
-  });
-  return all;
+  };
+  return Enter(instance_, read) && all;
 }
 
 }  // namespace tidelane::vol

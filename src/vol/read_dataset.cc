@@ -4,6 +4,7 @@
 
 #include "base/counters.h"
 #include "h5/driver.h"
+#include "vol/enter.h"
 #include "vol/find_file.h"
 
 namespace tidelane::vol {
@@ -23,19 +24,14 @@ bool AddressesAreOurs(h5::Library& hdf5, uint64_t base_address) {
   return major > 1 || minor > 14 || release >= 4;
 }
 
-// HDF5 reads them one to one from our driver, or not at all.
-bool IsDirect(Instance& instance, const Reading& reading, hid_t dcpl) {
-  h5::Library& hdf5 = instance.hdf5();
+// HDF5 reads plain elements one to one from our driver, or not at all.
+bool IsDirect(h5::Library& hdf5, hid_t dcpl) {
   const H5D_layout_t layout = hdf5.Pget_layout(dcpl);
-  if ((layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) || hdf5.Pget_external_count(dcpl) != 0) {
-    return false;
-  }
-  const h5::OwnedId type =
-      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_TYPE, instance.default_dxpl);
-  return type.valid() && IsPlainType(hdf5, type.get());
+  return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && hdf5.Pget_external_count(dcpl) == 0;
 }
 
-bool HasChunks(Instance& instance, const Reading& reading, hid_t dcpl, ReadDataset& known) {
+bool HasChunks(Instance& instance, const Reading& reading, hid_t type, hid_t dcpl,
+               ReadDataset& known) {
   h5::Library& hdf5 = instance.hdf5();
   if (hdf5.Pget_layout(dcpl) != H5D_CHUNKED) return false;
   const int filters = hdf5.Pget_nfilters(dcpl);
@@ -43,8 +39,7 @@ bool HasChunks(Instance& instance, const Reading& reading, hid_t dcpl, ReadDatas
     known.pipeline = PipelineOf(hdf5, dcpl, DeflateWith::kLibdeflate, Pipeline::Use::kDecode);
   }
   if (filters < 0 || (filters > 0 && known.pipeline == nullptr) ||
-      !FindChunks(instance, reading.dataset, dcpl, instance.default_dxpl, known) ||
-      known.grid.ChunkBytes() > kMostChunkBytes) {
+      !FindChunks(hdf5, type, dcpl, known) || known.grid.ChunkBytes() > kMostChunkBytes) {
     Count(Fallback::kReadFilter);
     return false;
   }
@@ -54,17 +49,16 @@ bool HasChunks(Instance& instance, const Reading& reading, hid_t dcpl, ReadDatas
   return cache.has_value();
 }
 
-void Look(Instance& instance, const Reading& reading, ReadDataset& known) {
+void Look(Instance& instance, const Reading& reading, hid_t type, ReadDataset& known) {
   const std::shared_ptr<File> file = FileOf(instance, reading.dataset, H5I_DATASET);
   if (file == nullptr) return;
-  const h5::OwnedId dcpl =
-      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_DCPL, instance.default_dxpl);
-  if (!dcpl.valid()) return;
-  const bool chunks = HasChunks(instance, reading, dcpl.get(), known);
-  const h5::AboveDriver above = h5::Above(instance.slot, *file);
   known.file = file;
+  const h5::OwnedId dcpl = CreationListOf(instance, reading.dataset, type, instance.default_dxpl);
+  if (!dcpl.valid()) return;
+  const bool chunks = HasChunks(instance, reading, type, dcpl.get(), known);
+  const h5::AboveDriver above = h5::Above(instance.slot, *file);
   if (above.page_buffer) return;
-  known.direct = IsDirect(instance, reading, dcpl.get());
+  known.direct = IsDirect(instance.hdf5(), dcpl.get());
   known.chunks = known.direct && chunks && AddressesAreOurs(instance.hdf5(), above.base_address);
 }
 
@@ -79,7 +73,10 @@ ReadDataset& ReadDatasets::Know(Instance& instance, const Reading& reading) {
   const auto [at, added] = known_.try_emplace(reading.dataset);
   if (added) {
     at->second.number = ++numbers_;
-    Look(instance, reading, at->second);
+    const h5::OwnedId type =
+        AskDataset(instance, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl);
+    const auto look = [&] { Look(instance, reading, type.get(), at->second); };
+    static_cast<void>(Aside(instance, reading.dxpl, look));  // not looked at: HDF5 reads it
   }
   return at->second;
 }

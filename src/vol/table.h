@@ -204,7 +204,7 @@ class RanksAround {
     const auto file = ParallelOf(instance, target.located, target.type);
     if (*moment == h5::Moment::kTake && (file == nullptr || !file->deleted_group)) return;
     if (*moment == h5::Moment::kFree && file != nullptr && target.location != nullptr)
-      NoteDeleted(instance, *file, target.located, *target.location);
+      NoteDeleted(instance, *file, target.located, *target.location, (IsAboutLink(args) || ...));
     const bool mounts = *moment == h5::Moment::kMount;
     const auto from =
         copies || mounts ? ParallelOf(instance, target.first, target.first_type) : nullptr;

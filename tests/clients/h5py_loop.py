@@ -29,11 +29,14 @@ WAYS = {
 class Expected:
     deferred: int  # bytes, at least
     fallback: str = ""  # the reason that must have been counted
+    chunks: int = 0  # filtered by us, at least
 
 
 PROGRAMS = {
     "loop": Expected(3 << 20),
     "points": Expected(128 << 10),
+    "overwritten": Expected(800_000, chunks=4 * 12),
+    "text": Expected(1_000),
     "virtual": Expected(3 << 10),
     "swmr": Expected(0, "swmr_write"),
     "core": Expected(0, "driver"),
@@ -67,6 +70,8 @@ def judge(expected, summary):
         counters["bytes_deferred"] >= expected.deferred,
         f"{counters['bytes_deferred']} bytes deferred, expected {expected.deferred}; {summary['fallbacks']}",
     )
+    filtered = counters["chunks_filtered_by_lanes"] + counters["chunks_filtered_by_caller"]
+    client.require(filtered >= expected.chunks, f"{filtered} chunks filtered, expected {expected.chunks}")
     if expected.fallback:
         client.require(summary["fallbacks"][expected.fallback] > 0, f"{expected.fallback} not among {summary['fallbacks']}")
 

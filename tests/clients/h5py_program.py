@@ -70,6 +70,39 @@ def points(folder):
         return [float(grid[...].sum()), int(flat[...].astype("i8").sum()), float(grid[99:101, ::17].sum())]
 
 
+def overwritten(folder):
+    """Parts of whole compressed chunks written again while those are on their way. (h5py never uses the default list.)"""
+    sums = []
+    with h5py.File(folder / "overwritten.h5", "w") as file:
+        for number in range(ROUNDS):
+            rows = file.create_dataset(f"rows{number}", (400, 128), "f8", chunks=(50, 128), compression="gzip", compression_opts=1)
+            rows[:200] = noise(number, (200, 128)).round(1)
+            rows[10:20] = number
+            rows[150] = -number
+            sums.append([float(rows[5:25].sum()), float(rows[140:160].sum()), float(rows[...].sum())])
+    with h5py.File(folder / "overwritten.h5", "r") as file:
+        return sums + [float(file[f"rows{number}"][...].sum()) for number in range(ROUNDS)]
+
+
+def text(folder):
+    """Variable-length strings with a fill value, written after another handle of the same file was closed."""
+    path = folder / "text.h5"
+    with h5py.File(path, "w") as file:
+        names = file.create_dataset("names", (ROUNDS,), h5py.string_dtype(), fillvalue="nobody")
+        file.create_dataset("packed", (ROUNDS,), h5py.string_dtype(), fillvalue="nothing", chunks=(4,), compression="gzip")
+        names[2] = "two"
+    first = h5py.File(path, "r+")
+    second = h5py.File(path, "r+")
+    kept, packed = second["names"], second["packed"]
+    read = [list(map(bytes.decode, first["names"][:4]))]
+    first.close()
+    kept[5:7], packed[...] = ["five", "six"], [f"word {number}" for number in range(ROUNDS)]
+    packed[3] = "three"
+    read += [list(map(bytes.decode, kept[...])), list(map(bytes.decode, packed[...]))]
+    second.close()
+    return read
+
+
 def virtual(folder):
     """A virtual dataset over files that were closed a moment ago."""
     layout = h5py.VirtualLayout((4 * 100,), "f8")
@@ -147,7 +180,7 @@ def fork(folder):
     return sums + [total_of(path) for path in sorted(folder.glob("child*.h5"))] + [total_of(folder / "meanwhile.h5")]
 
 
-PROGRAMS = {body.__name__: body for body in (loop, points, virtual, swmr, core, left_open, fork)}
+PROGRAMS = {body.__name__: body for body in (loop, points, overwritten, text, virtual, swmr, core, left_open, fork)}
 
 
 def digest_of(item):

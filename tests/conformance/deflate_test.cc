@@ -1,6 +1,9 @@
 // HDF5's own deflate runs on the library of the setting `deflate`: the counters prove it, native HDF5 reads
 // the files, and what is damaged fails as it does natively.
 #include <algorithm>
+#include <fstream>
+#include <functional>
+#include <random>
 
 #include "conformance/fixture.h"
 
@@ -175,6 +178,97 @@ TEST_P(Deflate, ADamagedChunkFails) {
   damage([](std::string& bytes) { bytes[0] ^= 0x08; });
   damage([](std::string& bytes) { std::ranges::fill(bytes, '\xff'); });
   damage([](std::string& bytes) { bytes = "x"; });
+}
+
+std::vector<size_t> buffers;  // the sizes that filters were told, one by one
+
+size_t note_buffer(unsigned, size_t, const unsigned[], size_t bytes, size_t* size, void**) {
+  buffers.push_back(*size);
+  return bytes;
+}
+
+// Deflate between two filters that see what it says of its buffer.
+void between_filters(const std::string& path, const std::string& told, bool write) {
+  buffers.clear();
+  for (const H5Z_filter_t id : {300, 301}) {
+    const H5Z_class2_t filter{H5Z_CLASS_T_VERS, id, 1, 1, "note", nullptr, nullptr, note_buffer};
+    EXPECT_GE(H5Zregister(&filter), 0);
+  }
+  const Hid file = write ? create(path) : open(path, H5F_ACC_RDONLY);
+  std::mt19937 random(1);
+  for (const unsigned noise : {0xffU, 0x0fU, 0x00U}) {
+    for (const hsize_t count : {1, 3, 100, 5000, 70000, 200}) {
+      const std::string name = std::to_string(noise) + "_" + std::to_string(count);
+      std::vector<unsigned char> data(count);
+      for (unsigned char& byte : data) byte = static_cast<unsigned char>(random() & noise);
+      const Hid list(H5Pcreate(H5P_DATASET_CREATE)), space(H5Screate_simple(1, &count, nullptr));
+      H5Pset_chunk(list, 1, &count);
+      H5Pset_filter(list, 300, H5Z_FLAG_MANDATORY, 0, nullptr);
+      H5Pset_deflate(list, 6);
+      H5Pset_filter(list, 301, H5Z_FLAG_MANDATORY, 0, nullptr);
+      const Hid dataset(write ? H5Dcreate2(file, name.c_str(), H5T_NATIVE_UCHAR, space, H5P_DEFAULT,
+                                           list, H5P_DEFAULT)
+                              : H5Dopen2(file, name.c_str(), H5P_DEFAULT));
+      void* to = data.data();
+      EXPECT_GE(write ? H5Dwrite(dataset, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, to)
+                      : H5Dread(dataset, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, to),
+                0)
+          << error_text();
+    }
+  }
+  H5Fflush(file, H5F_SCOPE_GLOBAL);
+  std::ofstream out(told);
+  for (const size_t size : buffers) out << size << "\n";
+}
+
+// HDF5 makes other buffers as large as filters say that theirs are, or clears as much of them.
+TEST_P(Deflate, TheSizeOfABufferIsNatives) {
+  const std::string natively = in_folder("natively"), told = in_folder("told");
+  run_natively([&] { between_filters(native_file(), natively, true); });
+  const std::string when_written = bytes_on_storage(natively);
+  run_natively([&] { between_filters(native_file(), natively, false); });
+  const std::string when_read = bytes_on_storage(natively);
+  for (const char* library : {"libdeflate", "zlib"}) {
+    Environment with_hdf5s_pipeline = with(library);
+    with_hdf5s_pipeline["TIDELANE_PARALLEL_READS"] = "off";
+    run([&] { between_filters(file(), told, true); }, with_hdf5s_pipeline);
+    EXPECT_EQ(bytes_on_storage(told), when_written) << library;
+    run([&] { between_filters(native_file(), told, false); }, with_hdf5s_pipeline);
+    EXPECT_EQ(bytes_on_storage(told), when_read) << library;
+  }
+}
+
+// H5Ocopy decodes such chunks, converts them twice, and encodes them again, in one buffer with others beside it.
+TEST_P(Deflate, VariableLengthDataIsCopied) {
+  constexpr size_t kCount = 3000;
+  run([&] {
+    std::vector<std::vector<int>> values(kCount);
+    std::vector<hvl_t> data(kCount);
+    for (size_t i = 0; i < kCount; ++i) {
+      values[i].assign(i % 5 + 1, static_cast<int>(i));
+      data[i] = {values[i].size(), values[i].data()};
+    }
+    const Hid vlen(H5Tvlen_create(H5T_NATIVE_INT));
+    const hsize_t count = kCount, chunk = 37;
+    {
+      const Hid from = create(native_file());
+      const Hid list(H5Pcreate(H5P_DATASET_CREATE)), space(H5Screate_simple(1, &count, nullptr));
+      H5Pset_chunk(list, 1, &chunk);
+      H5Pset_deflate(list, 9);
+      const Hid dataset(H5Dcreate2(from, "a", vlen, space, H5P_DEFAULT, list, H5P_DEFAULT));
+      EXPECT_GE(H5Dwrite(dataset, vlen, H5S_ALL, H5S_ALL, H5P_DEFAULT, data.data()), 0);
+    }
+    const Hid from = open(native_file(), H5F_ACC_RDONLY), to = create(file());
+    EXPECT_GE(H5Ocopy(from, "a", to, "b", H5P_DEFAULT, H5P_DEFAULT), 0) << error_text();
+    const Hid copy(H5Dopen2(to, "b", H5P_DEFAULT)), space(H5Dget_space(copy));
+    std::vector<hvl_t> read(kCount);
+    ASSERT_GE(H5Dread(copy, vlen, H5S_ALL, H5S_ALL, H5P_DEFAULT, read.data()), 0) << error_text();
+    for (size_t i = 0; i < kCount; ++i) {
+      const int* const ints = static_cast<const int*>(read[i].p);
+      EXPECT_EQ(std::vector<int>(ints, ints + read[i].len), values[i]) << i;
+    }
+    EXPECT_GE(H5Treclaim(vlen, space, H5P_DEFAULT, read.data()), 0);
+  });
 }
 
 CONFORMANCE_WAYS(Deflate, kImplicit, kDeferredAll);

@@ -222,6 +222,25 @@ TEST_P(Filtered, AChunkStoredWithoutItsFiltersGetsThem) {
       {"d"});
 }
 
+// HDF5 remembers the old mask of the last chunk when the size changes, and would read the next elements undecoded.
+TEST_P(Filtered, AChunkStoredWithoutItsFiltersIsReadWithThem) {
+  expect_as_natively(
+      [](const std::string& path) {
+        const Hid opened = create(path);
+        Hid dataset = make(opened, "d", kRows, kColumns, "d");
+        const std::vector<int> plain = elements(1, kRows * kColumns);
+        const hsize_t origin[] = {0, 0};
+        EXPECT_GE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 1, origin, plain.size() * sizeof(int),
+                                 plain.data()),
+                  0);
+        dataset = Hid();  // until then HDF5 itself remembers another mask
+        dataset = Hid(H5Dopen2(opened, "d", H5P_DEFAULT));
+        write(dataset, 2);
+        EXPECT_TRUE(read(dataset) == elements(2, kRows * kColumns));
+      },
+      {"d"});
+}
+
 TEST_P(Filtered, AnExitWithoutCloseLosesNothing) {
   run_filtering(4, [&] {
     const hid_t opened = create(file()).release();

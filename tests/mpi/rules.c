@@ -339,21 +339,83 @@ static void write_small(hid_t set, int value) {
 
 /* After some writes that all left to HDF5 the ranks do not ask one another: who wrote alone meanwhile is not overtaken. */
 static void rule_backoff(const char* name) {
+  enum { kAgreed = 10 }; /* 8 on which they ask, one without asking, one more */
   const hsize_t start = 0, count = 64;
   const hid_t set = make("set", 1, 0, 1), space = H5Dget_space(set),
               memory = H5Screate_simple(1, &count, NULL);
   int values[64];
   for (int i = 0; i < 64; ++i) values[i] = 5;
-  for (int value = 1; value <= 3; ++value) write_small(set, value);
+  for (int value = 1; value <= kAgreed; ++value) write_small(set, value);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL);
   if (rank == 1)
     must(H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values), "writing alone");
-  write_small(set, 4);
+  write_small(set, kAgreed + 1);
   H5Sclose(memory);
   H5Sclose(space);
   H5Dclose(set);
   reopen(name);
-  check("set", 4, 64);
+  check("set", kAgreed + 1, 64);
+}
+
+/* Each rank may name a dataset of its own in one collective write. */
+static void rule_different(const char* name) {
+  static int values[2 * kPiece];
+  const hid_t sets[] = {make("a", 2, 0, 0), make("b", 1, 0, 0)};
+  give_up_in(30);
+  for (int time = 0; time < 2; ++time) { /* rank 1 writes first */
+    const hid_t set = sets[rank == 0 ? 1 - time : time];
+    hsize_t start = 0, count = rank == 1 - time ? kPiece : 0;
+    const hid_t space = H5Dget_space(set), memory = H5Screate_simple(1, &count, NULL);
+    for (int i = 0; i < kPiece; ++i) values[i] = 1 + time;
+    if (count == 0) H5Sselect_none(space);
+    if (count != 0) H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL);
+    must(H5Dwrite(set, H5T_NATIVE_INT, memory, space, together, values), "writing");
+    H5Sclose(memory);
+    H5Sclose(space);
+  }
+  for (int time = 0; time < 30; ++time) { /* in small pieces */
+    const hid_t set = sets[rank == 1 && time % 2 == 0];
+    hsize_t start = (hsize_t)rank, step = 8, count = kPiece / 8;
+    const hid_t space = H5Dget_space(set), memory = H5Screate_simple(1, &count, NULL);
+    for (hsize_t i = 0; i < count; ++i) values[i] = 100 * rank + time;
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, &step, &count, NULL);
+    must(H5Dwrite(set, H5T_NATIVE_INT, memory, space, together, values), "writing");
+    memset(values, 0, sizeof values);
+    must(H5Dread(set, H5T_NATIVE_INT, memory, space, together, values), "reading");
+    for (hsize_t i = 0; i < count && !wrong; ++i) {
+      if (values[i] == 100 * rank + time) continue;
+      fprintf(stderr, "wrong: rank %d found %d at time %d\n", rank, values[i], time);
+      wrong = 1;
+    }
+    H5Sclose(memory);
+    H5Sclose(space);
+  }
+  H5Dclose(sets[0]);
+  H5Dclose(sets[1]);
+  reopen(name);
+  const hid_t set = must(H5Dopen2(file, "a", H5P_DEFAULT), "a");
+  must(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "reading");
+  if (values[2] != 2) {
+    fprintf(stderr, "wrong: rank %d found %d, which was overwritten\n", rank, values[2]);
+    wrong = 1;
+  }
+  H5Dclose(set);
+}
+
+/* Who is told where elements are finds there what another rank wrote. */
+static void rule_address(const char* name) {
+  const hid_t set = make("set", 2, 0, 0);
+  write_by(1, set, 7, 2 * kPiece);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    int last = 0;
+    const off_t at = (off_t)H5Dget_offset(set) + (2 * kPiece - 1) * (off_t)sizeof last;
+    FILE* const bytes = fopen(name, "rb");
+    if (fseeko(bytes, at, SEEK_SET) != 0 || fread(&last, sizeof last, 1, bytes) != 1) last = -1;
+    if (last != 7) fprintf(stderr, "wrong: rank 0 found %d\n", last), wrong = 1;
+    fclose(bytes);
+  }
+  H5Dclose(set);
 }
 
 /* Fields that a rank does not write stay as another one wrote them just before. */
@@ -412,7 +474,7 @@ static void rule_held(const char* name) {
   write_by(0, plain, 9, kPiece); /* what MPI-IO makes of holes nobody knows */
   must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
   write_by(1, set, 1, kPiece);
-  for (int value = 1; value <= 3; ++value) write_small(plain, value);
+  for (int value = 1; value <= 10; ++value) write_small(plain, value);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL);
   for (int i = 0; i < kPiece; ++i) values[i] = 2;
   if (rank != 0) H5Sselect_none(space);
@@ -486,7 +548,7 @@ static void rule_again(const char* name) {
 }
 
 /* Metadata that HDF5 reads on all ranks together, as netCDF-4 asks for, no rank may need alone. */
-static void rule_metadata(const char* name) {
+static void metadata_together(const char* name, void (*meanwhile)(void)) {
   enum { kOthers = 400, kCache = 4096 };
   char other[16];
   H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
@@ -506,6 +568,8 @@ static void rule_metadata(const char* name) {
   H5Pclose(access);
   const hid_t first = make("set", 2, 0, 0);
   const hid_t group = must(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "g");
+  write_by(1, first, 1, 2 * kPiece); /* by lanes */
+  meanwhile();
   for (int pass = 0; pass < 2; ++pass) {
     for (int i = 0; i < kOthers; ++i) {
       snprintf(other, sizeof other, "g %d", i);
@@ -529,6 +593,59 @@ static void rule_metadata(const char* name) {
   }
   reopen(name);
   check("set", 7, 2 * kPiece);
+}
+
+static void nothing(void) {}
+static void delete_group(void) {
+  must(H5Gclose(H5Gcreate2(file, "another", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)), "another");
+  must(H5Ldelete(file, "another", H5P_DEFAULT), "deleting a group");
+}
+static void delete_soft(void) {
+  must(H5Lcreate_soft("nowhere", file, "soft", H5P_DEFAULT, H5P_DEFAULT), "linking");
+  must(H5Ldelete(file, "soft", H5P_DEFAULT), "deleting a link");
+}
+static void reopen_and_close(void) {
+  must(H5Fclose(must(H5Freopen(file), "opening again")), "closing what was opened again");
+}
+static void rule_metadata(const char* name) { metadata_together(name, nothing); }
+static void rule_unlinked(const char* name) { metadata_together(name, delete_group); }
+static void rule_soft(const char* name) { metadata_together(name, delete_soft); }
+static void rule_reopened(const char* name) { metadata_together(name, reopen_and_close); }
+
+/* Who deletes a link to another file does not open that: nobody here knows what is done to it meanwhile. */
+static void rule_external(const char* name) {
+  char other[1024];
+  hid_t target = H5I_INVALID_HID;
+  const hid_t first = file, set = make("set", 2, 0, 0);
+  write_by(1, set, 1, 2 * kPiece); /* by lanes */
+  H5Dclose(set);
+  snprintf(other, sizeof other, "%s-target", name);
+  must(H5Lcreate_external(other, "/old", first, "link", H5P_DEFAULT, H5P_DEFAULT), "linking");
+  if (rank == 0) {
+    static int values[kPieces * kPiece];
+    for (int i = 0; i < kPieces * kPiece; ++i) values[i] = 5;
+    file = must(H5Fcreate(other, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), "creating");
+    H5Dclose(make("old", 1, 0, 0));
+    must(H5Fclose(file), "closing");
+    target = file = must(H5Fopen(other, H5F_ACC_RDWR, H5P_DEFAULT), "opening");
+    const hid_t more = make("new", kPieces, 0, 0);
+    must(H5Dwrite(more, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "writing");
+    H5Dclose(more);
+    usleep(kShortWhileUs); /* lanes store it */
+    file = first;
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  must(H5Ldelete(first, "link", H5P_DEFAULT), "deleting a link");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    must(H5Fclose(target), "closing the target");
+    file = must(H5Fopen(other, H5F_ACC_RDONLY, H5P_DEFAULT), "opening the target");
+    check("new", 5, kPieces * kPiece);
+    must(H5Fclose(file), "closing the target");
+    unlink(other);
+    file = first;
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* The close of a file that is HDF5's waits for the disk no more than natively. */
@@ -635,15 +752,18 @@ static const struct {
   const char* name;
   void (*run)(const char* file);
   const char* linger; /* of rank 1's writes */
-} kRules[] = {{"free", rule_free, "2s"},        {"anonymous", rule_anonymous, "2s"},
-              {"group", rule_group, "2s"},      {"twice", rule_twice, "2s"},
-              {"shrink", rule_shrink, "2s"},    {"copy", rule_copy, "2s"},
-              {"fill", rule_fill, "100ms"},     {"atomic", rule_atomic, "2s"},
-              {"close", rule_close, "2s"},      {"backoff", rule_backoff, "2s"},
-              {"held", rule_held, "2s"},        {"fields", rule_fields, "2s"},
-              {"threads", rule_threads, "0"},   {"again", rule_again, "2s"},
-              {"mount", rule_mount, "2s"},      {"order", rule_order, "0"},
-              {"metadata", rule_metadata, "0"}, {"native", rule_native, "0"},
+} kRules[] = {{"free", rule_free, "2s"},           {"anonymous", rule_anonymous, "2s"},
+              {"group", rule_group, "2s"},         {"twice", rule_twice, "2s"},
+              {"shrink", rule_shrink, "2s"},       {"copy", rule_copy, "2s"},
+              {"fill", rule_fill, "100ms"},        {"atomic", rule_atomic, "2s"},
+              {"close", rule_close, "2s"},         {"backoff", rule_backoff, "2s"},
+              {"held", rule_held, "2s"},           {"fields", rule_fields, "2s"},
+              {"threads", rule_threads, "0"},      {"again", rule_again, "2s"},
+              {"mount", rule_mount, "2s"},         {"order", rule_order, "0"},
+              {"metadata", rule_metadata, "0"},    {"native", rule_native, "0"},
+              {"different", rule_different, "2s"}, {"address", rule_address, "2s"},
+              {"unlinked", rule_unlinked, "0"},    {"soft", rule_soft, "0"},
+              {"reopened", rule_reopened, "0"},    {"external", rule_external, "0"},
               {"blocks", rule_blocks, "0"}};
 
 int main(int argc, char** argv) {

@@ -138,3 +138,21 @@ def test_children_inherit_it(program):
         """
     )
     assert "True" in done.stdout and os.path.exists(program.folder)
+
+
+def test_a_plugin_file_that_is_replaced_is_still_the_one(program):
+    """An upgrade under a running process: the functions are those of the image that HDF5 has."""
+    program("""
+        import os, shutil, tidelane
+        from tidelane import _plugin
+        shutil.copytree(_plugin.FOLDER, "plugin")
+        os.environ.update(HDF5_PLUGIN_PATH=os.path.abspath("plugin"), HDF5_VOL_CONNECTOR="tidelane")
+        import h5py
+        file = h5py.File("out.h5", "w")
+        file["x"] = list(range(1000))
+        shutil.copy(f"plugin/{_plugin.NAME}", "plugin/new")
+        os.replace("plugin/new", f"plugin/{_plugin.NAME}")
+        assert _plugin.loaded() is not None
+        assert tidelane.stats()["counters"]["files_opened"] == 1
+        tidelane.wait(file)
+        """)

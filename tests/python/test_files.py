@@ -144,6 +144,84 @@ def test_who_asks_for_an_address_finds_the_bytes_there(program, layout, address)
     )
 
 
+def test_who_maps_a_dataset_sees_what_is_written_later(program):
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, numpy as np
+        file = h5py.File("out.h5", "w")
+        dataset = file.create_dataset("x", data=np.zeros(1 << 17))
+        mapped = np.memmap("out.h5", "f8", "r", dataset.id.get_offset(), dataset.shape)
+        for value in range(1, 20):
+            dataset[:] = value
+            assert mapped[1000] == value
+        assert tidelane.stats()["fallbacks"]["handle_handed_out"] == 1
+        """,
+        env={**ASYNC, "TIDELANE_LINGER": "50000"},
+    )
+
+
+def test_a_wait_enters_no_other_librarys_hdf5(program):
+    """netCDF4's has no lock: the thread that uses it may be inside, and has to wait itself for what it compresses."""
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, netCDF4, numpy as np, os, threading
+        written, go_on, failures = threading.Event(), threading.Event(), []
+        def other():
+            try:
+                with netCDF4.Dataset("other.nc", "w") as file:
+                    file.createDimension("x", 1 << 18)
+                    part = file.createVariable("part", "i8", ("x",), zlib=True, chunksizes=(1 << 15,))
+                    file.sync()
+                    open("gate", "w").close()
+                    part[:] = np.arange(1 << 18)
+                    written.set()
+                    go_on.wait(60)
+                    tidelane.wait(file)
+            except BaseException as error: failures.append(error)
+            written.set()
+        thread = threading.Thread(target=other)
+        with h5py.File("out.h5", "w") as file:
+            packed = file.create_dataset("packed", data=np.arange(1 << 18), chunks=(1 << 15,), compression="gzip")
+            thread.start()
+            written.wait(60)
+            os.unlink("gate")
+            tidelane.wait(file)
+            for target in ("other.nc", None):
+                try: tidelane.wait(target)
+                except OSError as error: assert "other.nc" in str(error) and "thread" in str(error), error
+                else: raise SystemExit("it entered netCDF4's HDF5, or forgot its chunks")
+            go_on.set()
+            thread.join()
+            tidelane.wait()
+        assert not failures, failures
+        counters = tidelane.stats()["counters"]
+        assert counters["chunks_filtered_by_lanes"] + counters["chunks_filtered_by_caller"] >= 16, counters
+        assert (netCDF4.Dataset("other.nc")["part"][:] == np.arange(1 << 18)).all()
+        """,
+        env={**ASYNC, "TIDELANE_LANES": "1"},
+        gated=True,
+    )
+
+
+def test_another_thread_waits_for_chunks_of_h5py(program):
+    """h5py's HDF5 has no lock, either, but h5py has."""
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, numpy as np, threading
+        with h5py.File("out.h5", "w") as file:
+            file.create_dataset("packed", data=np.arange(1 << 18), chunks=(1 << 15,), compression="gzip")
+            failures = []
+            def wait():
+                try: tidelane.wait(file), tidelane.wait()
+                except BaseException as error: failures.append(error)
+            thread = threading.Thread(target=wait)
+            thread.start()
+            thread.join()
+            assert not failures, failures
+        """
+    )
+
+
 def test_a_file_that_is_opened_again_is_read_again(program):
     """xarray keeps a file open that somebody copies another one over, and opens it once more."""
     code = """

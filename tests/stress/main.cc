@@ -227,6 +227,9 @@ int run(Arguments args) {
     if (!compare_files(args.run.dir + "/" + std::to_string(t), args.tools)) return kExitDifference;
   }
   if (args.tally) print_tally(runners);
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  std::printf("HDF5 %u.%u.%u\n", major, minor, release);
   std::printf("seed %llu: %llu operations, %u threads, %.1f s, no difference\n",
               static_cast<unsigned long long>(args.run.seed),
               static_cast<unsigned long long>(args.run.ops), args.threads, seconds);

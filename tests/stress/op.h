@@ -43,12 +43,14 @@ struct AccessProfile {
   bool evict_on_close = false;
   bool external_cache = false;
   int alignment = 0;
+  uint64_t lists = 0;  // see lists.h
 };
 
 struct CreateProfile {
   int userblock = 0;
   int strategy = -1;  // H5F_fspace_strategy_t, -1: default
   int page_size = 0;
+  uint64_t lists = 0;
 };
 
 struct Op {

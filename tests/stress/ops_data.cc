@@ -1,6 +1,7 @@
 // Operations that move raw data: selections with conversion, several datasets at once, whole chunks.
 #include <algorithm>
 
+#include "stress/lists.h"
 #include "stress/op.h"
 #include "stress/side.h"
 
@@ -60,12 +61,13 @@ void run_write(Side& side, const Op& op, Outcome& out) {
   }
   Buffer buffer(op.mem, t.elements);
   buffer.fill(op.data_seed);
+  lists::Calls calls;
+  const Hid dxpl = lists::transfer(op, calls);
   if (!op.async) {
-    out.call("H5Dwrite",
-             H5Dwrite(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT, buffer.data()));
+    out.call("H5Dwrite", H5Dwrite(dset, t.type, t.memory_space, t.file_space, dxpl, buffer.data()));
     return;
   }
-  out.call("H5Dwrite_async", H5Dwrite_async(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT,
+  out.call("H5Dwrite_async", H5Dwrite_async(dset, t.type, t.memory_space, t.file_space, dxpl,
                                             buffer.data(), side.event_set()));
   if (op.variant == 1 && !lends_buffers()) {
     buffer.scribble();  // copying is the default, so the caller may do this
@@ -84,15 +86,19 @@ void run_read(Side& side, const Op& op, Outcome& out) {
   }
   Buffer buffer(op.mem, t.elements);
   buffer.prepare_for_read();
+  lists::Calls calls;
+  const Hid dxpl = lists::transfer(op, calls);
   if (op.async) {
     const bool ok =
-        out.call("H5Dread_async", H5Dread_async(dset, t.type, t.memory_space, t.file_space,
-                                                H5P_DEFAULT, buffer.data(), side.event_set()));
+        out.call("H5Dread_async", H5Dread_async(dset, t.type, t.memory_space, t.file_space, dxpl,
+                                                buffer.data(), side.event_set()));
     side.keep(std::move(buffer), ok);
-  } else if (out.call("H5Dread", H5Dread(dset, t.type, t.memory_space, t.file_space, H5P_DEFAULT,
-                                         buffer.data()))) {
+  } else if (out.call("H5Dread",
+                      H5Dread(dset, t.type, t.memory_space, t.file_space, dxpl, buffer.data()))) {
     out.bytes("read by H5Dread", buffer.take());
   }
+  out.number("memory taken through the transfer list", calls.allocations);
+  out.number("conversions told to the transfer list", calls.conversions);
 }
 
 // What lanes filter: whole chunks whose elements are in memory as they are in the file.
@@ -151,21 +157,22 @@ void run_multi(Side& side, const Op& op, Outcome& out) {
   hid_t types[2] = {t[0].type, t[1].type};
   hid_t memory[2] = {t[0].memory_space, t[1].memory_space};
   hid_t spaces[2] = {t[0].file_space, t[1].file_space};
+  lists::Calls calls;
+  const Hid dxpl = lists::transfer(op, calls);
   Buffer first(op.mem, t[0].elements), second(op.mem2, t[1].elements);
   if (op.variant == 1) {
     first.prepare_for_read();
     second.prepare_for_read();
     void* buffers[2] = {first.data(), second.data()};
     if ((op.data_seed & 2) != 0) {
-      const bool ok = out.call("H5Dread_multi_async",
-                               H5Dread_multi_async(2, dsets, types, memory, spaces, H5P_DEFAULT,
-                                                   buffers, side.event_set()));
+      const bool ok = out.call(
+          "H5Dread_multi_async",
+          H5Dread_multi_async(2, dsets, types, memory, spaces, dxpl, buffers, side.event_set()));
       side.keep(std::move(first), ok);
       side.keep(std::move(second), ok);
       return;
     }
-    if (out.call("H5Dread_multi",
-                 H5Dread_multi(2, dsets, types, memory, spaces, H5P_DEFAULT, buffers))) {
+    if (out.call("H5Dread_multi", H5Dread_multi(2, dsets, types, memory, spaces, dxpl, buffers))) {
       out.bytes("read by H5Dread_multi, first", first.take());
       out.bytes("read by H5Dread_multi, second", second.take());
     }
@@ -174,7 +181,7 @@ void run_multi(Side& side, const Op& op, Outcome& out) {
   first.fill(op.data_seed);
   second.fill(op.data_seed + 1);
   const void* buffers[2] = {first.data(), second.data()};
-  out.call("H5Dwrite_multi", H5Dwrite_multi(2, dsets, types, memory, spaces, H5P_DEFAULT, buffers));
+  out.call("H5Dwrite_multi", H5Dwrite_multi(2, dsets, types, memory, spaces, dxpl, buffers));
 }
 
 bool plan_chunk(Rng& rng, const Catalog& catalog, Op& op) {
@@ -190,14 +197,19 @@ bool plan_chunk(Rng& rng, const Catalog& catalog, Op& op) {
 }
 
 // A name may lead to another dataset than the catalog believes (a link to what was recreated). Of a chunk that is given too
-// few bytes the rest is nobody's, and the same bytes are no chunk of a dataset with filters.
+// few bytes the rest is nobody's, and the same bytes are no chunk of a dataset with filters. Nobody's is, too, what lies beyond
+// the edge in chunks that are not filtered there, and what nbit (a filter more than believed) leaves of its buffer.
 bool chunks_as_believed(hid_t dset, const Dataset& d) {
   const Hid dcpl(H5Dget_create_plist(dset));
   const Hid type(H5Dget_type(dset));
   Dims chunk{1, 1, 1};
-  return H5Pget_layout(dcpl) == H5D_CHUNKED && H5Pget_chunk(dcpl, 3, chunk.data()) == d.rank &&
+  unsigned options = 0;
+  H5Pget_chunk_opts(dcpl, &options);
+  return options == 0 && H5Pget_layout(dcpl) == H5D_CHUNKED &&
+         H5Pget_chunk(dcpl, 3, chunk.data()) == d.rank &&
          std::equal(chunk.begin(), chunk.begin() + d.rank, d.chunk.begin()) &&
-         H5Tequal(type, file_type(d.kind)) > 0 && (H5Pget_nfilters(dcpl) > 0) == d.filtered();
+         H5Tequal(type, file_type(d.kind)) > 0 &&
+         H5Pget_nfilters(dcpl) == d.deflate + d.shuffle + d.fletcher;
 }
 
 void run_chunk(Side& side, const Op& op, Outcome& out) {
@@ -221,8 +233,8 @@ void run_chunk(Side& side, const Op& op, Outcome& out) {
     out.number("stored size of the chunk", static_cast<int64_t>(stored));
     std::string chunk(stored + 1, '\xa5');
     uint32_t mask = 0;
-    if (stored > 0 && out.call("H5Dread_chunk", H5Dread_chunk(dset, H5P_DEFAULT, op.dims.data(),
-                                                              &mask, chunk.data()))) {
+    if (stored > 0 && out.call("H5Dread_chunk", lists::read_chunk(dset, H5P_DEFAULT, op.dims.data(),
+                                                                  &mask, chunk.data()))) {
       out.number("filter mask", mask);
       out.bytes("read by H5Dread_chunk", std::move(chunk));
     }

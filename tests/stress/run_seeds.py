@@ -4,6 +4,7 @@
     run_seeds.py PROGRAM --plugin DIR --seeds 1-8 [--ops N] [--threads N] [--set NAME=VALUE ...]
     run_seeds.py PROGRAM --plugin DIR_OF_BROKEN --seeds 1-8 --expect-difference --set TIDELANE_BREAK=order
     run_seeds.py PROGRAM --no-plugin ...          the plugin is absent: every run must say so (status 11)
+    run_seeds.py PROGRAM --library FILE ...       with another libhdf5 than the one it was linked to
 
 A crash, a hang or a difference is held against the plugin only if native HDF5 alone survives the same seed, and agrees with
 itself: some sequences crash 1.14 without us, or damage a file (what we could name is excluded where operations are drawn).
@@ -14,7 +15,11 @@ Exit status: 0 as expected, 1 not.
 """
 
 import argparse
+import atexit
+import glob
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,15 +33,31 @@ def seeds_of(text):
     return range(int(first), int(last or first) + 1)
 
 
+def other_library(args, env):
+    """Has the program load another HDF5 than the one it was linked to: a link of its name in a folder of our own."""
+    folder = os.path.join(args.dir or tempfile.gettempdir(), f"stress.library.{os.getpid()}")
+    os.makedirs(folder, exist_ok=True)
+    needed = subprocess.run(["readelf", "-d", args.program], capture_output=True, text=True, check=True).stdout
+    name = re.search(r"\[(libhdf5\.so[^\]]*)\]", needed)[1]
+    if not os.path.lexists(os.path.join(folder, name)):
+        os.symlink(os.path.abspath(args.library), os.path.join(folder, name))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    env["LD_LIBRARY_PATH"] = f"{folder}:{os.path.dirname(os.path.abspath(args.library))}"
+    env["HDF5_DISABLE_VERSION_CHECK"] = "2"
+
+
 def environment(args, plugin):
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("HDF5_", "TIDELANE_"))}  # the plugin refuses settings it lacks
+    if args.library:
+        other_library(args, env)
     if plugin:
         env["HDF5_PLUGIN_PATH"] = args.plugin
         env["HDF5_VOL_CONNECTOR"] = args.connector
-    for setting in args.set if plugin else []:
+    for setting in args.set:
         name, _, value = setting.partition("=")
-        env[name] = value
+        if plugin or name == "STRESS_LISTS":  # which lists are drawn is a part of the seed
+            env[name] = value
     return env
 
 
@@ -62,7 +83,7 @@ def judge(args, seed):
     expected = {args.expect_difference: DIFFERENCE, args.no_plugin: NOT_DEFERRED}.get(True, 0)
     if rc == expected:
         if rc == 0:
-            for start in ("bytes", "filtered chunks"):
+            for start in ("HDF5", "bytes", "filtered chunks"):
                 print(next((l for l in output.splitlines() if l.startswith(start)), "").strip())
         if rc == DIFFERENCE:
             print(next((l for l in output.splitlines() if l.startswith("DIFFERENCE")), ""))
@@ -90,10 +111,17 @@ def main():
     parser.add_argument("--min-filtered", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--dir", default=None)
+    parser.add_argument("--library", help="another libhdf5 to run with, of HDF5 2 for instance: a file or a pattern of names")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--expect-difference", action="store_true",
                         help="a negative control: one seed that finds the fault is enough")
     args = parser.parse_args()
+    if args.library:
+        found = sorted(glob.glob(args.library))
+        if not found:
+            print(f"skipped: no {args.library}")
+            return SKIPPED
+        args.library = found[0]
     native, bad, seen = [], [], 0
     for asked in seeds_of(args.seeds):
         for seed in range(asked, asked + APART * (SUBSTITUTES + 1), APART):

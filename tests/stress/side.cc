@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "stress/lists.h"
+
 namespace tidelane::stress {
 namespace {
 
@@ -28,7 +30,9 @@ Side::~Side() {
 Hid Side::access_list(const AccessProfile& profile) const {
   Hid fapl(H5Pcreate(H5P_FILE_ACCESS));
   if (through_ == Through::Native) {
-    H5Pset_vol(fapl, H5VL_NATIVE, nullptr);
+    // Not H5VL_NATIVE, nor H5FD_SEC2 elsewhere: HDF5 2 has other functions behind these words.
+    const Hid native(H5VLget_connector_id_by_value(H5VL_NATIVE_VALUE));
+    H5Pset_vol(fapl, native, nullptr);
     H5Pset_fapl_sec2(fapl);
   }
   if (profile.degree > 0) {
@@ -44,6 +48,7 @@ Hid Side::access_list(const AccessProfile& profile) const {
   if (profile.evict_on_close) H5Pset_evict_on_close(fapl, true);
   if (profile.external_cache) H5Pset_elink_file_cache_size(fapl, 4);
   if (profile.alignment > 0) H5Pset_alignment(fapl, 256, static_cast<hsize_t>(profile.alignment));
+  lists::more_access(fapl, profile.lists);
   return fapl;
 }
 
@@ -59,6 +64,7 @@ Hid Side::create_list(const CreateProfile& profile) {
       H5Pset_file_space_page_size(fcpl, static_cast<hsize_t>(profile.page_size));
     }
   }
+  lists::more_creation(fcpl, profile.lists);
   return fcpl;
 }
 
@@ -69,8 +75,9 @@ hid_t Side::dataset(int file, const std::string& path, bool async) {
     refused_closes_ += datasets_.begin()->second.reset() < 0;
     datasets_.erase(datasets_.begin());
   }
-  const hid_t id = async ? H5Dopen_async(files_[file], path.c_str(), H5P_DEFAULT, event_set_)
-                         : H5Dopen2(files_[file], path.c_str(), H5P_DEFAULT);
+  const Hid dapl = lists::dataset_access(path);
+  const hid_t id = async ? H5Dopen_async(files_[file], path.c_str(), dapl, event_set_)
+                         : H5Dopen2(files_[file], path.c_str(), dapl);
   if (id >= 0) datasets_[key] = Hid(id);
   return id;
 }

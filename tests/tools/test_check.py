@@ -6,7 +6,8 @@ import pathlib
 import subprocess
 import sys
 
-from conftest import CC
+import pytest
+from conftest import CC, REPO
 
 PLUGINS = os.environ["TIDELANE_TEST_PLUGIN_DIR"]
 
@@ -109,3 +110,16 @@ def test_a_plugin_that_is_missing_or_damaged(tidelane):
 def test_wrong_settings_are_said(tidelane):
     done = tidelane("check", "--json", "--", sys.executable, TIDELANE_LANES="many")
     assert "accepted are a number from 1 to 64" in findings(done)["settings"]["text"]
+
+
+@pytest.mark.skipif(not (REPO / "build" / "env.sh").exists(), reason="no build/env.sh: not set up by make")
+def test_the_shells_environment_leaves_the_loader_alone():
+    """What a program is linked to stays what it loads; HDF5's tools find theirs all the same."""
+    code = '. build/env.sh && printf "%s\\n" "${LD_LIBRARY_PATH-unset}" && { ! [ -x "$TIDELANE_HDF5_ROOT/bin/h5dump" ] || h5dump --version; }'
+    for given in ("unset", "/somewhere/lib"):
+        env = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+        if given != "unset":
+            env["LD_LIBRARY_PATH"] = given
+        done = subprocess.run(["sh", "-c", code], cwd=REPO, env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[0] == given

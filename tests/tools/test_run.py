@@ -217,11 +217,15 @@ def test_a_ranks_own_script_tells_for_itself(tidelane):
 
 def test_folders_of_launchers_that_are_gone_are_removed(tidelane):
     old = tidelane.temporary / f"tidelane-{os.getuid()}-999999999-1"
-    old.mkdir()
-    other = tidelane.temporary / "tidelane-notes"
-    other.mkdir()
+    old.mkdir(mode=0o700)
+    others = {tidelane.temporary / "tidelane-notes", tidelane.temporary / f"tidelane-{os.getuid()}-my-notes"}
+    others.add(tidelane.temporary / f"tidelane-{os.getuid()}-2024-1")  # the user's own, by its permissions
+    for other in others:
+        other.mkdir(mode=0o755)
+        (other / "precious").write_text("keep me")
     tidelane("run", "-q", "--", "true")
-    assert list(tidelane.temporary.iterdir()) == [other]
+    assert set(tidelane.temporary.iterdir()) == others
+    assert all((other / "precious").exists() for other in others)
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun on this machine")

@@ -1,0 +1,76 @@
+// What a fork does to the engine: both sides find whole files and free locks.
+//
+// fork copies memory and descriptors but no threads:
+//   1. end reads and drain everything, so that no byte is on its way in two processes;
+//   2. park the lanes, so that none is inside an allocator or a C library call;
+//   3. take every lock in order, so that none is held by a thread that the child will not have, at a moment when no thread of the
+//      program is closing a drained file's device: in the child nobody would end that, and its descriptor would keep the lock;
+//   4. release them on both sides; the child forgets its lanes, and the next write starts new ones.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "base/summary.h"
+#include "base/trace.h"
+#include "engine/engine.h"
+
+namespace tidelane {
+
+std::shared_ptr<File> Engine::BeingClosed() const {
+  if (!leaving_.empty()) return leaving_.front();
+  const auto it =
+      std::ranges::find_if(draining_, [](const auto& file) { return file->being_closed(); });
+  return it == draining_.end() ? nullptr : *it;
+}
+
+void Engine::PrepareFork() TL_NO_ANALYSIS {
+  Engine& engine = Get();
+  for (const auto& file : engine.Known()) file->deferred_reads().AwaitAll();
+  (void)engine.DrainAll(Wait::kOther);
+  engine.lanes_.Pause();
+  engine.mutex_.lock();
+  for (auto file = engine.BeingClosed(); file != nullptr; file = engine.BeingClosed()) {
+    engine.mutex_.unlock();
+    (void)file->AwaitClosed(Wait::kOther);
+    sched_yield();  // who has just closed it takes it off the list next
+    engine.mutex_.lock();
+  }
+  engine.held_for_fork_ = engine.open_;
+  engine.held_for_fork_.insert(engine.held_for_fork_.end(), engine.draining_.begin(),
+                               engine.draining_.end());
+  for (const auto& file : engine.held_for_fork_) file->LockForFork();
+  engine.lanes_.LockForFork();
+  engine.arena_.LockForFork();
+  engine.chooser_->LockForFork();
+}
+
+void Engine::ParentAfterFork() TL_NO_ANALYSIS {
+  Engine& engine = Get();
+  engine.chooser_->UnlockAfterFork(false);
+  engine.arena_.UnlockAfterFork();
+  engine.lanes_.UnlockAfterFork();
+  for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
+  engine.held_for_fork_.clear();
+  engine.mutex_.unlock();
+  engine.lanes_.Resume();
+}
+
+void Engine::ChildAfterFork() TL_NO_ANALYSIS {
+  Engine& engine = Get();
+  engine.chooser_->UnlockAfterFork(true);
+  engine.arena_.UnlockAfterFork();
+  engine.lanes_.ForgetThreadsAfterFork();
+  engine.lanes_.UnlockAfterFork();
+  engine.forked_ = true;
+  for (const auto& file : engine.held_for_fork_) {
+    file->UnlockAfterFork(true);
+    FileSettings settings = file->settings();
+    if (DeferNothing(settings)) file->SetSettings(settings);
+  }
+  engine.held_for_fork_.clear();
+  engine.mutex_.unlock();
+  ResetTraceAfterFork();
+  ResetSummaryAfterFork();
+}
+
+}  // namespace tidelane

@@ -1,0 +1,74 @@
+// The order of the one structure that others look at: a file's superblock, and the mark in it that somebody writes the file.
+//
+// Invariant: storage has the mark of a file that has one when its open returns; later superblocks it has only when
+// everything before them is stored.
+// Thread safety: as file.h says; the superblock's place is the program's side's.
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "engine/call_scope.h"
+#include "engine/file.h"
+#include "engine/superblock.h"
+
+namespace tidelane {
+
+Status File::WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* at, bool through,
+                               CallScope* scope) {
+  // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
+  const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
+  for (const uint64_t cut : cuts) {
+    if (cut <= address || cut > address + size) continue;
+    const uint64_t piece = cut - address;
+    const bool superblock = address == superblock_begin_ && superblock_end_ != 0;
+    if (superblock) AwaitFirstSuperblock();
+    // The superblock is captured even so: what other calls left pending must be stored before it.
+    Status status;
+    if (through && !superblock) {
+      Count(Fallback::kImplicitOff);
+      status = WriteOrKeep(address, piece, at, Fallback::kImplicitOff);
+    } else {
+      status = Capture(address, piece, at, scope);
+    }
+    if (!status.ok()) return status;
+    address += piece, at += piece, size -= piece;
+    if (size == 0) break;
+  }
+  return {};
+}
+
+void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
+  const std::byte* const found = static_cast<const std::byte*>(bytes) + (base_address_ - address);
+  const uint64_t length = SuperblockSize(found, size - (base_address_ - address));
+  if (length == 0) return;
+  superblock_begin_ = base_address_;
+  superblock_end_ = base_address_ + length;
+  MutexLock lock(mutex_);
+  if (pending_.held_begin() != superblock_begin_ || pending_.held_end() != superblock_end_) {
+    pending_.SetHeld(superblock_begin_, superblock_end_);
+  }
+  // A file that had a superblock must be marked on storage before its contents change: a killed writer would leave a file
+  // that looks clean, and where files are not locked another writer would be let in. So must a new one where nothing but
+  // the mark keeps others out. Other new files have none until their first drain: nobody takes them for whole before.
+  const bool existing = disk_size_ > base_address_;
+  const bool nothing_else = HasOpenMark(found) && !locked_.load();
+  if (!captured_any_ && (existing || nothing_else)) order_ = PendingMap::Order::kHeldFirst;
+}
+
+void File::AwaitFirstSuperblock() {
+  MutexLock lock(mutex_);
+  AwaitFirstSuperblockLocked();
+}
+
+void File::AwaitFirstSuperblockLocked() {
+  if (order_ != PendingMap::Order::kHeldFirst || !pending_.HeldPending()) return;
+  const Waiting waiting(Wait::kOther);
+  while (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending() && !StuckLocked()) {
+    StoreOrWaitLocked(std::chrono::steady_clock::time_point::max());
+  }
+  HandOverLocked();
+}
+
+}  // namespace tidelane

@@ -1,0 +1,62 @@
+#include "vol/chunk_holders.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/annotations.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+struct Table {
+  Mutex mutex;
+  std::vector<ChunkHolder> holders TL_GUARDED_BY(mutex);
+};
+
+// Never destroyed; the child of a fork has another one, since the parent's may have been in use.
+constinit std::atomic<Table*> current{nullptr};
+
+Table& Holders() {
+  if (Table* const table = current.load(std::memory_order_acquire); table != nullptr) return *table;
+  Table* const made = new Table;
+  Table* expected = nullptr;
+  if (current.compare_exchange_strong(expected, made, std::memory_order_acq_rel)) return *made;
+  delete made;
+  return *expected;
+}
+
+}  // namespace
+
+void NoteChunkHeld(int slot, const std::shared_ptr<File>& file) {
+  Table& table = Holders();
+  MutexLock lock(table.mutex);
+  const auto found = std::ranges::find_if(table.holders, [&](const ChunkHolder& holder) {
+    return holder.slot == slot && holder.file == file;
+  });
+  if (found == table.holders.end()) {
+    table.holders.push_back({slot, file, 1, pthread_self()});
+  } else {
+    ++found->chunks;
+    found->writer = pthread_self();
+  }
+}
+
+void NoteChunkGone(int slot, const std::shared_ptr<File>& file) {
+  Table& table = Holders();
+  MutexLock lock(table.mutex);
+  const auto found = std::ranges::find_if(table.holders, [&](const ChunkHolder& holder) {
+    return holder.slot == slot && holder.file == file;
+  });
+  if (found != table.holders.end() && --found->chunks == 0) table.holders.erase(found);
+}
+
+std::vector<ChunkHolder> ChunkHolders() {
+  Table& table = Holders();
+  MutexLock lock(table.mutex);
+  return table.holders;
+}
+
+void ForgetChunkHolders() { current.store(nullptr, std::memory_order_release); }
+
+}  // namespace tidelane::vol

@@ -1,0 +1,60 @@
+// What others see of a file that the program has open: the mark that somebody writes it.
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "conformance/fixture.h"
+
+namespace tidelane::testing {
+namespace {
+
+constexpr int kVersion3Mark =
+    11;  // where a superblock of version 3 says that the file is open for writing
+
+class LookedAt : public Conformance {
+ protected:
+  // Where nothing but the mark keeps a second writer out.
+  Environment unlocked() const {
+    Environment settings = environment();
+    settings["HDF5_USE_FILE_LOCKING"] = "FALSE";
+    return settings;
+  }
+  static Hid newest_format() {
+    Hid access(H5Pcreate(H5P_FILE_ACCESS));
+    EXPECT_GE(H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST), 0);
+    return access;
+  }
+  Hid create_newest() const {
+    return Hid(H5Fcreate(file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, newest_format()));
+  }
+};
+
+// It came with the first flush: a second writer was let in, and lost what it wrote.
+TEST_P(LookedAt, AFileOpenForWritingSaysSoWhenTheOpenReturns) {
+  const auto refused = [&] {
+    EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDWR, newest_format()), 0);
+    EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDONLY, newest_format()), 0);
+  };
+  const Gong opened, tried;
+  Child first(unlocked(), [&] {
+    Hid made = create_newest();
+    EXPECT_EQ(bytes_on_storage(file()).at(kVersion3Mark), 1) << "a new file, too";
+    put(made, "a", 1);
+    EXPECT_GE(H5Fclose(made.release()), 0);
+    Hid again(H5Fopen(file().c_str(), H5F_ACC_RDWR, newest_format()));
+    EXPECT_EQ(bytes_on_storage(file()).at(kVersion3Mark), 1);
+    put(again, "b", 2);
+    opened.ring();
+    EXPECT_TRUE(tried.wait());
+  });
+  ASSERT_TRUE(opened.wait());
+  run(refused, unlocked());
+  tried.ring();
+  first.expect_success();
+  expect_natively(file(), {{"a", 1}, {"b", 2}});
+}
+
+CONFORMANCE_WAYS(LookedAt, kNative, kImplicit, kDeferredClose, kDeferredAll, kAuto, kAutoDeferred);
+
+}  // namespace
+}  // namespace tidelane::testing

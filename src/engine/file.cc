@@ -37,6 +37,7 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
   uint64_t size = 0;
   if (device_->Size(size) == 0) {
     disk_size_ = size;
+    has_signature_ = size != 0;
     eof_.store(size, std::memory_order_relaxed);
   }
 }

@@ -284,6 +284,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status Reserve(uint64_t address, uint64_t size);
   bool MakeRoom() TL_EXCLUDES(mutex_);
   void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  // What was captured of a new file will be stored after this call: whoever looks at its first bytes meanwhile (netCDF does)
+  // finds an HDF5 file. What storage refuses of them fails where the rest of the superblock does.
+  void StoreSignature() TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblock() TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblockLocked() TL_REQUIRES(mutex_);
   void AwaitInFlightLocked(uint64_t begin, uint64_t end) TL_REQUIRES(mutex_);
@@ -431,6 +434,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::atomic<uint64_t> eof_{0};
   uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only
   uint64_t superblock_end_ = 0;
+  bool has_signature_ = true;  // storage begins as an HDF5 file does; the program's side only
   bool reserving_ =
       false;  // settings().reserve, until storage says that it cannot; the program's side only
   Ranges reserved_;            // the program's side only

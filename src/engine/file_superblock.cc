@@ -1,13 +1,12 @@
 // The order of the one structure that others look at: a file's superblock, and the mark in it that somebody writes the file.
 //
-// Invariant: storage has the mark of a file that has one when its open returns; later superblocks it has only when
-// everything before them is stored.
+// Invariant: storage has the mark of a file that has one when its open returns, and a new file's signature when its first flush
+// or close returns, deferred or not; later superblocks it has only when everything before them is stored.
 // Thread safety: as file.h says; the superblock's place is the program's side's.
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "engine/call_scope.h"
 #include "engine/file.h"
@@ -55,6 +54,16 @@ void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
   const bool existing = disk_size_ > base_address_;
   const bool nothing_else = HasOpenMark(found) && !locked_.load();
   if (!captured_any_ && (existing || nothing_else)) order_ = PendingMap::Order::kHeldFirst;
+}
+
+void File::StoreSignature() {
+  if (has_signature_ || superblock_end_ == 0) return;
+  has_signature_ = true;
+  const Waiting waiting(Wait::kOther);
+  const iovec signature{const_cast<unsigned char*>(kSignature), sizeof kSignature};
+  if (device_->Write(superblock_begin_, &signature, 1) != 0) return;
+  MutexLock lock(mutex_);
+  NoteSize(superblock_begin_ + sizeof kSignature);
 }
 
 void File::AwaitFirstSuperblock() {

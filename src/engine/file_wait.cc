@@ -203,6 +203,8 @@ Status File::Flush(bool closing) {
     return Drain(closing || CallScope::Allows(CallScope::kForClose) ? Wait::kClose : Wait::kFlush);
   }
   CallScope* scope = CallScope::current();
+  if (scope == nullptr || !scope->tracks())
+    StoreSignature();  // who has a request knows when to look
   {
     MutexLock lock(mutex_);
     if (DrainedLocked()) return {};

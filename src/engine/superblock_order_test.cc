@@ -60,6 +60,41 @@ TEST_F(SuperblockOrderTest, TheMarkIsStoredWhenTheOpenReturns) {
   }
 }
 
+// netCDF reads a file's first bytes by itself, and took one for unknown that its own process had just flushed, deferred.
+TEST_F(SuperblockOrderTest, ANewFilesSignatureIsThereBeforeADeferredFlushReturns) {
+  const std::string signature = Superblock('a').substr(0, 8);
+  Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
+  ASSERT_TRUE(Write(0, Superblock('a')).ok());
+  ASSERT_TRUE(Write(100, "data").ok());
+  const CallScope deferred(CallScope::kFlushMayReturnEarly);
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(Stored(), signature);
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 8}})) << "once";
+  RunLanes();
+  EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 100, 4}, {kWrite, 0, 48}}));
+  Open(Superblock('o') + std::string(200, 'o'));
+  ASSERT_TRUE(Write(0, Superblock('b')).ok());
+  ASSERT_TRUE(file_->Flush().ok());
+  EXPECT_EQ(TakeChanges(), std::vector<Call>()) << "an existing file has it";
+}
+
+TEST_F(SuperblockOrderTest, ASignatureThatIsRefusedFailsWithItsSuperblock) {
+  Open();
+  ASSERT_TRUE(file_->Lock(true).ok());
+  FailingWrites faults(*this);
+  ASSERT_TRUE(Write(0, Superblock('a')).ok());
+  {
+    const CallScope deferred(CallScope::kFlushMayReturnEarly);
+    EXPECT_TRUE(file_->Flush().ok());
+  }
+  EXPECT_EQ(file_->Drain(Wait::kClose).code(), ENOSPC);
+  faults.failing = false;
+  EXPECT_TRUE(file_->Drain(Wait::kClose).ok());
+  EXPECT_EQ(Stored(), Superblock('a'));
+}
+
 // The open that failed instead left half a mark on storage, and nobody who would complete it.
 TEST_F(SuperblockOrderTest, AMarkThatIsRefusedIsKeptAndStoredFirst) {
   Open(Superblock('o') + std::string(200, 'o'));

@@ -38,19 +38,38 @@ herr_t AskChunk(Instance& instance, void* dataset, int operation, void* args, hi
 }
 
 // HDF5 remembers the last chunk that it allocated even if it then failed to put it into the index. Else it is asked for another.
-void ForgetLastChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+void ForgetLastChunk(Instance& instance, void* dataset, const ChunkGrid& grid,
+                     const Coordinates& origin, hid_t dxpl) {
   if (instance.hdf5().CanForgetLastChunk()) {
-    static_cast<void>(instance.hdf5().ForgetLastChunk(job.dataset));
+    static_cast<void>(instance.hdf5().ForgetLastChunk(dataset));
     return;
   }
-  const ChunkGrid& grid = job.grid();
-  Coordinates other = job.origin;
+  Coordinates other = origin;
   for (int d = 0; d < grid.rank; ++d) {
     if (grid.extent[d] <= grid.chunk[d]) continue;
     other[d] = other[d] == 0 ? grid.chunk[d] : 0;
-    static_cast<void>(SizeOfChunk(instance, job.dataset, other, dxpl));
+    static_cast<void>(SizeOfChunk(instance, dataset, other, dxpl));
     return;
   }
+}
+
+void ForgetLastChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
+  ForgetLastChunk(instance, job.dataset, job.grid(), job.origin, dxpl);
+}
+
+// What a direct write is to put where.
+struct DirectWrite {
+  const hsize_t* offset;
+  StoredChunk chunk;
+};
+
+DirectWrite WhatIsWritten(Instance& instance, const H5VL_optional_args_t& args) {
+  if (instance.hdf5().major_version() >= 2) {
+    const auto& write = *static_cast<const ChunkWriteArgs2*>(args.args);
+    return {write.offset, {write.buffer, write.size, write.filters}};
+  }
+  const auto& write = *static_cast<const ChunkWriteArgs1*>(args.args);
+  return {write.offset, {write.buffer, write.size, write.filters}};
 }
 
 // HDF5 keeps a chunk's old mask when the new bytes are as many as the old ones. Otherwise it keeps it in what it remembers
@@ -126,6 +145,28 @@ bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,
   const auto size = static_cast<uint32_t>(chunk.size);
   ChunkWriteArgs1 args{origin.data(), chunk.mask, size, chunk.bytes};
   return AskChunk(instance, dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
+}
+
+bool IsMaskedWrite(Instance& instance, const H5VL_optional_args_t& args) {
+  return args.op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE &&
+         WhatIsWritten(instance, args).chunk.mask != 0;
+}
+
+herr_t WriteMasked(Instance& instance, void* dataset, const ChunkGrid& grid,
+                   H5VL_optional_args_t& args, hid_t dxpl) {
+  const DirectWrite write = WhatIsWritten(instance, args);
+  Coordinates origin{};
+  std::copy_n(write.offset, grid.rank, origin.begin());
+  const size_t old_size = SizeOfChunk(instance, dataset, origin, dxpl);
+  if (old_size > 1 && old_size == write.chunk.size) {
+    // HDF5 keeps the mask of an old chunk of the same size: for a moment there is one of another size.
+    const StoredChunk shorter{write.chunk.bytes, old_size - 1, write.chunk.mask};
+    if (!PutChunk(instance, dataset, origin, shorter, dxpl)) return -1;
+  }
+  const auto native = instance.hdf5().native().dataset_cls.optional;
+  const herr_t result = native(dataset, &args, dxpl, nullptr);
+  if (old_size != 0) ForgetLastChunk(instance, dataset, grid, origin, dxpl);
+  return result;
 }
 
 bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again) {

@@ -29,4 +29,11 @@ struct StoredChunk {
 bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,
               const StoredChunk& chunk, hid_t dxpl);
 
+/// The program's own direct write of a chunk with a mask, where one of ours without any may be by now, which natively would
+/// still be in HDF5's cache: the new chunk has its own mask in any case. `args` are those of the operation.
+herr_t WriteMasked(Instance& instance, void* dataset, const ChunkGrid& grid,
+                   H5VL_optional_args_t& args, hid_t dxpl);
+/// Whether the operation is a direct write with a mask.
+bool IsMaskedWrite(Instance& instance, const H5VL_optional_args_t& args);
+
 }  // namespace tidelane::vol

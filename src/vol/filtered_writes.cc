@@ -309,6 +309,13 @@ void FilteredWrites::Drop(ChunkJob& job) {
   if (close(job.dataset, instance_.default_dxpl, nullptr) < 0) NoteLate(file, "close a dataset");
 }
 
+const ChunkGrid* FilteredWrites::GridOf(void* dataset) const {
+  const auto known = datasets_.find(dataset);
+  const bool ours =
+      known != datasets_.end() && known->second.facts.kind == WrittenDataset::Kind::kOurs;
+  return ours ? &known->second.facts.grid : nullptr;
+}
+
 bool FilteredWrites::SettleFor(size_t count, void* datasets[], hid_t dxpl) {
   if (count == 1 && IsPlain(datasets[0], dxpl)) {
     InsertFinished(dxpl);

@@ -69,6 +69,8 @@ class FilteredWrites {
   void ForgetDatasets();
   /// The program closes a file, perhaps one that it has open a second time.
   void NoteFileClose();
+  /// Of a dataset that chunks of ours may have been put into; else nullptr.
+  const ChunkGrid* GridOf(void* dataset) const;
   /// Whether chunks of `file` are on their way.
   bool HasChunksOf(const File& file) const;
 

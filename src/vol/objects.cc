@@ -6,6 +6,7 @@
 #include "base/counters.h"
 #include "engine/engine.h"
 #include "h5/error.h"
+#include "vol/chunk_insert.h"
 #include "vol/control.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
@@ -283,15 +284,23 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
       return -1;
     }
   }
+  const auto operate = [&] {
+    const ChunkGrid* const grid =
+        instance.filtered_writes != nullptr && IsMaskedWrite(instance, *args)
+            ? instance.filtered_writes->GridOf(dataset)
+            : nullptr;
+    return grid == nullptr ? native(dataset, args, dxpl, nullptr)
+                           : WriteMasked(instance, dataset, *grid, *args, dxpl);
+  };
   if (request == nullptr) {
     const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
     if (changes && !MayChange(instance, dataset, H5I_DATASET)) return -1;
-    const herr_t result = native(dataset, args, dxpl, nullptr);
+    const herr_t result = operate();
     return result >= 0 && GivesAddress(args->op_type) ? StoreAll(instance, dataset, args->op_type)
                                                       : result;
   }
   TrackedCall call(instance, Effect::kWrite, request);
-  const herr_t result = native(dataset, args, dxpl, nullptr);
+  const herr_t result = operate();
   call.Finish(result >= 0);
   return result;
 }

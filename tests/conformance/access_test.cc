@@ -48,6 +48,16 @@ TEST_P(Access, ReadOnlyFileIsReadAndNotWritten) {
   EXPECT_TRUE(bytes_on_storage(file()) == before);
 }
 
+// It takes everything and has no size: a file that another process had cut short, said the close.
+TEST_P(Access, AFileMayBeWrittenToNothing) {
+  run([&] {
+    Hid opened = create("/dev/null");
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_LOCAL), 0);
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+  });
+}
+
 TEST_P(Access, AccessListOfAnOpenFileSaysSec2) {
   run([&] {
     const Hid opened = create(file());

@@ -59,6 +59,28 @@ TEST_P(LeftToHdf5, AFileThatIsCutShort) {
   }
 }
 
+// Storage gives zeros beyond its end, and so did the read.
+TEST_P(LeftToHdf5, AnIndexThatLeadsBeyondTheEndOfTheFile) {
+  const Image image = image_of(15);
+  run_natively([&] { create_image(create(file()), image, 0); });
+  const std::string bytes = bytes_on_storage(file());
+  run([&] {
+    const haddr_t address = address_of_chunk(file(), 128, 256);
+    const haddr_t beyond = haddr_t{1} << 40;
+    const size_t entry = bytes.find(std::string(reinterpret_cast<const char*>(&address), 8));
+    ASSERT_NE(entry, std::string::npos);
+    const int damaged = ::open(file().c_str(), O_WRONLY | O_CLOEXEC);
+    ASSERT_EQ(::pwrite(damaged, &beyond, 8, static_cast<off_t>(entry)), 8);
+    ::close(damaged);
+    const Hid opened = open(file(), H5F_ACC_RDONLY);
+    const Hid dataset = open_image(opened);
+    std::vector<int> values(image.values.size());
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    EXPECT_LT(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+    EXPECT_NE(error_text().find("addr overflow"), std::string::npos) << error_text();
+  });
+}
+
 TEST_P(LeftToHdf5, WhatIsConvertedIsReadByHdf5) {
   const Image image = image_of(16);
   const Summary summary = run_decoding(0, [&] {

@@ -54,6 +54,29 @@ TEST_P(LookedAt, AFileOpenForWritingSaysSoWhenTheOpenReturns) {
   expect_natively(file(), {{"a", 1}, {"b", 2}});
 }
 
+// netCDF-C did, and said "Unknown file format".
+TEST_P(LookedAt, AFileThatWasFlushedOrClosedBeginsAsOne) {
+  const char signature[] = "\x89HDF\r\n\x1a\n";
+  const auto begins = [&](const std::string& path) {
+    EXPECT_EQ(bytes_on_storage(path).substr(0, 8), signature);
+  };
+  run([&] {
+    Hid made = create(file());
+    put(made, "a", 1);
+    EXPECT_GE(H5Fflush(made, H5F_SCOPE_LOCAL), 0);
+    begins(file());
+    put(made, "b", 2);
+    EXPECT_GE(H5Fclose(made.release()), 0);
+    begins(file());
+    Hid other = create(in_folder("other.h5"));
+    put(other, "a", 1);
+    EXPECT_GE(H5Fclose(other.release()), 0);
+    begins(in_folder("other.h5"));
+  });
+  expect_natively(file(), {{"a", 1}, {"b", 2}});
+  expect_natively(in_folder("other.h5"), {{"a", 1}});
+}
+
 CONFORMANCE_WAYS(LookedAt, kNative, kImplicit, kDeferredClose, kDeferredAll, kAuto, kAutoDeferred);
 
 }  // namespace

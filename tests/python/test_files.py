@@ -144,6 +144,55 @@ def test_who_asks_for_an_address_finds_the_bytes_there(program, layout, address)
     )
 
 
+def test_a_wait_is_for_the_file_wherever_it_is(program):
+    """Not for what its path leads to by then: it said that what was still pending was stored."""
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, numpy as np, os
+        os.mkdir("elsewhere")
+        file = h5py.File("out.h5", "w")
+        open("gate", "w").close()
+        file["x"] = np.arange(1 << 18)
+        def pending():
+            try: tidelane.wait(file, timeout=0.1)
+            except TimeoutError: return True
+        assert pending()
+        os.chdir("elsewhere")
+        assert pending()
+        os.chdir("..")
+        os.rename("out.h5", "elsewhere/other.h5")
+        assert pending()
+        open("out.h5", "w").close()
+        assert pending()
+        os.unlink("gate")
+        tidelane.wait(file)
+        assert os.path.getsize("elsewhere/other.h5") >= 8 << 18
+        """,
+        gated=True,
+    )
+
+
+def test_another_copy_of_hdf5_reads_what_is_still_on_its_way(program):
+    """The first had closed the file, and opened it again: its lock was held against the second."""
+    program(
+        """
+        import tidelane.auto, tidelane, h5py, tables, numpy as np, os
+        with h5py.File("out.h5", "w") as file:
+            file["x"] = np.arange(1 << 18)
+            open("gate", "w").close()
+        with h5py.File("out.h5") as again:
+            assert again["x"][5] == 5
+            with tables.open_file("out.h5") as other:
+                assert (other.root.x[:] == np.arange(1 << 18)).all()
+            assert tidelane.stats()["counters"]["closes_deferred"] == 1
+        os.unlink("gate")
+        tidelane.wait()
+        """,
+        env={**ASYNC, "TIDELANE_CLOSE": "deferred"},
+        gated=True,
+    )
+
+
 def test_who_maps_a_dataset_sees_what_is_written_later(program):
     program(
         """

@@ -252,9 +252,11 @@ def rounds(args):
     if args.seed is not None:
         yield from [(args.seed, args.seed)] * args.repeat
         return
-    first, _, last = args.seeds.partition("-")
+    first, dash, last = args.seeds.partition("-")
     first = int(first)
     if args.seconds is None:
+        if dash and not last:
+            sys.exit(f"--seeds {args.seeds}: up to which?")
         yield first, int(last or first)
         return
     end = time.monotonic() + args.seconds

@@ -434,7 +434,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::atomic<uint64_t> eof_{0};
   uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only
   uint64_t superblock_end_ = 0;
-  bool has_signature_ = true;  // storage begins as an HDF5 file does; the program's side only
+  bool has_signature_ =
+      true;  // storage begins as an HDF5 file does, or was asked to; the program's side only
   bool reserving_ =
       false;  // settings().reserve, until storage says that it cannot; the program's side only
   Ranges reserved_;            // the program's side only

@@ -59,11 +59,14 @@ void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
 void File::StoreSignature() {
   if (has_signature_ || superblock_end_ == 0) return;
   has_signature_ = true;
+  // Without its version netCDF-C takes it for no file yet. Neither changes: it does not matter which superblock this is of.
+  std::byte front[sizeof kSignature + 1];
+  if (!Read(superblock_begin_, sizeof front, front, false).ok()) return;
   const Waiting waiting(Wait::kOther);
-  const iovec signature{const_cast<unsigned char*>(kSignature), sizeof kSignature};
-  if (device_->Write(superblock_begin_, &signature, 1) != 0) return;
+  const iovec part{front, sizeof front};
+  if (device_->Write(superblock_begin_, &part, 1) != 0) return;
   MutexLock lock(mutex_);
-  NoteSize(superblock_begin_ + sizeof kSignature);
+  NoteSize(superblock_begin_ + sizeof front);
 }
 
 void File::AwaitFirstSuperblock() {

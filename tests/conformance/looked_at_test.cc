@@ -59,6 +59,7 @@ TEST_P(LookedAt, AFileThatWasFlushedOrClosedBeginsAsOne) {
   const char signature[] = "\x89HDF\r\n\x1a\n";
   const auto begins = [&](const std::string& path) {
     EXPECT_EQ(bytes_on_storage(path).substr(0, 8), signature);
+    EXPECT_GT(size_on_storage(path), 8) << "netCDF-C wants more";
   };
   run([&] {
     Hid made = create(file());

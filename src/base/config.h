@@ -72,6 +72,8 @@ struct FileSettings {
   uint64_t delay_us = 0;       ///< so long bytes stay before storing them begins; 0: linger
 
   bool operator==(const FileSettings&) const = default;
+  /// Whether flushes or closes return before everything is stored.
+  bool defers() const { return close_deferred || flush_deferred; }
 };
 
 /// One setting as it is in force, for a person.

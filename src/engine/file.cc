@@ -58,6 +58,7 @@ FileSettings File::settings() const {
 
 void File::SetSettings(const FileSettings& settings) {
   reserving_ = settings.reserve && writable_ && !shared_;
+  if (settings.defers()) StoreSignature();
   MutexLock lock(mutex_);
   settings_ = settings;
   implicit_sync_.store(settings.implicit_sync, std::memory_order_relaxed);

@@ -194,6 +194,7 @@ Status File::Flush(bool closing) {
     // The end of HDF5's open: the mark is there when it returns, as natively. What storage refuses is told by the next call
     // that changes the file, and stored before anything else: to fail the open would leave half a mark.
     AwaitFirstSuperblock();
+    if (settings().defers()) StoreSignature();
     return {};
   }
   const bool early = CallScope::Allows(CallScope::kFlushMayReturnEarly) || WaitsItself::active() ||

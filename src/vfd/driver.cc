@@ -34,6 +34,8 @@ struct Handle {
   h5::Library* library;
   std::shared_ptr<File> file;
   haddr_t eoa;
+  bool
+      read_only;  // for HDF5: the file may be one that was closed while it drains, and can be written
   bool ignore_disabled_locks;
   bool family_to_single;
   bool page_buffer;
@@ -111,6 +113,7 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
   }
   auto handle = std::make_unique<Handle>();
   handle->library = &library;
+  handle->read_only = (flags & H5F_ACC_RDWR) == 0;
   handle->ignore_disabled_locks = IgnoreDisabledLocks(library, fapl);
   handle->family_to_single = FamilyToSingle(library, fapl);
   handle->page_buffer = HasPageBuffer(library, fapl);
@@ -185,6 +188,9 @@ Status ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, 
 Status WritePiece(Handle& handle, haddr_t address, size_t size, const void* buffer) {
   if (Overflows(address, size))
     return Status::Failed(EOVERFLOW, "write").At(handle.file->path(), address, size);
+  // As write(2) to a descriptor for reading. HDF5 writes there where a call that failed has left something in its caches.
+  if (handle.read_only)
+    return Status::Failed(EBADF, "write").At(handle.file->path(), address, size);
   handle.file->SetBaseAddress(handle.pub.base_addr);
   return handle.file->Write(address, size, buffer);
 }
@@ -281,7 +287,12 @@ herr_t Flush(H5FD_t* file, hid_t, hbool_t closing) noexcept {
 herr_t Truncate(H5FD_t* file, hid_t, hbool_t) noexcept {
   Handle& handle = Of(file);
   if (handle.eoa == handle.file->eof()) return 0;
-  return Guarded(handle, "truncate", [&] { return handle.file->Truncate(handle.eoa); });
+  return Guarded(handle, "truncate", [&] {
+    // As ftruncate(2) of a descriptor for reading.
+    if (handle.read_only)
+      return Status::Failed(EINVAL, "truncate").At(handle.file->path(), handle.eoa, 0);
+    return handle.file->Truncate(handle.eoa);
+  });
 }
 
 herr_t Lock(H5FD_t* file, hbool_t exclusive) noexcept {

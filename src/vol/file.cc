@@ -101,6 +101,16 @@ bool IsLastObject(Instance& instance, void* file, hid_t dxpl) {
   return NativeFile(instance).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
 }
 
+// What HDF5 has not written by then it never will: only the native close lets go of such a file.
+bool IsReadOnly(Instance& instance, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(instance.hdf5());
+  unsigned flags = 0;
+  H5VL_file_get_args_t get{};
+  get.op_type = H5VL_FILE_GET_INTENT;
+  get.args.get_intent.flags = &flags;
+  return NativeFile(instance).get(file, &get, dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) == 0;
+}
+
 HalfClosed* FindHalfClosed(Instance& instance, void* file) {
   if (instance.half_closed == nullptr) return nullptr;
   for (HalfClosed& entry : *instance.half_closed) {
@@ -294,7 +304,8 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   const std::shared_ptr<File> ours =
       request == nullptr ? FileOf(instance, file, H5I_FILE) : nullptr;
   if (ours != nullptr && FlushesBeforeClose(*ours)) {
-    if (FlushForClose(instance, file, dxpl) < 0) {  // and so it stays open
+    if (FlushForClose(instance, file, dxpl) < 0 &&
+        !IsReadOnly(instance, file, dxpl)) {  // and so it stays open
       if (IsLastObject(instance, file, dxpl)) Engine::Get().CloseRefused(ours);
       return -1;
     }

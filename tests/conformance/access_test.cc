@@ -48,6 +48,26 @@ TEST_P(Access, ReadOnlyFileIsReadAndNotWritten) {
   EXPECT_TRUE(bytes_on_storage(file()) == before);
 }
 
+// What was refused stays in HDF5's cache, and cannot be written when the file is closed: natively that close fails, and the next
+// one lets go of the file. With us it stayed open, its lock held, for good.
+TEST_P(Access, AReadOnlyFileThatARefusedCallHasChangedIsLetGoOf) {
+  run([&] {
+    {
+      const Hid made = create(file());
+      put(made, "a", 1);
+    }
+    for (const bool at_once : {true, false}) {  // the file may still be on its way
+      const hid_t opened = open(file(), H5F_ACC_RDONLY).release();
+      EXPECT_LT(H5Ocopy(opened, "a", opened, "b", H5P_DEFAULT, H5P_DEFAULT), 0);
+      EXPECT_LT(H5Fclose(opened), 0);
+      EXPECT_GE(H5Fclose(opened), 0) << error_text();
+      if (at_once) overwrite(open(file()), "a", 2);
+    }
+    overwrite(open(file()), "a", 3);
+  });
+  expect_natively(file(), {{"a", 3}});
+}
+
 // It takes everything and has no size: a file that another process had cut short, said the close.
 TEST_P(Access, AFileMayBeWrittenToNothing) {
   run([&] {

@@ -314,8 +314,8 @@ class EndsDeferred : public Ends {};
 
 TEST_P(EndsDeferred, WhoEndsWithoutDrainingLeavesNoLockBehind) {
   EXPECT_EQ(status_of([&] {
-              storage::hold();
               Hid opened = create(file());
+              storage::hold();
               put(opened, "a", 1);
               EXPECT_GE(H5Fclose(opened.release()), 0);
               _exit(HasFailure() ? 1 : 0);

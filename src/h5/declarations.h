@@ -44,6 +44,7 @@ extern "C" {
 #define H5F_OBJ_FILE (0x0001u)
 #define H5F_OBJ_GROUP (0x0004u)
 #define H5F_OBJ_LOCAL (0x0020u)
+#define H5L_LINK_CLASS_T_VERS 1
 #define H5O_INFO_BASIC 0x0001u
 #define H5O_INFO_NUM_ATTRS 0x0004u
 #define H5O_INFO_TIME 0x0002u
@@ -138,6 +139,7 @@ hid_t H5Fopen(const char *, unsigned, hid_t);
 herr_t H5Fflush(hid_t, H5F_scope_t);
 herr_t H5Fclose(hid_t);
 herr_t H5Fclose_async(const char *, const char *, unsigned, hid_t, hid_t);
+ssize_t H5Fget_name(hid_t, char *, size_t);
 typedef int H5FD_class_value_t;
 typedef enum H5F_mem_t H5FD_mem_t;
 herr_t H5FDdriver_query(hid_t, unsigned long *);
@@ -234,6 +236,8 @@ typedef enum { H5L_TYPE_ERROR = -1, H5L_TYPE_HARD = 0, H5L_TYPE_SOFT = 1, H5L_TY
 typedef struct { H5L_type_t type; hbool_t corder_valid; int64_t corder; H5T_cset_t cset; union {
   H5O_token_t token; size_t val_size; } u; } H5L_info2_t;
 typedef herr_t (*H5L_iterate2_t)(hid_t, const char *, const H5L_info2_t *, void *);
+typedef herr_t (*H5L_elink_traverse_t)(const char *, const char *, const char *, const char *,
+  unsigned *, hid_t, void *);
 typedef enum H5G_storage_type_t { H5G_STORAGE_TYPE_UNKNOWN = -1, H5G_STORAGE_TYPE_SYMBOL_TABLE,
   H5G_STORAGE_TYPE_COMPACT, H5G_STORAGE_TYPE_DENSE } H5G_storage_type_t;
 typedef struct H5G_info_t { H5G_storage_type_t storage_type; hsize_t nlinks; int64_t max_corder;
@@ -244,6 +248,7 @@ typedef enum H5VL_subclass_t { H5VL_SUBCLS_NONE, H5VL_SUBCLS_INFO, H5VL_SUBCLS_W
   H5VL_SUBCLS_LINK, H5VL_SUBCLS_OBJECT, H5VL_SUBCLS_REQUEST, H5VL_SUBCLS_BLOB, H5VL_SUBCLS_TOKEN }
   H5VL_subclass_t;
 hid_t H5VLregister_connector_by_name(const char *, hid_t);
+hid_t H5VLget_connector_id(hid_t);
 hid_t H5VLget_connector_id_by_value(H5VL_class_value_t);
 typedef enum H5VL_loc_type_t { H5VL_OBJECT_BY_SELF, H5VL_OBJECT_BY_NAME, H5VL_OBJECT_BY_IDX,
   H5VL_OBJECT_BY_TOKEN } H5VL_loc_type_t;
@@ -515,8 +520,22 @@ herr_t H5Pget_fill_value(hid_t, hid_t, void *);
 H5D_layout_t H5Pget_layout(hid_t);
 herr_t H5Pget_chunk_cache(hid_t, size_t *, size_t *, double *);
 herr_t H5Pset_selection_io(hid_t, H5D_selection_io_mode_t);
+herr_t H5Pget_elink_cb(hid_t, H5L_elink_traverse_t *, void **);
+hid_t H5Pget_elink_fapl(hid_t);
+herr_t H5Pset_elink_cb(hid_t, H5L_elink_traverse_t, void *);
+herr_t H5Pset_elink_fapl(hid_t, hid_t);
 typedef enum H5PL_type_t { H5PL_TYPE_ERROR = -1, H5PL_TYPE_FILTER = 0, H5PL_TYPE_VOL = 1,
   H5PL_TYPE_VFD = 2, H5PL_TYPE_NONE = 3 } H5PL_type_t;
+typedef herr_t (*H5L_create_func_t)(const char *, hid_t, const void *, size_t, hid_t);
+typedef herr_t (*H5L_move_func_t)(const char *, hid_t, const void *, size_t);
+typedef herr_t (*H5L_copy_func_t)(const char *, hid_t, const void *, size_t);
+typedef hid_t (*H5L_traverse_func_t)(const char *, hid_t, const void *, size_t, hid_t, hid_t);
+typedef herr_t (*H5L_delete_func_t)(const char *, hid_t, const void *, size_t);
+typedef ssize_t (*H5L_query_func_t)(const char *, const void *, size_t, void *, size_t);
+typedef struct { int version; H5L_type_t id; const char *comment; H5L_create_func_t create_func;
+  H5L_move_func_t move_func; H5L_copy_func_t copy_func; H5L_traverse_func_t trav_func;
+  H5L_delete_func_t del_func; H5L_query_func_t query_func; } H5L_class_t;
+herr_t H5Lregister(const H5L_class_t *);
 herr_t H5TSmutex_acquire(unsigned int, bool *);
 herr_t H5TSmutex_release(unsigned int *);
 typedef htri_t (*H5Z_can_apply_func_t)(hid_t, hid_t, hid_t);

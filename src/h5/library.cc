@@ -104,6 +104,7 @@ void Library::FindInternals(void* handle) {
   const bool known = (major == 1 && minor == 14) || (major == 2 && minor <= 2);
   if (!known) return;
   *reinterpret_cast<void**>(&register_filter_) = dlsym(handle, "H5Z_register");
+  *reinterpret_cast<void**>(&find_link_class_) = dlsym(handle, "H5L_find_class");
   *reinterpret_cast<void**>(&prune_chunks_) = dlsym(handle, "H5D__chunk_prune_by_extent");
   FindLock(handle);
   if (major == 1 && release < 6) return;
@@ -123,6 +124,13 @@ H5Z_func_t Library::FilterCode(H5Z_filter_t id) {
   H5Z_class2_t found{};
   if (find_filter_ == nullptr || Zfilter_avail(id) <= 0 || !FindFilter(id, found)) return nullptr;
   return found.filter;
+}
+
+bool Library::FindLinkClass(H5L_type_t type, H5L_class_t& found) {
+  const H5L_class_t* const known = find_link_class_ == nullptr ? nullptr : find_link_class_(type);
+  if (known == nullptr || known->version != H5L_LINK_CLASS_T_VERS) return false;
+  found = *known;
+  return true;
 }
 
 void Library::FindLock(void* handle) {

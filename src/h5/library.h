@@ -33,20 +33,21 @@ inline constexpr int kSlots = 8;
   X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2) \
     X(Eregister_class) X(Eset_current_stack) \
   X(ESwait) \
-  X(FDdriver_query) X(FDregister) \
+  X(Fget_name) X(FDdriver_query) X(FDregister) \
   X(Idec_ref) X(Iget_type) X(Iinc_ref) X(Iiterate) \
+  X(Lregister) \
   X(Pclose) X(Pclose_class) X(Pcopy) X(Pcreate) X(Pequal) X(Pexist) X(Pfill_value_defined) X(Pget) X(Pget_chunk) X(Pget_alloc_time) X(Pget_class) \
-    X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_external_count) \
+    X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_elink_cb) X(Pget_elink_fapl) X(Pget_external_count) \
     X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \
     X(Pget_nprops) X(Pget_page_buffer_size) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) \
-    X(Pset) X(Pset_driver) X(Pset_fapl_sec2) X(Pset_selection_io) \
+    X(Pset) X(Pset_driver) X(Pset_elink_cb) X(Pset_elink_fapl) X(Pset_fapl_sec2) X(Pset_selection_io) \
   X(Scopy) X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_hyper_blocklist) X(Sget_select_hyper_nblocks) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
     X(Sselect_hyperslab) X(Sselect_valid) X(Ssel_iter_close) X(Ssel_iter_create) \
     X(Ssel_iter_get_seq_list) \
   X(Tcommitted) X(Tconvert) X(Tcopy) X(Tdetect_class) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
     X(Tis_variable_str) \
-  X(VLfind_opt_operation) X(VLget_connector_id_by_value) X(VLget_value) \
+  X(VLfind_opt_operation) X(VLget_connector_id) X(VLget_connector_id_by_value) X(VLget_value) \
     X(VLintrospect_get_conn_cls) X(VLregister_opt_operation) \
   X(Zfilter_avail)
 // clang-format on
@@ -92,6 +93,9 @@ class Library : public Functions {
   /// The function of the filter of that number, loaded where it is a plugin that HDF5 finds; nullptr
   /// where there is none, or where this HDF5 does not let us look.
   H5Z_func_t FilterCode(H5Z_filter_t id);
+  /// A copy of what this HDF5 knows of links of that type; false where there are none, or where it lets nobody look
+  /// (H5L_find_class, which every build that we know exports).
+  bool FindLinkClass(H5L_type_t type, H5L_class_t& found);
 
   /// Has HDF5 forget where it last found a chunk of a native dataset: after a direct chunk write it believes that chunk to
   /// be there for ever, and its own collective writes to filtered chunks do not know of that. There is no public call that does
@@ -156,7 +160,8 @@ class Library : public Functions {
   bool looked_for_mpi_ = false;
   herr_t (*register_filter_)(const H5Z_class2_t*) = nullptr;  // H5Z_register, where we know it
   herr_t (*find_filter_)(bool attempt, H5Z_filter_t id,
-                         H5Z_class2_t** found) = nullptr;  // H5Z_find
+                         H5Z_class2_t** found) = nullptr;             // H5Z_find
+  const H5L_class_t* (*find_link_class_)(H5L_type_t type) = nullptr;  // H5L_find_class
   herr_t (*prune_chunks_)(void* dataset,
                           const hsize_t* old_extent) = nullptr;  // H5D__chunk_prune_by_extent
   herr_t (*try_lock_)(unsigned count, bool* locked) = nullptr;   // H5TSmutex_acquire

@@ -48,14 +48,10 @@ bool IsNative(Instance& instance, hid_t connector) {
   return instance.hdf5().VLget_value(connector, &value) >= 0 && value == h5::kNativeValue;
 }
 
-bool IsOurs(Instance& instance, hid_t fapl) {
-  h5::Library& hdf5 = instance.hdf5();
+bool NamesUs(Instance& instance, hid_t fapl) {
   hid_t connector = h5::kNoId;
-  H5VL_class_value_t value = -1;
-  if (hdf5.Pget_vol_id(fapl, &connector) < 0) return false;
-  const bool known = hdf5.VLget_value(connector, &value) >= 0;
-  hdf5.Idec_ref(connector);
-  return known && (value == kTidelaneValue || value == kAsyncValue);
+  if (instance.hdf5().Pget_vol_id(fapl, &connector) < 0) return false;
+  return IsOurConnector(instance, h5::OwnedId(instance.hdf5(), connector));
 }
 
 // `settings` becomes what under_vol_info is to be: null when the text has no settings.
@@ -70,6 +66,12 @@ Status Read(Instance& instance, const char* text, void*& settings) {
 }
 
 }  // namespace
+
+bool IsOurConnector(Instance& instance, const h5::OwnedId& connector) {
+  H5VL_class_value_t value = -1;
+  return connector.valid() && instance.hdf5().VLget_value(connector.get(), &value) >= 0 &&
+         (value == kTidelaneValue || value == kAsyncValue);
+}
 
 void* InfoCopy(Instance& instance, const void* info) {
   WatchClose(instance);
@@ -133,7 +135,7 @@ const FileSettings* SettingsOf(Instance& instance, hid_t fapl) {
   h5::Library& hdf5 = instance.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   void* info = nullptr;
-  if (!IsOurs(instance, fapl) || hdf5.Pget_vol_info(fapl, &info) < 0 || info == nullptr) {
+  if (!NamesUs(instance, fapl) || hdf5.Pget_vol_info(fapl, &info) < 0 || info == nullptr) {
     return nullptr;
   }
   const FileChoice* choice = Find(instance, Of(info).under_vol_info);

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/config.h"
+#include "h5/owned_id.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
@@ -34,6 +35,9 @@ herr_t InfoCompare(Instance& instance, int* order, const void* left, const void*
 herr_t InfoFree(Instance& instance, void* info);
 herr_t InfoToString(Instance& instance, const void* info, char** text);
 herr_t InfoFromString(Instance& instance, const char* text, void** info);
+
+/// Whether it is the id of `tidelane` or `async`.
+bool IsOurConnector(Instance& instance, const h5::OwnedId& connector);
 
 /// What the access list `fapl` says about the files opened with it; nullptr: nothing, so the
 /// process's settings. Lives as long as the process.

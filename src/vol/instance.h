@@ -82,9 +82,10 @@ struct Instance {
   RankDatasets* rank_datasets = nullptr;
   /// Filtered chunks that ranks put into such files together (vol/ranks_filtered.h). Never destroyed.
   RankChunks* rank_chunks = nullptr;
-  bool limits_copies = false;  ///< a file was opened whose settings let buffers be lent
-  H5Z_class2_t own_deflate{};  ///< HDF5's, while ours is in its place; id 0: it is not known
-  size_t last_inflated = 0;    ///< what the last deflated chunk came to (vol/deflate_filter.h)
+  bool limits_copies = false;        ///< a file was opened whose settings let buffers be lent
+  H5Z_class2_t own_deflate{};        ///< HDF5's, while ours is in its place; id 0: it is not known
+  H5L_class_t own_external_links{};  ///< HDF5's, while ours is in its place (vol/external_links.h)
+  size_t last_inflated = 0;  ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
   SieveHabits sieve_habits;
   size_t next_habit = 0;    ///< which of them makes room for the next dataset; 0: there are none

@@ -8,6 +8,7 @@
 #include "vol/control.h"
 #include "vol/deflate_filter.h"
 #include "vol/enter.h"
+#include "vol/external_links.h"
 #include "vol/filtered_writes.h"
 #include "vol/ranks_filtered.h"
 #include "vol/read_dataset.h"
@@ -37,6 +38,7 @@ void Forget(Instance& instance) {
   instance.default_properties = 0;
   instance.operations = Operations();
   instance.own_deflate = {};
+  instance.own_external_links = {};
   instance.closing = instance.started = false;
 }
 
@@ -82,6 +84,7 @@ void Start(Instance& instance) {
   static_cast<void>(instance.hdf5().Errors());  // other threads enter by them (CallInside)
   RegisterOperations(instance);
   ReplaceDeflate(instance);
+  ReplaceExternalLinks(instance);
 }
 
 herr_t Initialize(Instance& instance, hid_t) {
@@ -101,6 +104,7 @@ herr_t Terminate(Instance& instance) {
     Forget(instance);
   } else if (instance.started) {  // the program goes on without us
     RestoreDeflate(instance);
+    RestoreExternalLinks(instance);
     instance.started = false;
   }
   return 0;  // a failure here would make HDF5 keep the connector and try again for ever

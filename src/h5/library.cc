@@ -106,7 +106,10 @@ void Library::FindInternals(void* handle) {
   *reinterpret_cast<void**>(&register_filter_) = dlsym(handle, "H5Z_register");
   *reinterpret_cast<void**>(&find_link_class_) = dlsym(handle, "H5L_find_class");
   *reinterpret_cast<void**>(&prune_chunks_) = dlsym(handle, "H5D__chunk_prune_by_extent");
+  *reinterpret_cast<void**>(&get_file_) = dlsym(handle, "H5VL_native_get_file_struct");
+  *reinterpret_cast<void**>(&get_serial_) = dlsym(handle, "H5F_get_fileno");
   FindLock(handle);
+  FindNoted(handle);
   if (major == 1 && release < 6) return;
   *reinterpret_cast<void**>(&find_filter_) = dlsym(handle, "H5Z_find");
 }
@@ -137,6 +140,32 @@ void Library::FindLock(void* handle) {
   if (!thread_safe_) return;
   *reinterpret_cast<void**>(&try_lock_) = dlsym(handle, "H5TSmutex_acquire");
   *reinterpret_cast<void**>(&unlock_) = dlsym(handle, "H5TSmutex_release");
+}
+
+bool Library::FileSerial(void* object, H5I_type_t type, unsigned long& serial) {
+  if (get_file_ == nullptr || get_serial_ == nullptr) return false;
+  void* file = nullptr;
+  return get_file_(object, type, &file) >= 0 && get_serial_(file, &serial) >= 0;
+}
+
+void Library::FindNoted(void* handle) {
+  *reinterpret_cast<void**>(&get_wish_) = dlsym(handle, "H5CX_get_selection_io_mode");
+  *reinterpret_cast<void**>(&get_cause_) = dlsym(handle, "H5CX_get_no_selection_io_cause");
+  *reinterpret_cast<void**>(&set_cause_) = dlsym(handle, "H5CX_set_no_selection_io_cause");
+  *reinterpret_cast<void**>(&get_mode_) = dlsym(handle, "H5CX_get_actual_selection_io_mode");
+  *reinterpret_cast<void**>(&set_mode_) = dlsym(handle, "H5CX_set_actual_selection_io_mode");
+}
+
+bool Library::GetNoted(Noted& noted) {
+  if (get_wish_ == nullptr || get_cause_ == nullptr || get_mode_ == nullptr) return false;
+  return get_wish_(&noted.wish) >= 0 && get_cause_(&noted.cause) >= 0 &&
+         get_mode_(&noted.mode) >= 0;
+}
+
+void Library::SetNoted(const Noted& noted) {
+  if (set_cause_ == nullptr || set_mode_ == nullptr) return;
+  set_cause_(noted.cause);
+  set_mode_(noted.mode);
 }
 
 bool Library::CallInside(void (*work)(void*), void* context) {

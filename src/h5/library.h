@@ -97,6 +97,21 @@ class Library : public Functions {
   /// (H5L_find_class, which every build that we know exports).
   bool FindLinkClass(H5L_type_t type, H5L_class_t& found);
 
+  /// The serial number of the file that a native object is in, without a look at the object's header, which may have left
+  /// HDF5's cache. False: it is in none, or this HDF5 lacks the two functions (every build that we know exports them).
+  bool FileSerial(void* object, H5I_type_t type, unsigned long& serial);
+
+  /// What the call in progress has noted of its transfer, to leave it on its transfer list when it ends; and what that list
+  /// asked for. A list that is set meanwhile is overwritten then, and nothing public changes what is noted. HDF5 1.14.3 and
+  /// newer have functions for it, which every build that we know exports; they do nothing for the default list.
+  struct Noted {
+    uint32_t cause = 0;  ///< H5Pget_no_selection_io_cause
+    uint32_t mode = 0;   ///< H5Pget_actual_selection_io_mode
+    H5D_selection_io_mode_t wish = H5D_SELECTION_IO_MODE_DEFAULT;
+  };
+  bool GetNoted(Noted& noted);
+  void SetNoted(const Noted& noted);
+
   /// Has HDF5 forget where it last found a chunk of a native dataset: after a direct chunk write it believes that chunk to
   /// be there for ever, and its own collective writes to filtered chunks do not know of that. There is no public call that does
   /// no more; a package function that every build that we know exports gives it up at once for a dataset that had no extent.
@@ -151,6 +166,7 @@ class Library : public Functions {
   bool Resolve(void* handle, std::string& why);
   void FindInternals(void* handle);
   void FindLock(void* handle);
+  void FindNoted(void* handle);
 
   int slot_ = -1;
   const void* base_ = nullptr;  // load address: what makes two copies different
@@ -164,8 +180,16 @@ class Library : public Functions {
   const H5L_class_t* (*find_link_class_)(H5L_type_t type) = nullptr;  // H5L_find_class
   herr_t (*prune_chunks_)(void* dataset,
                           const hsize_t* old_extent) = nullptr;  // H5D__chunk_prune_by_extent
-  herr_t (*try_lock_)(unsigned count, bool* locked) = nullptr;   // H5TSmutex_acquire
-  herr_t (*unlock_)(unsigned* count) = nullptr;                  // H5TSmutex_release: all of it
+  herr_t (*get_file_)(void* object, H5I_type_t type,
+                      void** file) = nullptr;  // H5VL_native_get_file_struct
+  herr_t (*get_serial_)(const void* file, unsigned long* serial) = nullptr;  // H5F_get_fileno
+  herr_t (*get_wish_)(H5D_selection_io_mode_t* wish) = nullptr;  // H5CX_get_selection_io_mode
+  herr_t (*get_cause_)(uint32_t* cause) = nullptr;               // H5CX_get_no_selection_io_cause
+  void (*set_cause_)(uint32_t cause) = nullptr;                  // H5CX_set_no_selection_io_cause
+  herr_t (*get_mode_)(uint32_t* mode) = nullptr;                // H5CX_get_actual_selection_io_mode
+  void (*set_mode_)(uint32_t mode) = nullptr;                   // H5CX_set_actual_selection_io_mode
+  herr_t (*try_lock_)(unsigned count, bool* locked) = nullptr;  // H5TSmutex_acquire
+  herr_t (*unlock_)(unsigned* count) = nullptr;                 // H5TSmutex_release: all of it
   unsigned major_version_ = 1;
   bool thread_safe_ = false;
   hid_t driver_id_ = kNoId;

@@ -28,6 +28,7 @@ class CacheHabit {
   void NoteWrite(const TouchedChunks& touched, uint64_t flushes);
   /// It reads some of the dataset, or changes parts of chunks.
   void NoteUse(uint64_t flushes);
+  uint64_t room() const { return room_; }
   bool suits_cache() const { return returns_ >= kEnough; }
 
  private:

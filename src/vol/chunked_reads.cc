@@ -183,10 +183,15 @@ bool MayBeOurs(Instance& instance, const Reading& reading, ReadDataset& known) {
   return known.chunks && Update(instance, reading, known) && known.grid.Chunks() <= kMostChunks;
 }
 
-// What HDF5 would have found on its way.
+// What HDF5 would have found on its way. Of a dataset without storage it says only that nothing was transferred.
 void Tell(Instance& instance, const Reading& reading, const ReadDataset& known,
           const TouchedChunks& touched) {
   if (reading.dxpl == instance.default_dxpl) return;
+  const auto is_stored = [](const auto& chunk) { return chunk.size != 0; };
+  if (std::ranges::none_of(*known.map, is_stored)) {
+    TellNothing(instance, reading.dxpl);
+    return;
+  }
   Told told;
   told.cause = known.pipeline != nullptr                      ? kFiltered
                : known.grid.ChunkBytes() <= known.cache_bytes ? kCached

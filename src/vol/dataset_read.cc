@@ -13,6 +13,7 @@
 #include "vol/ranks.h"
 #include "vol/read_again.h"
 #include "vol/settle.h"
+#include "vol/transfer_told.h"
 #include "vol/transfers.h"
 
 namespace tidelane::vol {
@@ -29,9 +30,11 @@ Reading At(const Reads& reads, size_t i, hid_t dxpl) {
 
 herr_t ReadNatively(Instance& instance, const Reads& reads, hid_t dxpl) {
   if (reads.count == 0) return 0;
-  return instance.hdf5().native().dataset_cls.read(reads.count, reads.datasets, reads.memory_types,
-                                                   reads.memory_spaces, reads.file_spaces, dxpl,
-                                                   reads.buffers, nullptr);
+  const herr_t result = instance.hdf5().native().dataset_cls.read(
+      reads.count, reads.datasets, reads.memory_types, reads.memory_spaces, reads.file_spaces, dxpl,
+      reads.buffers, nullptr);
+  if (result >= 0) TellAsWithSec2(instance, reads.datasets[0], dxpl);
+  return result;
 }
 
 // Leaves in `reads`, with the help of `rest`, what `take` does not take.

@@ -21,6 +21,7 @@
 #include "vol/find_file.h"
 #include "vol/fork.h"
 #include "vol/settle.h"
+#include "vol/transfer_told.h"
 
 namespace tidelane::vol {
 
@@ -119,7 +120,11 @@ bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dx
       if (facts.habit.suits_cache()) {
         reason = Fallback::kFilterCached;
       } else {
-        if (TakeChunks(known, writing, touched, late)) return true;
+        if (TakeChunks(known, writing, touched, late)) {
+          const bool evicts = touched.count() > facts.habit.room();
+          TellTransfer(instance_, dxpl, {.cause = kFiltered, .mode = evicts ? kScalar : 0});
+          return true;
+        }
         if (!Fails(known)) reason = Fallback::kFilterNoRoom;
       }
     }

@@ -19,6 +19,7 @@ bool InfoOf(Instance& instance, void* object, H5I_type_t type, H5O_info2_t& info
 }
 
 bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& serial) {
+  if (instance.hdf5().FileSerial(object, type, serial)) return true;
   if (type == H5I_FILE) {
     H5VL_file_get_args_t get{};
     get.op_type = H5VL_FILE_GET_FILENO;

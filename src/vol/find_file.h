@@ -6,8 +6,8 @@
 /// then takes it for one with an open id, and never closes it.)
 ///
 /// Invariant: the error stack stays as it is, but for what MayChange pushes.
-/// Cost: MayChange is one relaxed load while nothing has failed; FileOf some tenths of a microsecond
-/// for a file, and a look at an object's header for what is in one.
+/// Cost: MayChange is one relaxed load while nothing has failed; FileOf some tenths of a microsecond, and
+/// a look at the object's header where HDF5 does not let us ask otherwise (h5::Library::FileSerial).
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once

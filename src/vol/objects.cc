@@ -20,6 +20,7 @@
 #include "vol/settle.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
+#include "vol/transfer_told.h"
 #include "vol/writing.h"
 
 namespace tidelane::vol {
@@ -68,12 +69,14 @@ bool TakeChunks(Instance& instance, Writes& writes, Rest<const void*>& rest, hid
 herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
                      Leaves leaves = Leaves::kNothing) {
   if (writes.count == 0) return 0;
-  dxpl = ChooseSieve(instance, writes.count, writes.datasets, writes.memory_types,
-                     writes.file_spaces, dxpl, leaves);
+  const hid_t chosen = ChooseSieve(instance, writes.count, writes.datasets, writes.memory_types,
+                                   writes.file_spaces, dxpl, leaves);
   const Changing changing(instance);
-  return instance.hdf5().native().dataset_cls.write(
+  const herr_t result = instance.hdf5().native().dataset_cls.write(
       writes.count, writes.datasets, writes.memory_types, writes.memory_spaces, writes.file_spaces,
-      dxpl, writes.buffers, nullptr);
+      chosen, writes.buffers, nullptr);
+  if (result >= 0) TellAsWithSec2(instance, writes.datasets[0], dxpl);
+  return result;
 }
 
 herr_t WriteExplicitly(Instance& instance, Writes writes, const Transfer& transfer, hid_t dxpl,

@@ -1,6 +1,7 @@
 #include "vol/transfer_told.h"
 
 #include "h5/error.h"
+#include "vol/find_file.h"
 
 namespace tidelane::vol {
 
@@ -33,6 +34,35 @@ void TellTransfer(Instance& instance, hid_t dxpl, const Told& told) {
   if (dxpl == instance.default_dxpl) return;
   const h5::KeepErrorStack keep(instance.hdf5());
   Put(instance.hdf5(), dxpl, told);
+  // A question that was asked with the same list has HDF5 write to it when this call ends.
+  instance.hdf5().SetNoted({.cause = told.cause, .mode = told.mode});
+}
+
+void TellNothing(Instance& instance, hid_t dxpl) {
+  if (dxpl == instance.default_dxpl) return;
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  const uint32_t none = 0;
+  if (Has(hdf5, dxpl, kMode)) hdf5.Pset(dxpl, kMode, &none);
+}
+
+void internal::TellAsWithSec2(Instance& instance, void* dataset) {
+  h5::Library::Noted noted;
+  if (!instance.hdf5().GetNoted(noted) || noted.mode == 0) return;  // nothing was transferred
+  const h5::Library::Noted with_ours = noted;
+  const bool joined = (noted.mode & kVector) != 0;
+  if (joined) noted.mode = (noted.mode & ~kVector) | kScalar;
+  // A list that leaves the choice to HDF5 gets selection I/O where the driver is one for it.
+  const bool chosen_by_driver = noted.wish == H5D_SELECTION_IO_MODE_DEFAULT &&
+                                (noted.cause & ~(kSmallBuffers | kNoCallback)) == 0;
+  if (chosen_by_driver) {
+    noted.cause = kDefaultOff;
+  } else if (joined) {
+    noted.cause |= kNoCallback;
+  }
+  const bool same = noted.cause == with_ours.cause && noted.mode == with_ours.mode;
+  if (same || FileOf(instance, dataset, H5I_DATASET) == nullptr) return;
+  instance.hdf5().SetNoted(noted);
 }
 
 bool AsksForDefaults(Instance& instance, hid_t dxpl) {

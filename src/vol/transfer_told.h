@@ -17,10 +17,14 @@
 namespace tidelane::vol {
 
 // HDF5's names for these differ in age.
-inline constexpr uint32_t kFiltered = 0x20;     ///< H5D_SEL_IO_DATASET_FILTER
-inline constexpr uint32_t kCached = 0x40;       ///< H5D_SEL_IO_CHUNK_CACHE
+inline constexpr uint32_t kNoCallback = 0x8;  ///< H5D_SEL_IO_NO_VECTOR_OR_SELECTION_IO_CB
+inline constexpr uint32_t kFiltered = 0x20;   ///< H5D_SEL_IO_DATASET_FILTER
+inline constexpr uint32_t kCached = 0x40;     ///< H5D_SEL_IO_CHUNK_CACHE
+inline constexpr uint32_t kSmallBuffers =
+    0x180;  ///< H5D_SEL_IO_TCONV_BUF_TOO_SMALL, …_BKG_BUF_TOO_SMALL
 inline constexpr uint32_t kDefaultOff = 0x200;  ///< H5D_SEL_IO_DEFAULT_OFF
 inline constexpr uint32_t kScalar = 0x1;        ///< H5D_SCALAR_IO
+inline constexpr uint32_t kVector = 0x2;        ///< H5D_VECTOR_IO
 
 struct Told {
   uint32_t cause = 0;  ///< H5Pget_no_selection_io_cause
@@ -30,6 +34,19 @@ struct Told {
 
 /// A transfer that HDF5 did not make came to this.
 void TellTransfer(Instance& instance, hid_t dxpl, const Told& told);
+/// One did that transferred nothing, of which HDF5 says no more than that.
+void TellNothing(Instance& instance, hid_t dxpl);
+
+namespace internal {
+void TellAsWithSec2(Instance& instance, void* dataset);
+}
+
+/// After a native transfer of a dataset, within the call that made it. Our driver takes many pieces in one call, which HDF5 notes;
+/// sec2 does not, and the program is to find what it would find with sec2. Not what follows from the
+/// sieve buffer that such a dataset might have had.
+inline void TellAsWithSec2(Instance& instance, void* dataset, hid_t dxpl) {
+  if (dxpl != instance.default_dxpl) internal::TellAsWithSec2(instance, dataset);
+}
 
 /// Whether `dxpl`, not the default list, asks for the same as that one.
 bool AsksForDefaults(Instance& instance, hid_t dxpl);

@@ -105,12 +105,23 @@ bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run,
   return false;
 }
 
+bool FilteredWrites::MayTake(Dataset& known) {
+  return known.facts.kind == WrittenDataset::Kind::kOurs && Engine::Get().lanes().threaded() &&
+         !Fails(known) && IsOpen(known);
+}
+
+bool FilteredWrites::WouldTake(const Writing& writing, hid_t dxpl) {
+  Dataset* const known = LookAt(writing, dxpl);
+  std::optional<Fallback> reason;
+  return known != nullptr && MayTake(*known) &&
+         AsChunkWrite(instance_, known->facts, writing, dxpl, reason).has_value();
+}
+
 bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl,
                                 const std::shared_ptr<LateChunks>& late) {
   WrittenDataset& facts = known.facts;
   std::optional<Fallback> reason = facts.reason;
-  if (facts.kind == WrittenDataset::Kind::kOurs && Engine::Get().lanes().threaded() &&
-      !Fails(known) && IsOpen(known)) {
+  if (MayTake(known)) {
     const std::optional<ChunkWrite> write = AsChunkWrite(instance_, facts, writing, dxpl, reason);
     if (!write.has_value()) {
       facts.habit.NoteUse(instance_.flushes);

@@ -47,6 +47,8 @@ class FilteredWrites {
   /// false that failed. `late` is the part that these chunks are of a request; nullptr: nobody asked for one.
   bool Take(const Writing& writing, hid_t dxpl, bool& may_run,
             const std::shared_ptr<LateChunks>& late = nullptr);
+  /// Whether it would take over a write, but for want of room; nothing has been done.
+  bool WouldTake(const Writing& writing, hid_t dxpl);
   /// See vol/settle.h. `dxpl` is the transfer list of the call.
   bool Settle(void* object, H5I_type_t type, hid_t dxpl);
   bool SettleFor(size_t count, void* datasets[], hid_t dxpl);
@@ -104,6 +106,7 @@ class FilteredWrites {
   Dataset& Known(void* dataset, hid_t dxpl);
   bool IsPlain(void* dataset, hid_t dxpl);
   bool IsOpen(Dataset& known);
+  bool MayTake(Dataset& known);
   bool TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl,
                   const std::shared_ptr<LateChunks>& late);
   bool TakeChunks(Dataset& known, const Writing& writing, const TouchedChunks& touched,

@@ -1,6 +1,9 @@
 #include "vol/objects.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <vector>
 
 #include "base/activity.h"
 #include "base/counters.h"
@@ -47,25 +50,6 @@ FilteredWrites* FilteredWritesOf(Instance& instance) {
   return instance.filtered_writes;
 }
 
-// Leaves in `writes`, with the help of `rest`, what HDF5 has to run. False: an earlier write of such a file could not be
-// stored, as the error stack says; nothing more may run.
-bool TakeChunks(Instance& instance, Writes& writes, Rest<const void*>& rest, hid_t dxpl,
-                const std::shared_ptr<LateChunks>& late = nullptr) {
-  FilteredWrites* const filtered = FilteredWritesOf(instance);
-  if (filtered == nullptr) return true;
-  bool may_run = true;
-  if (writes.count == 1) {
-    if (filtered->Take(At(writes, 0), dxpl, may_run, late)) writes.count = 0;
-    return may_run;
-  }
-  for (size_t i = 0; i < writes.count; ++i) {
-    if (!filtered->Take(At(writes, i), dxpl, may_run, late)) rest.Add(writes, i);
-    if (!may_run) return false;
-  }
-  writes = rest.rows();
-  return true;
-}
-
 herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
                      Leaves leaves = Leaves::kNothing) {
   if (writes.count == 0) return 0;
@@ -79,20 +63,74 @@ herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
   return result;
 }
 
-herr_t WriteExplicitly(Instance& instance, Writes writes, const Transfer& transfer, hid_t dxpl,
-                       void** request) {
-  TrackedCall call(instance, Effect::kData, request);
-  const size_t count = writes.count;
-  Rest<const void*> rest;
-  const auto chunks = std::make_shared<LateChunks>();
-  if (!TakeChunks(instance, writes, rest, dxpl, chunks)) return -1;
-  if (count == 1 && writes.count == 1) {
-    const std::span<const std::byte> lent = BufferToLend(instance, At(writes, 0), transfer);
-    if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
+// Whether these are datasets of one file, each of them once.
+bool AreDifferent(Instance& instance, const Writes& writes) {
+  std::vector<std::array<uint8_t, sizeof(H5O_token_t)>> tokens(writes.count);
+  unsigned long file = 0;
+  for (size_t i = 0; i < writes.count; ++i) {
+    const h5::KeepErrorStack keep(instance.hdf5());
+    H5O_info2_t info{};
+    if (!InfoOf(instance, writes.datasets[i], H5I_DATASET, info)) return false;
+    if (i != 0 && info.fileno != file) return false;
+    file = info.fileno;
+    std::ranges::copy(info.token.__data, tokens[i].begin());
   }
-  const herr_t result = WriteNatively(instance, writes, dxpl, Leaves::kRequest);
+  std::ranges::sort(tokens);
+  return std::ranges::adjacent_find(tokens) == tokens.end();
+}
+
+// HDF5 looks at all datasets of a call before it writes the first: what is left to it goes first, and of the others it is known
+// by then that nothing is wrong with them. `taken`: so many lanes filter.
+herr_t WriteSeveral(Instance& instance, const Writes& writes, hid_t dxpl, Leaves leaves,
+                    size_t& taken, const std::shared_ptr<LateChunks>& late = nullptr) {
+  FilteredWrites* const filtered = FilteredWritesOf(instance);
+  if (filtered == nullptr) return WriteNatively(instance, writes, dxpl, leaves);
+  Rest<const void*> ours, others, refused;
+  const bool different = AreDifferent(instance, writes);
+  for (size_t i = 0; i < writes.count; ++i) {
+    const bool would = different && filtered->WouldTake(At(writes, i), dxpl);
+    (would ? ours : others).Add(writes, i);
+  }
+  const Writes natives = others.rows();
+  for (size_t i = 0; i < natives.count; ++i) {
+    if (!SettleFor(instance, 1, &natives.datasets[i], dxpl)) return -1;
+  }
+  if (WriteNatively(instance, natives, dxpl, leaves) < 0) return -1;
+  const Writes whole = ours.rows();
+  for (size_t i = 0; i < whole.count; ++i) {
+    bool may_run = true;
+    const bool took = filtered->Take(At(whole, i), dxpl, may_run, late);
+    if (!may_run) return -1;
+    if (took) {
+      ++taken;
+    } else {
+      refused.Add(whole, i);
+    }
+  }
+  return WriteNatively(instance, refused.rows(), dxpl, leaves);
+}
+
+herr_t WriteExplicitly(Instance& instance, const Writes& writes, const Transfer& transfer,
+                       hid_t dxpl, void** request) {
+  TrackedCall call(instance, Effect::kData, request);
+  const auto chunks = std::make_shared<LateChunks>();
+  size_t taken = 0;
+  herr_t result = 0;
+  if (writes.count != 1) {
+    result = WriteSeveral(instance, writes, dxpl, Leaves::kRequest, taken, chunks);
+  } else {
+    FilteredWrites* const filtered = FilteredWritesOf(instance);
+    bool may_run = true;
+    if (filtered != nullptr && filtered->Take(At(writes, 0), dxpl, may_run, chunks)) taken = 1;
+    if (!may_run) return -1;
+    if (taken == 0) {
+      const std::span<const std::byte> lent = BufferToLend(instance, At(writes, 0), transfer);
+      if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
+      result = WriteNatively(instance, writes, dxpl, Leaves::kRequest);
+    }
+  }
   std::unique_ptr<LatePart> late;
-  if (writes.count != count) late = std::make_unique<LateChunksPart>(instance, chunks);
+  if (taken != 0) late = std::make_unique<LateChunksPart>(instance, chunks);
   call.Finish(result >= 0, std::move(late));
   return result;
 }
@@ -210,9 +248,9 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
     call.Finish(result >= 0);
     return result;
   }
-  Rest<const void*> rest;
-  if (!TakeChunks(instance, writes, rest, dxpl)) return -1;
-  return WriteNatively(instance, writes, dxpl);
+  if (count == 1) return WritePlainly(instance, writes, dxpl);
+  size_t taken = 0;
+  return WriteSeveral(instance, writes, dxpl, Leaves::kNothing, taken);
 }
 
 void ForgetDatasets(Instance& instance) {

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/chunk_insert.h"
+#include "h5/owned_id.h"
 #include "vol/control.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
@@ -207,10 +208,29 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   return dataset;
 }
 
+namespace {
+
+bool IsDefaultList(Instance& instance, hid_t list) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  const h5::OwnedId list_class(hdf5, hdf5.Pget_class(list));
+  const h5::OwnedId fresh(hdf5, hdf5.Pcreate(list_class.get()));
+  return fresh.valid() && hdf5.Pequal(list, fresh.get()) > 0;
+}
+
+}  // namespace
+
 void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
                   const char* name, hid_t dapl, hid_t dxpl, void** request) {
-  const auto native = instance.hdf5().native().dataset_cls.open;
-  void* const opened = native(object, location, name, dapl, dxpl, request);
+  const auto& native = instance.hdf5().native().dataset_cls;
+  void* opened = native.open(object, location, name, dapl, dxpl, request);
+  // The program has closed it, so that its new access list is to hold; HDF5 keeps the list of one that is still open.
+  if (opened != nullptr && AnyChunksPending(instance) && instance.filtered_writes != nullptr &&
+      instance.filtered_writes->IsKeptOpen(opened) && !IsDefaultList(instance, dapl)) {
+    native.close(opened, dxpl, nullptr);
+    if (!Settle(instance, object, location->obj_type, dxpl)) return nullptr;
+    opened = native.open(object, location, name, dapl, dxpl, request);
+  }
   if (opened != nullptr) NoteRankDataset(instance, opened);
   return opened;
 }

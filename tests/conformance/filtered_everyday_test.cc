@@ -178,6 +178,25 @@ TEST_P(Everyday, DatasetsThatHdf5DoesNotWriteTogetherAreRefused) {
   });
 }
 
+// Chunks of a dataset that was closed may still be on their way.
+TEST_P(Everyday, ADatasetThatIsOpenedAgainHasItsNewAccessList) {
+  run([&] {
+    const Hid opened = create(file());
+    write(make(opened, "d", {8 * kRows, kColumns}), 1);
+    const Hid access(H5Pcreate(H5P_DATASET_ACCESS));
+    EXPECT_GE(H5Pset_chunk_cache(access, 12'421, 64 << 20, 1.0), 0);
+    const Hid again(H5Dopen2(opened, "d", access));
+    const Hid has(H5Dget_access_plist(again));
+    size_t slots = 0, bytes = 0;
+    double preemption = 0;
+    EXPECT_GE(H5Pget_chunk_cache(has, &slots, &bytes, &preemption), 0);
+    EXPECT_EQ(slots, 12'421u);
+    EXPECT_EQ(bytes, 64u << 20);
+    EXPECT_EQ(preemption, 1.0);
+    EXPECT_TRUE(read(again) == elements(1, 8 * kChunk));
+  });
+}
+
 TEST_P(Everyday, AMountedFileIsAsAnyOther) {
   const std::string child = in_folder("child.h5");
   run_natively([&] { make(create(child), "d", {kRows, kColumns}); });

@@ -226,9 +226,11 @@ hid_t H5Eregister_class(const char *, const char *, const char *);
 hid_t H5Ecreate_msg(hid_t, H5E_type_t, const char *);
 hid_t H5Ecreate_stack();
 hid_t H5Eget_current_stack();
+ssize_t H5Eget_class_name(hid_t, char *, size_t);
 herr_t H5Eset_current_stack(hid_t);
 herr_t H5Epush2(hid_t, const char *, const char *, unsigned, hid_t, hid_t, hid_t, const char *,
   ...);
+ssize_t H5Eget_msg(hid_t, H5E_type_t *, char *, size_t);
 ssize_t H5Eget_num(hid_t);
 herr_t H5ESwait(hid_t, uint64_t, size_t *, hbool_t *);
 typedef enum { H5L_TYPE_ERROR = -1, H5L_TYPE_HARD = 0, H5L_TYPE_SOFT = 1, H5L_TYPE_EXTERNAL = 64,

@@ -6,8 +6,8 @@ namespace tidelane::h5 {
 
 namespace {
 
-void PushStatus(Library& library, hid_t stack, const Status& status, std::source_location where) {
-  const Library::ErrorIds& ids = library.Errors();
+void PushStatus(Library& library, hid_t stack, const Status& status, std::source_location where,
+                const Library::ErrorIds& ids) {
   library.Epush2(stack, where.file_name(), where.function_name(), where.line(), ids.error_class,
                  ids.major, ids.minor, "%s, errno = %d, error message = '%s'",
                  status.Message().c_str(), status.code(),
@@ -25,7 +25,19 @@ void PrepareIds(Library& library) {
 
 void PushError(Library& library, const Status& status, std::source_location where) {
   PrepareIds(library);
-  PushStatus(library, kDefault, status, where);
+  PushStatus(library, kDefault, status, where, library.Errors());
+}
+
+void PushNativeError(Library& library, const Status& status, const char* major, const char* minor,
+                     std::source_location where) {
+  Library::ErrorIds ids;
+  bool found = false;
+  {
+    KeepErrorStack keep(library);
+    found = library.NativeErrors(major, minor, ids);
+  }
+  if (!found) return PushError(library, status, where);
+  PushStatus(library, kDefault, status, where, ids);
 }
 
 void PushError(Library& library, const char* message, std::source_location where) {
@@ -39,7 +51,7 @@ hid_t MakeErrorStack(Library& library, const Status& status, std::source_locatio
   KeepErrorStack keep(library);
   library.Errors();
   const hid_t stack = library.Ecreate_stack();
-  if (stack >= 0) PushStatus(library, stack, status, where);
+  if (stack >= 0) PushStatus(library, stack, status, where, library.Errors());
   return stack;
 }
 

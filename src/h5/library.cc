@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/annotations.h"
 #include "base/version.h"
@@ -240,6 +241,32 @@ const Library::ErrorIds& Library::Errors() {
     errors_.minor = Ecreate_msg(errors_.error_class, H5E_MINOR, "Storage failed");
   }
   return errors_;
+}
+
+// Where a program was linked to copies of the library's variables, the library uses those, and its own say nothing.
+hid_t Library::ErrorVariable(const char* name, bool (*fits)(Library& library, hid_t id)) {
+  const std::string symbol = std::string("H5E_") + name + "_g";
+  for (void* const where : {handle_, static_cast<void*>(RTLD_DEFAULT)}) {
+    const auto* const id = static_cast<const hid_t*>(dlsym(where, symbol.c_str()));
+    if (id != nullptr && *id > 0 && fits(*this, *id)) return *id;
+  }
+  return kNoId;
+}
+
+bool Library::NativeErrors(const char* major, const char* minor, ErrorIds& found) {
+  found.error_class = ErrorVariable("ERR_CLS", [](Library& library, hid_t id) {
+    char text[8];
+    return library.Eget_class_name(id, text, sizeof text) > 0 && std::strcmp(text, "HDF5") == 0;
+  });
+  found.major = ErrorVariable(major, [](Library& library, hid_t id) {
+    H5E_type_t type = H5E_MINOR;
+    return library.Eget_msg(id, &type, nullptr, 0) > 0 && type == H5E_MAJOR;
+  });
+  found.minor = ErrorVariable(minor, [](Library& library, hid_t id) {
+    H5E_type_t type = H5E_MAJOR;
+    return library.Eget_msg(id, &type, nullptr, 0) > 0 && type == H5E_MINOR;
+  });
+  return found.error_class >= 0 && found.major >= 0 && found.minor >= 0;
 }
 
 void Library::ForgetIds() {

@@ -30,7 +30,7 @@ inline constexpr int kSlots = 8;
 #define TL_H5_FUNCTIONS(X) \
   X(atclose) X(allocate_memory) X(free_memory) X(get_libversion) X(is_library_threadsafe) \
     X(resize_memory) \
-  X(Ecreate_msg) X(Ecreate_stack) X(Eget_current_stack) X(Eget_num) X(Epush2) \
+  X(Ecreate_msg) X(Ecreate_stack) X(Eget_class_name) X(Eget_current_stack) X(Eget_msg) X(Eget_num) X(Epush2) \
     X(Eregister_class) X(Eset_current_stack) \
   X(ESwait) \
   X(Fget_name) X(FDdriver_query) X(FDregister) \
@@ -157,6 +157,9 @@ class Library : public Functions {
     hid_t minor = kNoId;
   };
   const ErrorIds& Errors();
+  /// HDF5's own error class with the messages of these names (without H5E_), as its variables say; false where they do
+  /// not: a program may have copies of them.
+  bool NativeErrors(const char* major, const char* minor, ErrorIds& found);
 
   /// The library has closed: every id we remember is void.
   void ForgetIds();
@@ -165,6 +168,7 @@ class Library : public Functions {
   friend int SlotOf(const void* code, std::string& why);
   bool Resolve(void* handle, std::string& why);
   void FindInternals(void* handle);
+  hid_t ErrorVariable(const char* name, bool (*fits)(Library& library, hid_t id));
   void FindLock(void* handle);
   void FindNoted(void* handle);
 

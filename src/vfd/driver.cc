@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "engine/call_scope.h"
@@ -60,11 +61,20 @@ herr_t Report(const Handle& handle, const Status& status) {
   return -1;
 }
 
-// `work()` gives a Status. Nothing may be thrown through HDF5: what there was no memory for has failed.
+// What HDF5's own drivers say where they fail so.
+void PushCannotOpen(h5::Library& library, const Status& status) {
+  h5::PushNativeError(library, status, "FILE", "CANTOPENFILE");
+}
+
+// `work()` gives a Status, or a result whose failure it has told. Nothing may be thrown through HDF5: what there was no memory for has failed.
 template <typename Work>
 herr_t Guarded(const Handle& handle, const char* operation, Work work) {
   try {
-    return Report(handle, work());
+    if constexpr (std::is_same_v<decltype(work()), herr_t>) {
+      return work();
+    } else {
+      return Report(handle, work());
+    }
   } catch (const std::bad_alloc&) {
     return Report(handle, Status::Failed(ENOMEM, operation).At(handle.file->path(), 0, 0));
   }
@@ -119,7 +129,7 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
   handle->page_buffer = HasPageBuffer(library, fapl);
   const Status status = Engine::Get().Open(name, OptionsFor(flags, library.slot()), handle->file);
   if (!status.ok()) {
-    h5::PushError(library, status);
+    PushCannotOpen(library, status);
     return nullptr;
   }
   handle->next = std::exchange(open_handles[library.slot()], handle.get());
@@ -297,9 +307,10 @@ herr_t Truncate(H5FD_t* file, hid_t, hbool_t) noexcept {
 
 herr_t Lock(H5FD_t* file, hbool_t exclusive) noexcept {
   return Guarded(Of(file), exclusive ? "lock for writing" : "lock for reading", [&] {
-    Status status = Of(file).file->Lock(exclusive);
-    if (status.code() == ENOSYS && Of(file).ignore_disabled_locks) status = Status();
-    return status;
+    const Status status = Of(file).file->Lock(exclusive);
+    if (status.ok() || (status.code() == ENOSYS && Of(file).ignore_disabled_locks)) return 0;
+    h5::PushNativeError(*Of(file).library, status, "VFL", "CANTLOCKFILE");
+    return -1;
   });
 }
 
@@ -323,7 +334,7 @@ herr_t Delete(const char* name, hid_t) noexcept {
     status = Status::Failed(ENOMEM, "delete").At(name, 0, 0);
   }
   if (status.ok()) return 0;
-  h5::PushError(h5::LibraryOf<Slot>(), status);
+  h5::PushNativeError(h5::LibraryOf<Slot>(), status, "VFL", "CANTDELETEFILE");
   return -1;
 }
 

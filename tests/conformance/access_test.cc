@@ -13,6 +13,40 @@ namespace {
 
 class Access : public Conformance {};
 
+// The cause of a failure, which HDF5 says first.
+H5E_error2_t bottom_of_stack() {
+  H5E_error2_t bottom{};
+  const Hid stack(H5Eget_current_stack());
+  H5Ewalk2(
+      stack, H5E_WALK_UPWARD,
+      [](unsigned n, const H5E_error2_t* entry, void* into) -> herr_t {
+        if (n == 0) *static_cast<H5E_error2_t*>(into) = *entry;
+        return 0;
+      },
+      &bottom);
+  bottom.desc = nullptr;  // lives no longer than the stack
+  return bottom;
+}
+
+TEST_P(Access, FailuresAreOfHdf5sKinds) {
+  run([&] {
+    EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), 0);
+    H5E_error2_t bottom = bottom_of_stack();
+    EXPECT_EQ(bottom.cls_id, H5E_ERR_CLS);
+    EXPECT_EQ(bottom.maj_num, H5E_FILE);
+    EXPECT_EQ(bottom.min_num, H5E_CANTOPENFILE);
+    EXPECT_GE(H5close(), 0);  // and each opening of the library has ids of its own
+    EXPECT_GE(H5open(), 0);
+    EXPECT_LT(H5Fdelete(file().c_str(), H5P_DEFAULT), 0);
+    const Hid opened = create(file());
+    EXPECT_LT(H5Fcreate((file() + "/none").c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT), 0);
+    bottom = bottom_of_stack();
+    EXPECT_EQ(bottom.cls_id, H5E_ERR_CLS);
+    EXPECT_EQ(bottom.maj_num, H5E_FILE);
+    EXPECT_EQ(bottom.min_num, H5E_CANTOPENFILE);
+  });
+}
+
 TEST_P(Access, MissingFileHasItsErrnoOnTheErrorStack) {
   run([&] {
     EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), 0);
@@ -103,6 +137,10 @@ TEST_P(Access, SecondProcessMeetsTheLockAsNatively) {
   ASSERT_TRUE(ready.wait());
   const auto conflict = [&] {
     for (const unsigned flags : {H5F_ACC_RDONLY, H5F_ACC_RDWR}) {
+      EXPECT_LT(H5Fopen(file().c_str(), flags, H5P_DEFAULT), 0);
+      const H5E_error2_t bottom = bottom_of_stack();
+      EXPECT_EQ(bottom.maj_num, H5E_VFL);
+      EXPECT_EQ(bottom.min_num, H5E_CANTLOCKFILE);
       EXPECT_LT(H5Fopen(file().c_str(), flags, H5P_DEFAULT), 0);
       EXPECT_NE(error_text().find("unable to lock the file"), std::string::npos) << error_text();
       EXPECT_NE(error_text().find("errno = 11, error message = 'Resource temporarily unavailable'"),

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <iterator>
 #include <new>
@@ -34,6 +35,9 @@ bool Identify(const struct stat& status, FileIdentity& identity) {
 
 // How often a name may come to mean another file while it is opened.
 constexpr int kMostSwaps = 16;
+
+// What the ranks of another program hold of a file is not awaited longer by who opens it.
+constexpr auto kLongestForRanks = std::chrono::seconds(10);
 
 // What waiting for closed files may help against: they hold descriptors, and memory.
 bool RanOut(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
@@ -259,6 +263,17 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
   }
 }
 
+// Programs whose ranks share the file take no lock of it: what they have written is there for who opens it, as natively. But who only
+// looks at the file of a program that was stopped is not stopped with it.
+void Engine::AwaitRanks(const FileIdentity& identity) {
+  if (Broken("ranks_outside")) return;
+  const auto board = PendingBoard::Watch(identity, BoardFile::Missing::kLeave);
+  if (board == nullptr || !board->OthersHold(0, UINT64_MAX)) return;
+  const Waiting waiting(Wait::kOpen);
+  static_cast<void>(board->AwaitOthers(0, UINT64_MAX, PendingBoard::Whose::kOthers,
+                                       PendingBoard::Clock::now() + kLongestForRanks));
+}
+
 Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
   if ((options.flags & O_TRUNC) != 0) {
     if (Status status = MakeWayFor(path); !status.ok()) return status;
@@ -270,6 +285,7 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
     (void)draining->WaitClosed(Wait::kOpen);
   DrainForAnother(path, options.opener);
   if (Status status = OpenNew(path, options, file); !status.ok()) return status;
+  AwaitRanks(file->identity());
   // Where it is open already, HDF5 goes on with that, and reads it as storage has it now.
   std::vector<std::shared_ptr<File>> same;
   {

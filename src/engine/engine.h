@@ -101,6 +101,7 @@ class Engine {
   bool AwaitOldest(Wait why) TL_EXCLUDES(mutex_);
   std::shared_ptr<File> BeingClosed() const TL_REQUIRES(mutex_);
   Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
+  static void AwaitRanks(const FileIdentity& identity);
   std::shared_ptr<File> FindDraining(const char* path) TL_EXCLUDES(mutex_);
   Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);
   Status Retire(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);

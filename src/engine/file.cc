@@ -68,10 +68,10 @@ void File::SetSettings(const FileSettings& settings) {
 
 void File::SetBoard(std::unique_ptr<PendingBoard> board) { board_ = std::move(board); }
 
-void File::AwaitOthers(uint64_t address, uint64_t size) {
-  if (board_ == nullptr || !board_->OthersHold(address, address + size)) return;
+void File::AwaitOthers(uint64_t address, uint64_t size, Whose whose) {
+  if (board_ == nullptr || !board_->OthersHold(address, address + size, whose)) return;
   const Waiting waiting(Wait::kRanks);
-  board_->AwaitOthers(address, address + size);
+  board_->AwaitOthers(address, address + size, whose);
 }
 
 void File::SetPaused(bool paused) {

@@ -85,12 +85,18 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// Where HDF5's superblock is (the user block's size); changes are rare and come before the first superblock write.
   void SetBaseAddress(uint64_t address) { base_address_ = address; }
 
-  /// Of a shared file, before the first write: from now on other ranks on this machine see what is pending, and this
+  /// Of a shared file, before the first write: from now on other processes on this machine see what is pending, and this
   /// one waits for theirs in AwaitOthers.
   void SetBoard(std::unique_ptr<PendingBoard> board) TL_EXCLUDES(mutex_);
-  bool has_board() const { return board_ != nullptr; }
-  /// Until no other rank holds bytes there that it wrote before this call. Nothing where there is no board.
-  void AwaitOthers(uint64_t address, uint64_t size);
+  /// Whether all ranks that have opened the file together see one another's bytes.
+  bool has_board() const { return board_ != nullptr && board_->group().complete; }
+  /// Until no other process holds bytes there that it wrote before this call. Nothing where there is no board.
+  using Whose = PendingBoard::Whose;
+  void AwaitOthers(uint64_t address, uint64_t size, Whose whose = Whose::kOthers);
+  /// Whether those hold any bytes that ranks which have opened this file together do not know of.
+  bool OutsidersHold() const {
+    return board_ != nullptr && board_->OthersHold(0, UINT64_MAX, Whose::kOutsiders);
+  }
 
   /// Whether so many bytes in small pieces, between which other ranks write, had better be written by the program itself:
   /// they cannot be joined, and behind no pause nothing hides them. Then, and only then, EndScattered when it has.

@@ -326,6 +326,7 @@ void File::UnlockAfterFork(bool child) {
     storing_here_ = false;
     lingering_ = false;
     new (&changed_) Condition();
+    board_ = nullptr;  // it is the parent's
   }
   mutex_.unlock();
 }

@@ -1,12 +1,15 @@
 #include "engine/pending_board.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
+#include <barrier>
+#include <chrono>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -16,18 +19,35 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fresh_file.h"
+
 namespace tidelane {
 namespace {
 
+// A file that nobody else has.
+FileIdentity NewFile() { return {RandomBits(), RandomBits()}; }
+
+bool Exists(const FileIdentity& file) {
+  struct stat found;
+  return lstat(PendingBoard::PathOf(file).c_str(), &found) == 0;
+}
+
+std::unique_ptr<PendingBoard> Look(const FileIdentity& file) {
+  return PendingBoard::Watch(file, BoardFile::Missing::kLeave);
+}
+
+// What `work` returns, of a process that ends without any cleaning up, as if it were killed.
+int InChild(const std::function<int()>& work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work());
+  int status = -1;
+  return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
+}
+
 struct Boards {
-  Boards()
-      : name(PendingBoard::Name::New()),
-        first(PendingBoard::Create(name, 2, 0)),
-        second(PendingBoard::Find(name, 2, 1)) {
-    PendingBoard::Forget(name);
-  }
-  const PendingBoard::Name name;
-  const std::unique_ptr<PendingBoard> first, second;
+  const FileIdentity file = NewFile();
+  std::unique_ptr<PendingBoard> first = PendingBoard::Join(file, 0);
+  std::unique_ptr<PendingBoard> second = PendingBoard::Join(file, 1);
 };
 
 TEST(PendingBoard, OthersSeeWhatIsHeld) {
@@ -105,93 +125,144 @@ TEST(PendingBoard, CoversAllThatIsHeld) {
   }
 }
 
-TEST(PendingBoard, ItsNameIsGoneOnceForgotten) {
-  Boards boards;
-  EXPECT_EQ(PendingBoard::Find(boards.name, 2, 1), nullptr);
+TEST(PendingBoard, BelongsToTheFileForAsLongAsItIsUsed) {
+  const FileIdentity file = NewFile();
+  EXPECT_EQ(Look(file), nullptr);
+  EXPECT_FALSE(Exists(file)) << "who only looks makes none";
+  auto first = PendingBoard::Join(file, 0);
+  auto second = PendingBoard::Join(file, 0);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  EXPECT_EQ(first->id(), second->id());
+  EXPECT_EQ(first->id() >> 63, 0u) << "MPI would lose it (h5/mpi.h)";
+  EXPECT_NE(PendingBoard::Join(NewFile(), 0)->id(), first->id());
+  first->Extend(0, 10);
+  EXPECT_TRUE(second->OthersHold(0, 1)) << "both wanted the same part, and each has one";
+  EXPECT_TRUE(Look(file)->OthersHold(0, 1));
+  const uint64_t id = first->id();
+  first = nullptr;
+  EXPECT_FALSE(second->OthersHold(0, UINT64_MAX));
+  EXPECT_TRUE(Exists(file));
+  EXPECT_EQ(Look(file)->id(), id);
+  second = nullptr;
+  EXPECT_FALSE(Exists(file));
+  EXPECT_NE(PendingBoard::Join(file, 0)->id(), id);
 }
 
-// What lies in /dev/shm under a board's name, put there by somebody else.
+TEST(PendingBoard, OutsidersAreToldApart) {
+  using Whose = PendingBoard::Whose;
+  Boards boards;
+  auto outside = PendingBoard::Join(boards.file, 0);
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr && outside != nullptr);
+  boards.first->SetGroup({.id = 7, .complete = true});
+  boards.second->SetGroup({.id = 7, .complete = true});
+  outside->SetGroup({.id = 8, .complete = true});
+  boards.first->Extend(0, 10);
+  EXPECT_TRUE(boards.second->OthersHold(0, 1));
+  EXPECT_FALSE(boards.second->OthersHold(0, 1, Whose::kOutsiders));
+  EXPECT_TRUE(outside->OthersHold(0, 1, Whose::kOutsiders));
+  EXPECT_TRUE(boards.second->AwaitOthers(0, 1, Whose::kOutsiders));
+  boards.first->Clear();
+  outside->Extend(0, 10);
+  EXPECT_TRUE(boards.second->OthersHold(0, 1));
+  EXPECT_TRUE(boards.second->OthersHold(0, 1, Whose::kOutsiders));
+}
+
+// Whoever has one while another does has the same one, however many come and go.
+TEST(PendingBoard, ThoseThatComeAndGoMeet) {
+  constexpr int kThreads = 4;
+  constexpr int kTimes = 500;
+  const FileIdentity file = NewFile();
+  std::barrier meet(kThreads);
+  std::atomic<int> apart{0};
+  std::atomic<uint64_t> ids[kThreads]{};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int time = 0; time < kTimes; ++time) {
+        const auto board = PendingBoard::Join(file, 0);
+        ids[i] = board == nullptr ? 0 : board->id();
+        meet.arrive_and_wait();
+        if (ids[i] == 0 || ids[i] != ids[0]) ++apart;
+        meet.arrive_and_wait();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(apart, 0);
+  EXPECT_FALSE(Exists(file));
+}
+
+// What lies in /dev/shm under a board's name, put there by somebody else: it is not used, and it stays.
 class ForeignBoard : public testing::Test {
  protected:
-  void TearDown() override { PendingBoard::Forget(name_); }
+  void TearDown() override { unlink(path_.c_str()); }
 
   std::string Content() const {
     std::ostringstream content;
-    content << std::ifstream(name_.Path(), std::ios::binary).rdbuf();
+    content << std::ifstream(path_, std::ios::binary).rdbuf();
     return content.str();
   }
   void Put(const std::string& content, mode_t mode = 0600) {
-    PendingBoard::Forget(name_);
-    std::ofstream(name_.Path(), std::ios::binary) << content;
-    ASSERT_EQ(chmod(name_.Path().c_str(), mode), 0);
+    unlink(path_.c_str());
+    std::ofstream(path_, std::ios::binary) << content;
+    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
   }
-  bool Found(int ranks = 2) const { return PendingBoard::Find(name_, ranks, 1) != nullptr; }
+  bool Found() const {
+    const bool joined = PendingBoard::Join(file_, 0) != nullptr;
+    EXPECT_EQ(Look(file_) != nullptr, false) << "nobody uses it any more";
+    EXPECT_EQ(Exists(file_), !joined);
+    return joined;
+  }
+  static std::string ABoard() {
+    const FileIdentity other = NewFile();
+    const auto board = PendingBoard::Join(other, 0);
+    std::ostringstream content;
+    content << std::ifstream(PendingBoard::PathOf(other), std::ios::binary).rdbuf();
+    return content.str();
+  }
 
-  const PendingBoard::Name name_ = PendingBoard::Name::New();
+  const FileIdentity file_ = NewFile();
+  const std::string path_ = PendingBoard::PathOf(file_);
 };
 
-TEST_F(ForeignBoard, OfAnotherNumberOfRanks) {
-  const auto other = PendingBoard::Create(name_, 2, 0);
-  ASSERT_NE(other, nullptr);
-  EXPECT_FALSE(Found(64)) << "there is no memory behind most of its parts";
-  EXPECT_FALSE(Found(1));
-  EXPECT_TRUE(Found());
-}
-
 TEST_F(ForeignBoard, OfTheRightSizeButAnothers) {
-  const auto board = PendingBoard::Create(name_, 2, 0);
-  ASSERT_NE(board, nullptr);
-  const std::string content = Content();
+  const std::string content = ABoard();
   Put(content);
-  EXPECT_TRUE(Found());
+  EXPECT_TRUE(Found()) << "one that is left of a program that was killed";
   Put(std::string(content.size(), '\0'));
-  EXPECT_FALSE(Found()) << "it is empty";
-  const PendingBoard::Name other = PendingBoard::Name::New();
-  const auto others_board = PendingBoard::Create(other, 2, 0);
-  ASSERT_EQ(rename(other.Path().c_str(), name_.Path().c_str()), 0);
-  EXPECT_FALSE(Found()) << "it says another name";
+  EXPECT_FALSE(Found()) << "it does not say that it is one";
 }
 
-TEST_F(ForeignBoard, CutShort) {
-  const auto board = PendingBoard::Create(name_, 2, 0);
-  ASSERT_NE(board, nullptr);
-  std::string content = Content();
-  content.resize(content.size() / 2);
+TEST_F(ForeignBoard, OfAnotherSize) {
+  std::string content = ABoard();
+  content.resize(content.size() - 1);
   Put(content);
   EXPECT_FALSE(Found());
-  Put("");
+  EXPECT_EQ(Content(), content);
+  Put("mine");
   EXPECT_FALSE(Found());
+  EXPECT_EQ(Content(), "mine");
 }
 
 TEST_F(ForeignBoard, ThatOthersMayWriteTo) {
-  const auto board = PendingBoard::Create(name_, 2, 0);
-  ASSERT_NE(board, nullptr);
-  Put(Content(), 0666);
+  Put(ABoard(), 0666);
+  EXPECT_FALSE(Found());
+  Put("", 0666);
   EXPECT_FALSE(Found());
 }
 
 TEST_F(ForeignBoard, LinksAndPipesAreNone) {
-  const PendingBoard::Name other = PendingBoard::Name::New();
-  const auto board = PendingBoard::Create(other, 2, 0);
+  const FileIdentity other = NewFile();
+  const auto board = PendingBoard::Join(other, 0);
   ASSERT_NE(board, nullptr);
-  ASSERT_EQ(symlink(other.Path().c_str(), name_.Path().c_str()), 0);
+  ASSERT_EQ(symlink(PendingBoard::PathOf(other).c_str(), path_.c_str()), 0);
   EXPECT_FALSE(Found());
-  EXPECT_EQ(PendingBoard::Create(name_, 2, 0), nullptr) << "nor is one created through a link";
-  PendingBoard::Forget(name_);
-  PendingBoard::Forget(other);
-  ASSERT_EQ(mkfifo(name_.Path().c_str(), 0600), 0);
+  unlink(path_.c_str());
+  ASSERT_EQ(symlink((path_ + "-new").c_str(), path_.c_str()), 0);
+  EXPECT_FALSE(Found()) << "nor is one made through a link";
+  unlink(path_.c_str());
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_FALSE(Found());
-}
-
-TEST(PendingBoard, NamesAreNotMadeTwice) {
-  const PendingBoard::Name one = PendingBoard::Name::New();
-  const PendingBoard::Name two = PendingBoard::Name::New();
-  EXPECT_FALSE(one.empty());
-  EXPECT_NE(one.Path(), two.Path());
-  for (int i = 0; i < 64; ++i) {
-    const PendingBoard::Name name = PendingBoard::Name::New();
-    EXPECT_EQ((name.first | name.second) >> 63, 0u) << "MPI would lose it (h5/mpi.h)";
-  }
 }
 
 TEST(PendingBoard, WhoWaitsGoesOnWhenTheBytesAreStored) {
@@ -221,23 +292,112 @@ TEST(PendingBoard, WhoWasAwaitedKnows) {
   EXPECT_FALSE(boards.second->awaited());
 }
 
+TEST(PendingBoard, NobodyWaitsForWhatIsWrittenMeanwhile) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  std::atomic<bool> over{false};
+  boards.first->Extend(0, 10);
+  std::thread waiter([&] {
+    boards.second->AwaitOthers(0, 10);
+    over = true;
+  });
+  while (!boards.first->awaited()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  boards.first->Clear();
+  boards.first->Extend(0, 10);
+  waiter.join();
+  EXPECT_TRUE(over);
+}
+
+TEST(PendingBoard, AWaitMayHaveAnEnd) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  boards.first->Extend(0, 10);
+  EXPECT_FALSE(
+      boards.second->AwaitOthers(0, 1, PendingBoard::Whose::kOthers,
+                                 PendingBoard::Clock::now() + std::chrono::milliseconds(20)));
+}
+
 TEST(PendingBoard, NobodyWaitsForWhoIsGone) {
-  const PendingBoard::Name name = PendingBoard::Name::New();
-  const auto board = PendingBoard::Create(name, 2, 0);
+  const FileIdentity file = NewFile();
+  const auto board = PendingBoard::Join(file, 0);
   ASSERT_NE(board, nullptr);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const auto other = PendingBoard::Find(name, 2, 1);
-    if (other != nullptr) other->Extend(0, 10);
-    _exit(other == nullptr);  // as if it were killed: nothing is cleared
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  PendingBoard::Forget(name);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(InChild([&] {
+              const auto other = PendingBoard::Join(file, 1);
+              if (other == nullptr) return 1;
+              other->Extend(0, 10);
+              _exit(0);
+            }),
+            0);
   EXPECT_TRUE(board->OthersHold(0, 10));
-  board->AwaitOthers(0, 10);
+  EXPECT_TRUE(board->AwaitOthers(0, 10));
+  EXPECT_FALSE(board->OthersHold(0, 10)) << "nor does anybody a second time";
+}
+
+// Of parts that were never given back the next one who comes makes nothing.
+TEST(PendingBoard, NothingIsLeftOfWhoWasKilled) {
+  const FileIdentity file = NewFile();
+  const auto leave = [&] {
+    const auto alone = PendingBoard::Join(file, 1);
+    if (alone == nullptr) return 1;
+    alone->Extend(0, 10);
+    _exit(0);
+  };
+  EXPECT_EQ(InChild(leave), 0);
+  EXPECT_TRUE(Exists(file));
+  auto board = PendingBoard::Join(file, 0);
+  ASSERT_NE(board, nullptr);
+  EXPECT_FALSE(board->OthersHold(0, UINT64_MAX));
+  EXPECT_EQ(InChild(leave), 0);
+  const auto next = PendingBoard::Join(file, 1);
+  EXPECT_FALSE(board->OthersHold(0, UINT64_MAX)) << "another one has its part";
+  board = nullptr;
+  EXPECT_EQ(InChild(leave), 0);
+  EXPECT_TRUE(Exists(file));
+}
+
+TEST(PendingBoard, WhatNobodyUsesIsRemovedByTheNext) {
+  const FileIdentity killed = NewFile();
+  const FileIdentity live = NewFile();
+  const auto used = PendingBoard::Join(live, 0);
+  EXPECT_EQ(InChild([&]() -> int {
+              const auto alone = PendingBoard::Join(killed, 0);
+              _exit(alone == nullptr);
+            }),
+            0);
+  EXPECT_TRUE(Exists(killed));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // it does not look more often
+  const auto other = PendingBoard::Join(NewFile(), 0);
+  EXPECT_FALSE(Exists(killed));
+  EXPECT_TRUE(Exists(live));
+}
+
+TEST(PendingBoard, NoneIsMadeThatTheSystemWouldPunish) {
+  EXPECT_EQ(InChild([] {
+              const rlimit small{4096, 4096};
+              setrlimit(RLIMIT_FSIZE, &small);
+              return PendingBoard::Join(NewFile(), 0) == nullptr ? 0 : 1;
+            }),
+            0);
+}
+
+// Whatever a process that was forked off does with its copy, and however long it lives.
+TEST(PendingBoard, AForkedProcessHasNoPartInIt) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  boards.first->Extend(0, 10);
+  EXPECT_EQ(InChild([&] {
+              boards.first = nullptr;
+              boards.second = nullptr;
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(Exists(boards.file));
+  EXPECT_TRUE(boards.second->OthersHold(0, 10));
+  EXPECT_FALSE(
+      boards.second->AwaitOthers(0, 1, PendingBoard::Whose::kOthers,
+                                 PendingBoard::Clock::now() + std::chrono::milliseconds(50)))
+      << "its part is still claimed";
 }
 
 TEST(PendingBoard, NobodyWaitsForBytesElsewhere) {

@@ -66,7 +66,10 @@ Status ParallelFile::Before(Moment moment) {
   const Waiting waiting(Wait::kRanks);
   Status status = file_->Drain(Wait::kRanks);
   if (status.ok()) places.Clear();
-  return rule.all_before ? Worst(std::move(status)) : status;
+  if (!rule.all_before) return status;
+  // Who has opened the file on another communicator does not meet us.
+  file_->AwaitOthers(0, UINT64_MAX, File::Whose::kOutsiders);
+  return Worst(std::move(status));
 }
 
 bool ParallelFile::Max(const uint64_t* values, uint64_t* greatest, int count) {

@@ -105,9 +105,10 @@ class ParallelFile {
   bool deleted_group =
       false;  ///< a group's space may be given back later, with that of what is in it
   bool metadata_together =
-      true;                  ///< ranks read metadata together: none of them may ask HDF5 for it
-  bool wrote_alone = false;  ///< this rank has captured independent writes
-  WrittenPlaces places;      ///< where this rank wrote what it may not have stored yet
+      true;                     ///< ranks read metadata together: none of them may ask HDF5 for it
+  bool outsiders_hold = false;  ///< bytes, when the collective write in progress began
+  bool wrote_alone = false;     ///< this rank has captured independent writes
+  WrittenPlaces places;         ///< where this rank wrote what it may not have stored yet
   AgreementBackoff small_writes;
 
  private:
@@ -133,6 +134,8 @@ class ParallelFile {
 /// as it is; the others do not wait for it in vain.
 std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* vfd_handle,
                                           const char* name, bool wanted, Fallback& reason);
+/// After the native open of a file that is not captured: this rank finds what other processes of this machine hold of it stored.
+void WatchMpio(Library& library, hid_t driver, void* vfd_handle, const char* name);
 /// The file `name` is opened, with whatever driver: where it is captured already, this rank captures no more, and what the ranks
 /// of its machine held is stored. HDF5 does not see that it is the same file.
 void NoteOpenedAgain(int slot, const char* name);

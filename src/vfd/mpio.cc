@@ -14,28 +14,24 @@
 //
 // Thread safety: callbacks run under HDF5's lock.
 #include <sys/stat.h>
-#include <sys/statfs.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <linux/magic.h>
 #include <new>
 #include <string>
 #include <utility>
 
+#include "base/fresh_file.h"
 #include "engine/call_scope.h"
 #include "engine/engine.h"
 #include "extent/broken.h"
 #include "h5/error.h"
 #include "h5/parallel_file.h"
+#include "vfd/mpio_class.h"
 
 namespace tidelane::vfd {
 namespace {
-
-constexpr H5FD_class_value_t kMpioValue = 7;  // H5_VFD_MPIO
-constexpr uint64_t kNotShared[] = {NFS_SUPER_MAGIC, 0xFF534D42 /*CIFS*/, 0xFE534D42 /*SMB2*/};
 
 // Lives as long as its file is open; HDF5's class pointer leads here.
 struct Captured {
@@ -96,6 +92,8 @@ herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t s
   const bool own_chunk = CallScope::Allows(CallScope::kOwnChunk);
   const bool together = own_chunk || CallScope::Allows(CallScope::kCaptureTogether);
   if (!together && !file.inside()) file.file()->AwaitOthers(address, size);
+  if (own_chunk || (together && file.outsiders_hold))
+    file.file()->AwaitOthers(address, size, File::Whose::kOutsiders);
   if (type == H5FD_MEM_DRAW && (together || CallScope::Allows(CallScope::kCaptureAlone))) {
     if (file.capturing() || own_chunk) return Capture(captured, address, size, bytes, own_chunk);
     file.NoteNative(size);
@@ -168,39 +166,10 @@ herr_t Close(H5FD_t* pub) noexcept {
   return told;
 }
 
-// Where HDF5 2 and 1.14 have it.
-H5FD_t* FileOf(void* vfd_handle, hid_t driver) {
-  auto* const pub = reinterpret_cast<H5FD_t*>(static_cast<std::byte*>(vfd_handle) - sizeof(H5FD_t));
-  if (pub->driver_id != driver || pub->cls == nullptr) return nullptr;
-  const H5FD_class_t& driver_class = *pub->cls;
-  const bool known = driver_class.value == kMpioValue && driver_class.name != nullptr &&
-                     std::strcmp(driver_class.name, "mpio") == 0 && driver_class.ctl != nullptr &&
-                     driver_class.write_vector != nullptr && driver_class.read_vector != nullptr &&
-                     driver_class.flush != nullptr;
-  return known ? pub : nullptr;
-}
-
 template <typename T>
 bool Ask(H5FD_t* pub, uint64_t operation, T& answer) {
   void* output = &answer;
   return pub->cls->ctl(pub, operation, H5FD_CTL_FAIL_IF_UNKNOWN_FLAG, nullptr, &output) >= 0;
-}
-
-// MPI-IO's name for a file system may stand before the path.
-const char* PathOf(const char* name) {
-  constexpr const char kUnix[] = "ufs:";
-  if (std::strncmp(name, kUnix, sizeof kUnix - 1) == 0) return name + sizeof kUnix - 1;
-  const size_t word = std::strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
-  return name[word] == ':' && word > 1 ? nullptr : name;
-}
-
-bool SharedByRanks(const char* path) {
-  struct statfs found;
-  if (path == nullptr || statfs(path, &found) != 0) return false;
-  for (const uint64_t kind : kNotShared) {
-    if (static_cast<uint64_t>(found.f_type) == kind) return false;
-  }
-  return true;
 }
 
 // HDF5 itself writes only collectively where MPI-IO must be told to sync after each write.
@@ -224,31 +193,6 @@ bool AlreadyCaptured(int slot, const FileIdentity& identity) {
   return found;
 }
 
-// Tests of what is promised across machines have none.
-bool WantsBoard(int ranks) { return ranks > 1 && !Broken("ranks_board"); }
-
-// Where all ranks run on one machine. The first one makes it before they agree, and its name goes with the agreement.
-std::unique_ptr<PendingBoard> MakeBoard(int rank, int ranks, PendingBoard::Name& name) {
-  if (rank != 0 || !WantsBoard(ranks)) return nullptr;
-  name = PendingBoard::Name::New();
-  std::unique_ptr<PendingBoard> board = PendingBoard::Create(name, ranks, rank);
-  if (board == nullptr) name = {};
-  return board;
-}
-
-// Collective: by all of them, or by none.
-std::unique_ptr<PendingBoard> ShareBoard(h5::ParallelFile& file, const PendingBoard::Name& name,
-                                         std::unique_ptr<PendingBoard> board) {
-  if (name.empty()) return nullptr;
-  try {
-    if (file.rank() != 0) board = PendingBoard::Find(name, file.ranks(), file.rank());
-  } catch (const std::bad_alloc&) {  // then nobody uses it
-  }
-  const bool some_missing = file.Any(board == nullptr);
-  if (file.rank() == 0) PendingBoard::Forget(name);
-  return some_missing ? nullptr : std::move(board);
-}
-
 // The ranks that have a file open.
 struct Ranks {
   h5::MpiHandle communicator;
@@ -266,8 +210,7 @@ bool AskRanks(H5FD_t* pub, Ranks& ranks) {
 struct Prepared {
   std::shared_ptr<File> file;
   std::unique_ptr<Captured> captured;
-  PendingBoard::Name board_name;
-  std::unique_ptr<PendingBoard> board;
+  std::unique_ptr<PendingBoard> board;  // nullptr: this machine has no memory for it
 };
 
 // What this rank can do by itself.
@@ -286,7 +229,9 @@ bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& r
                                                  ranks.rank, ranks.count);
   prepared.captured.reset(
       new Captured{*pub->cls, pub->cls, &library, pub, std::move(file), nullptr});
-  prepared.board = MakeBoard(ranks.rank, ranks.count, prepared.board_name);
+  // Tests of what is promised across machines have none.
+  if (!Broken("ranks_board"))
+    prepared.board = PendingBoard::Join(prepared.file->identity(), ranks.rank);
   return true;
 } catch (const std::bad_alloc&) {  // the others wait for this rank's answer all the same
   return false;
@@ -323,21 +268,24 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
   vfd::Prepared prepared;
   const bool able = wanted && vfd::Prepare(library, pub, name, ranks, prepared, reason);
   if (!wanted) reason = unwanted;
-  // All ranks must see the same file: another node's /tmp is another one.
+  // All ranks must see the same file: another node's /tmp is another one. Those of one machine find the same board.
   const uint64_t inode = prepared.file == nullptr ? 0 : prepared.file->identity().inode;
-  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, prepared.board_name.first,
-                           prepared.board_name.second};
+  const uint64_t board = prepared.board == nullptr ? 0 : prepared.board->id();
+  const uint64_t group = ranks.rank == 0 ? (RandomBits() >> 1) | 1 : 0;
+  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, board, ~board, group};
   uint64_t all[std::size(mine)] = {};
   const bool agreed =
       mpi->Max(ranks.communicator, mine, all, std::size(mine)) && all[0] == 0 && all[1] == ~all[2];
   if (!agreed) {
-    if (!prepared.board_name.empty()) PendingBoard::Forget(prepared.board_name);
     if (able) reason = Fallback::kMpiRanks;
     if (prepared.file != nullptr) static_cast<void>(Engine::Get().Close(prepared.file));
     return nullptr;
   }
   const std::shared_ptr<ParallelFile> file = prepared.captured->file;
-  file->file()->SetBoard(vfd::ShareBoard(*file, {all[3], all[4]}, std::move(prepared.board)));
+  if (board != 0) {
+    prepared.board->SetGroup({.id = all[5], .complete = all[3] == ~all[4]});
+    file->file()->SetBoard(std::move(prepared.board));
+  }
   vfd::Swap(prepared.captured.release());
   return file;
 }

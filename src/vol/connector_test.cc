@@ -24,6 +24,7 @@ std::shared_ptr<h5::ParallelFile> h5::CaptureMpio(Library&, hid_t, void*, const 
                                                   Fallback&) {
   return nullptr;
 }
+void h5::WatchMpio(Library&, hid_t, void*, const char*) {}
 
 namespace vol {
 namespace {

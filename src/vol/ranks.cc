@@ -111,7 +111,9 @@ void ShareFile(Instance& instance, void* file, const char* name, const AccessLis
   const h5::KeepErrorStack keep(hdf5);
   instance.parallel_files = true;
   instance.foreign_serials = {};  // one of them may be this one
+  void* const handle = HandleOf(instance, file, dxpl);
   if (!writable) {
+    h5::WatchMpio(hdf5, access.mpi_driver(), handle, name);
     Count(Fallback::kMpiReadOnly);
     return NoteNative(Fallback::kMpiReadOnly, name);
   }
@@ -120,9 +122,9 @@ void ShareFile(Instance& instance, void* file, const char* name, const AccessLis
   const bool wanted =
       (has_settings ? *scope->file_settings() : Engine::Get().config()).mode != Mode::kSync;
   Fallback reason = Fallback::kModeSync;
-  void* const handle = HandleOf(instance, file, dxpl);
   const auto captured = h5::CaptureMpio(hdf5, access.mpi_driver(), handle, name, wanted, reason);
   if (captured == nullptr) {
+    h5::WatchMpio(hdf5, access.mpi_driver(), handle, name);
     Count(reason);
     return NoteNative(reason, name);
   }

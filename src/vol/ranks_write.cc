@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "extent/broken.h"
 #include "h5/error.h"
+#include "model/history_key.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
 #include "vol/ranks.h"
@@ -123,7 +125,7 @@ bool Collective::Agree(Decision& decision) {
   votes[kUnfinished] = kTop - filtered_.finished;
   votes[kHolds] = look_.holds ? 1 : 0;
   votes[kSmall] = look_.small ? 1 : 0;
-  votes[kPending] = file_.file()->drained() ? 0 : 1;
+  votes[kPending] = file_.file()->drained() && !file_.outsiders_hold ? 0 : 1;
   votes[kAlone] = file_.wrote_alone ? 1 : 0;
   votes[kHeldEnd] = UpTo(kTop, held.end), votes[kHeldBegin] = kTop - UpTo(kTop, held.begin);
   votes[kNextEnd] = UpTo(kTop, next.end), votes[kNextBegin] = kTop - UpTo(kTop, next.begin);
@@ -254,6 +256,7 @@ herr_t LeaveAgain(Instance& instance, h5::ParallelFile& file, const Writes& writ
   Count(Fallback::kMpiSmallPieces);
   Status status;
   if (!Broken("ranks_backoff")) status = file.file()->Drain(Wait::kRanks);
+  file.file()->AwaitOthers(0, UINT64_MAX, File::Whose::kOutsiders);
   const herr_t result = Native(instance, writes, dxpl);
   if (status.ok()) return result;
   h5::PushError(instance.hdf5(), status);
@@ -275,6 +278,7 @@ herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& 
 herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                          const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
   // Filtered chunks that all ranks hold, perhaps of this dataset, are not to be overtaken.
+  file->outsiders_hold = file->file()->OutsidersHold();
   const bool holds = instance.rank_chunks != nullptr && instance.rank_chunks->Hold(*file, 0);
   if (!holds && file->small_writes.LeftAgain()) return LeaveAgain(instance, *file, writes, dxpl);
   Look look;
@@ -321,7 +325,9 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
 bool MayDeferAlone(const h5::ParallelFile& file, const CallScope& scope) {
   const Consistency consistency = file.file()->settings().consistency;
   if (scope.tracks() || consistency == Consistency::kMpi) return true;
-  return consistency == Consistency::kAuto && (file.ranks() == 1 || file.file()->has_board());
+  // A job of one rank may run where there is no memory that processes could share.
+  const bool single = file.ranks() == 1 && (model::RanksOfJob() == 1 || Broken("ranks_board"));
+  return consistency == Consistency::kAuto && (file.file()->has_board() || single);
 }
 
 // Pieces like those of a block of rows: between them other ranks write.

@@ -1,0 +1,47 @@
+#include "vfd/mpio_class.h"
+
+#include <sys/statfs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <linux/magic.h>
+
+namespace tidelane::vfd {
+namespace {
+
+constexpr H5FD_class_value_t kMpioValue = 7;  // H5_VFD_MPIO
+constexpr uint64_t kNotShared[] = {NFS_SUPER_MAGIC, 0xFF534D42 /*CIFS*/, 0xFE534D42 /*SMB2*/};
+
+}  // namespace
+
+// Where HDF5 2 and 1.14 have it.
+H5FD_t* FileOf(void* vfd_handle, hid_t driver) {
+  auto* const pub = reinterpret_cast<H5FD_t*>(static_cast<std::byte*>(vfd_handle) - sizeof(H5FD_t));
+  if (pub->driver_id != driver || pub->cls == nullptr) return nullptr;
+  const H5FD_class_t& driver_class = *pub->cls;
+  const bool known = driver_class.value == kMpioValue && driver_class.name != nullptr &&
+                     std::strcmp(driver_class.name, "mpio") == 0 && driver_class.ctl != nullptr &&
+                     driver_class.write_vector != nullptr && driver_class.read_vector != nullptr &&
+                     driver_class.flush != nullptr;
+  return known ? pub : nullptr;
+}
+
+// MPI-IO's name for a file system may stand before the path.
+const char* PathOf(const char* name) {
+  constexpr const char kUnix[] = "ufs:";
+  if (std::strncmp(name, kUnix, sizeof kUnix - 1) == 0) return name + sizeof kUnix - 1;
+  const size_t word = std::strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
+  return name[word] == ':' && word > 1 ? nullptr : name;
+}
+
+bool SharedByRanks(const char* path) {
+  struct statfs found;
+  if (path == nullptr || statfs(path, &found) != 0) return false;
+  for (const uint64_t kind : kNotShared) {
+    if (static_cast<uint64_t>(found.f_type) == kind) return false;
+  }
+  return true;
+}
+
+}  // namespace tidelane::vfd

@@ -12,6 +12,7 @@
 
 #include "base/summary.h"
 #include "base/trace.h"
+#include "engine/bell.h"
 #include "engine/engine.h"
 
 namespace tidelane {
@@ -39,6 +40,7 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   engine.held_for_fork_.insert(engine.held_for_fork_.end(), engine.draining_.begin(),
                                engine.draining_.end());
   for (const auto& file : engine.held_for_fork_) file->LockForFork();
+  Bell::Get().LockForFork();
   engine.lanes_.LockForFork();
   engine.arena_.LockForFork();
   engine.chooser_->LockForFork();
@@ -49,6 +51,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   engine.chooser_->UnlockAfterFork(false);
   engine.arena_.UnlockAfterFork();
   engine.lanes_.UnlockAfterFork();
+  Bell::Get().UnlockAfterFork(false);
   for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
   engine.held_for_fork_.clear();
   engine.mutex_.unlock();
@@ -61,6 +64,7 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.arena_.UnlockAfterFork();
   engine.lanes_.ForgetThreadsAfterFork();
   engine.lanes_.UnlockAfterFork();
+  Bell::Get().UnlockAfterFork(true);
   engine.forked_ = true;
   for (const auto& file : engine.held_for_fork_) {
     file->UnlockAfterFork(true);

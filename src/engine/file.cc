@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/notices.h"
+#include "engine/bell.h"
 #include "engine/call_scope.h"
 #include "extent/broken.h"
 
@@ -66,7 +67,12 @@ void File::SetSettings(const FileSettings& settings) {
   PlanLocked();
 }
 
-void File::SetBoard(std::unique_ptr<PendingBoard> board) { board_ = std::move(board); }
+void File::SetBoard(std::unique_ptr<PendingBoard> board) {
+  board_ = std::move(board);
+  Bell::Get().Add(weak_from_this(), [this] {
+    if (board_->awaited()) Start();
+  });
+}
 
 void File::AwaitOthers(uint64_t address, uint64_t size, Whose whose) {
   if (board_ == nullptr || !board_->OthersHold(address, address + size, whose)) return;

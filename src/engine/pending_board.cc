@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 #include <utility>
 
+#include "engine/bell.h"
 #include "extent/broken.h"
 
 namespace tidelane {
@@ -58,8 +59,13 @@ struct PendingBoard::Part {
   std::atomic<uint32_t> cleared;  // how often
   std::atomic<uint32_t> waiting;  // how many wait for it to be cleared
   std::atomic<uint32_t> awaited;  // whether anybody ever has
+  std::atomic<uint64_t> bell;     // the process's
 
   void Reset();
+  void Ring() {
+    awaited.store(1);
+    Bell::Ring(bell.load());
+  }
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
@@ -70,6 +76,7 @@ void PendingBoard::Part::Reset() {
   for (Range& range : ranges) range.end.store(0);
   group.store(0);
   awaited.store(0);
+  bell.store(0);
 }
 
 PendingBoard::PendingBoard(std::unique_ptr<BoardFile> file, std::optional<uint64_t> own)
@@ -136,10 +143,12 @@ std::unique_ptr<PendingBoard> PendingBoard::Join(const FileIdentity& file, int w
 void PendingBoard::SetGroup(const Group& group) {
   group_ = group;
   if (!own_.has_value()) return;
+  part(*own_).bell.store(Bell::Get().number());
   part(*own_).group.store(group.id);
 }
 
 void PendingBoard::Extend(uint64_t begin, uint64_t end) {
+  Bell::Get().Listen();
   if (used_ == 0 && AddToRows(begin, end - begin)) return;
   AddToRanges(begin, end);
 }
@@ -248,7 +257,7 @@ bool PendingBoard::AwaitOthers(uint64_t begin, uint64_t end, Whose whose,
                                Clock::time_point deadline) {
   const uint64_t parts = used();
   for (uint64_t number = 0; number < parts; ++number) {
-    if (Concerns(number, whose) && Holds(part(number), begin, end)) part(number).awaited.store(1);
+    if (Concerns(number, whose) && Holds(part(number), begin, end)) part(number).Ring();
   }
   for (uint64_t number = 0; number < parts; ++number) {
     if (Concerns(number, whose) && !AwaitPart(number, begin, end, deadline)) return false;

@@ -1,0 +1,105 @@
+#include "engine/bell.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/fresh_file.h"
+#include "engine/pending_board.h"
+
+namespace tidelane {
+namespace {
+
+bool Soon(const std::function<bool()>& happened) {
+  const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!happened() && std::chrono::steady_clock::now() < late)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return happened();
+}
+
+struct Answers {
+  Answers() {
+    Bell::Get().Add(whose, [this] { ++count; });
+  }
+  std::shared_ptr<int> whose = std::make_shared<int>();
+  std::atomic<int> count{0};
+};
+
+TEST(Bell, WhoHoldsBytesHearsIt) {
+  Answers answers;
+  Bell::Get().Listen();
+  ASSERT_NE(Bell::Get().number(), 0u);
+  Bell::Ring(Bell::Get().number());
+  EXPECT_TRUE(Soon([&] { return answers.count > 0; }));
+}
+
+TEST(Bell, ItIsHeardAgainAfterALongPause) {
+  Answers answers;
+  Bell::Get().Listen();
+  std::this_thread::sleep_for(std::chrono::milliseconds(4500));  // nobody listens by now
+  Bell::Get().Listen();
+  Bell::Ring(Bell::Get().number());
+  EXPECT_TRUE(Soon([&] { return answers.count > 0; }));
+}
+
+TEST(Bell, NobodyAnswersForWhatIsGone) {
+  Answers answers, others;
+  answers.whose = nullptr;
+  Bell::Get().Listen();
+  Bell::Ring(Bell::Get().number());
+  EXPECT_TRUE(Soon([&] { return others.count > 0; }));
+  EXPECT_EQ(answers.count, 0);
+}
+
+TEST(Bell, NobodysNumbersAreRungInVain) {
+  Bell::Ring(0);
+  Bell::Ring(RandomBits());
+}
+
+TEST(Bell, AForkedProcessHasItsOwn) {
+  Answers answers;
+  Bell::Get().Listen();
+  const uint64_t parents = Bell::Get().number();
+  Bell::Get().LockForFork();
+  const pid_t child = fork();
+  Bell::Get().UnlockAfterFork(child == 0);
+  if (child == 0) {
+    alarm(30);
+    Answers its;
+    Bell::Get().Listen();
+    const uint64_t own = Bell::Get().number();
+    Bell::Ring(parents);
+    Bell::Ring(own);
+    _exit(own == 0 || own == parents || !Soon([&] { return its.count > 0; }));
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(Soon([&] { return answers.count > 0; })) << "the child rang its parent's";
+}
+
+TEST(Bell, WhoWaitsForBytesRings) {
+  Answers answers;
+  const FileIdentity file{RandomBits(), RandomBits()};
+  const auto first = PendingBoard::Join(file, 0), second = PendingBoard::Join(file, 1);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  first->SetGroup({.id = 1, .complete = true});
+  first->Extend(0, 10);
+  second->AwaitOthers(10, 20);
+  EXPECT_EQ(answers.count, 0) << "nobody waits for these";
+  std::thread waiter([&] { second->AwaitOthers(0, 10); });
+  EXPECT_TRUE(Soon([&] { return answers.count > 0; }));
+  first->Clear();
+  waiter.join();
+}
+
+}  // namespace
+}  // namespace tidelane

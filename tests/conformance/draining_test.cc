@@ -17,7 +17,6 @@ class Draining : public Conformance {
  protected:
   // Leaves `path` closed by the program; in a deferring way its bytes then stand before the gate.
   void close_draining(const std::string& path, const Contents& contents) {
-    storage::release();
     Hid opened = create(path);  // stores the signature
     storage::hold();
     for (const auto& [name, seed] : contents) put(opened, name, seed);
@@ -139,10 +138,10 @@ TEST_P(Draining, UnlinkedAndRecreatedFileIsAnother) {
   run_draining([&] {
     close_draining(file(), {{"old", 1}});
     ASSERT_EQ(unlink(file().c_str()), 0);
+    storage::release_after(50ms);  // the new file's signature goes at once
     const Hid fresh = create(file());
     put(fresh, "new", 2);
     EXPECT_EQ(H5Lexists(fresh, "old", H5P_DEFAULT), 0);
-    storage::release();
   });
   expect_natively(file(), {{"new", 2}});
 }
@@ -190,8 +189,8 @@ TEST_P(Draining, AnotherProcessIsRefusedUntilTheFileIsWhole) {
 TEST_P(Draining, TwoFilesDrainIndependently) {
   const std::string other = in_folder("other.h5");
   run_draining([&] {
-    close_draining(file(), {{"a", 1}});
     Hid second = create(other);
+    close_draining(file(), {{"a", 1}});
     put(second, "b", 2);
     EXPECT_GE(H5Fclose(second.release()), 0);
     const Hid first = open(file());
@@ -216,8 +215,8 @@ TEST_P(Draining, NormalExitWaits) {
 TEST_P(Draining, ExternalLinksAndVirtualSourcesAreFound) {
   const std::string source = in_folder("source.h5");
   run_draining([&] {
-    close_draining(source, {{"a", 1}});
     const Hid main = create(file());
+    close_draining(source, {{"a", 1}});
     ASSERT_GE(H5Lcreate_external("source.h5", "/a", main, "link", H5P_DEFAULT, H5P_DEFAULT), 0);
     const hsize_t extent = kElements;
     const Hid space(H5Screate_simple(1, &extent, nullptr));

@@ -213,8 +213,8 @@ TEST_P(Explicit, CancelCancelsNothingThatHdf5HasAlreadyIndexed) {
 TEST_P(ExplicitPlugged, AnAsynchronousCloseReturnsBeforeTheBytesAreStored) {
   const Summary summary = run_deferring([&] {
     const Hid set(H5EScreate());
-    storage::hold();
     Hid opened = create(file());
+    storage::hold();
     put(opened, "d", 1);
     EXPECT_GE(H5Fclose_async(opened.release(), set), 0) << error_text();
     EXPECT_TRUE(storage::wait_held());

@@ -169,8 +169,8 @@ class FailingDeferred : public FailingStorage {};
 
 TEST_P(FailingDeferred, ExitTriesAgain) {
   const std::string text = told([&] {
-    storage::fail_with(ENOSPC);
     Hid opened = create(file());
+    storage::fail_with(ENOSPC);
     put(opened, "a", 1);
     EXPECT_GE(H5Fclose(opened.release()), 0);
     EXPECT_TRUE(storage::wait_failed());
@@ -185,8 +185,8 @@ TEST_P(FailingDeferred, ExitTriesAgain) {
 
 TEST_P(FailingDeferred, ExitOverLostBytesSaysSo) {
   const std::string text = told([&] {
-    storage::fail_with(ENOSPC);
     Hid opened = create(file());
+    storage::fail_with(ENOSPC);
     put(opened, "a", 1);
     EXPECT_GE(H5Fclose(opened.release()), 0);
   });

@@ -41,8 +41,10 @@ TEST_P(Settings, TheConnectorStringIsForTheWholeProcess) {
   changed["TIDELANE_ARENA"] = "1M";
   const Summary summary = run(
       [&] {
+        Hid opened = create(file());
         storage::hold();
-        put(create(file()), "a", 1);
+        put(opened, "a", 1);
+        opened.reset();
         storage::release();
       },
       changed);

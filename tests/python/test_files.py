@@ -176,17 +176,16 @@ def test_another_copy_of_hdf5_reads_what_is_still_on_its_way(program):
     """The first had closed the file, and opened it again: its lock was held against the second."""
     program(
         """
-        import tidelane.auto, tidelane, h5py, tables, numpy as np, os
+        import tidelane.auto, tidelane, h5py, tables, numpy as np, os, threading
         with h5py.File("out.h5", "w") as file:
             file["x"] = np.arange(1 << 18)
             open("gate", "w").close()
         with h5py.File("out.h5") as again:
             assert again["x"][5] == 5
+            threading.Timer(0.3, os.unlink, ["gate"]).start()
             with tables.open_file("out.h5") as other:
                 assert (other.root.x[:] == np.arange(1 << 18)).all()
             assert tidelane.stats()["counters"]["closes_deferred"] == 1
-        os.unlink("gate")
-        tidelane.wait()
         """,
         env={**ASYNC, "TIDELANE_CLOSE": "deferred"},
         gated=True,

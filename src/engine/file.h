@@ -291,7 +291,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool MakeRoom() TL_EXCLUDES(mutex_);
   void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   // Flushes and closes of a new file will return before it is stored: whoever looks at its first bytes meanwhile (netCDF does)
-  // finds an HDF5 file. What storage refuses of them fails where the rest of the superblock does.
+  // finds an HDF5 file. What storage refuses of them is counted, and fails where the rest of the superblock does.
   void StoreSignature() TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblock() TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblockLocked() TL_REQUIRES(mutex_);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/incidents.h"
 #include "engine/call_scope.h"
 #include "engine/file.h"
 #include "engine/superblock.h"
@@ -64,7 +65,10 @@ void File::StoreSignature() {
   if (!Read(superblock_begin_, sizeof front, front, false).ok()) return;
   const Waiting waiting(Wait::kOther);
   const iovec part{front, sizeof front};
-  if (device_->Write(superblock_begin_, &part, 1) != 0) return;
+  if (const int error = device_->Write(superblock_begin_, &part, 1); error != 0) {
+    NoteError(Status::Failed(error, "write").At(path_, superblock_begin_, sizeof front));
+    return;
+  }
   MutexLock lock(mutex_);
   NoteSize(superblock_begin_ + sizeof front);
 }

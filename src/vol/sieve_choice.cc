@@ -1,16 +1,21 @@
 #include "vol/sieve_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "engine/engine.h"
 #include "extent/broken.h"
+#include "h5/error.h"
 #include "h5/owned_id.h"
 #include "vol/find_file.h"
 
 namespace tidelane::vol {
 
 namespace {
+
+// HDF5's, unless the program has another one.
+constexpr uint64_t kSieve = 64 * 1024;
 
 // Only contiguous storage has a sieve.
 bool IsContiguous(Instance& instance, void* dataset, hid_t dxpl) {
@@ -113,6 +118,36 @@ bool Gathers(Instance& instance, SieveHabit& habit, hid_t memory_type, hid_t fil
               : FollowsOn(instance, habit, spread, element, dxpl);
 }
 
+// Natively a dataset that fits into the sieve lies in it whole, from its first write on, which with us went past the sieve. HDF5
+// relies on that where it copies an open dataset: of one that lies there in part it copies what storage has. So the first
+// element is read, and the rest comes with it.
+void FillSieve(Instance& instance, void* dataset, hid_t memory_type, hid_t file_space, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  hsize_t extent[H5S_MAX_RANK];
+  const int rank = hdf5.Sget_simple_extent_dims(file_space, extent, nullptr);
+  const size_t element = hdf5.Tget_size(memory_type);
+  uint64_t bytes = element;
+  for (int d = 0; d < rank; ++d) bytes *= extent[d];
+  const H5T_class_t kind = hdf5.Tget_class(memory_type);
+  const bool numbers = kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM;
+  std::array<std::byte, 16> first;
+  if (rank <= 0 || bytes > kSieve || !numbers || element > first.size()) return;
+  const h5::KeepErrorStack keep(hdf5);
+  const h5::OwnedId one(hdf5, hdf5.Scopy(file_space));
+  const hsize_t zeros[H5S_MAX_RANK] = {};
+  hsize_t ones[H5S_MAX_RANK];
+  std::fill_n(ones, rank, 1);
+  if (!one.valid() ||
+      hdf5.Sselect_hyperslab(one.get(), H5S_SELECT_SET, zeros, nullptr, ones, nullptr) < 0) {
+    return;
+  }
+  const h5::OwnedId memory(hdf5, hdf5.Screate_simple(1, ones, nullptr));
+  hid_t memory_id = memory.get(), file_id = one.get();
+  void* to = first.data();
+  static_cast<void>(hdf5.native().dataset_cls.read(1, &dataset, &memory_type, &memory_id, &file_id,
+                                                   dxpl, &to, nullptr));
+}
+
 // Where the selection begins, in elements, and of a single run how long it is.
 void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize_t* count,
               const hsize_t* block, Spread& spread) {
@@ -188,6 +223,7 @@ hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_
   if (Gathers(instance, habit, memory_types[0], file_spaces[0], dxpl, leaves)) {
     const hid_t list = SieveList(instance, dxpl);
     habit.sieved = list != dxpl;
+    if (habit.sieved) FillSieve(instance, datasets[0], memory_types[0], file_spaces[0], list);
     return list;
   }
   if (++habit.same >= kHabit) habit.repeat = kHabit;

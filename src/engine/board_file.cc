@@ -51,6 +51,13 @@ bool MayBeSoLong(off_t bytes) {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= static_cast<rlim_t>(bytes);
 }
 
+// Natively there would be none: programs that open many files need theirs for them.
+bool MayHave(int descriptor) {
+  rlimit limit;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         static_cast<rlim_t>(descriptor) < limit.rlim_cur / 2;
+}
+
 // Not blocking: what has the name may be a pipe.
 int OpenFile(const char* path, int more) {
   return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | more, 0600);
@@ -127,6 +134,10 @@ std::unique_ptr<BoardFile> BoardFile::Open(const std::string& path, const Shape&
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const int descriptor = OpenFile(path.c_str(), make ? O_CREAT : 0);
     if (descriptor < 0) return nullptr;
+    if (!MayHave(descriptor)) {
+      close(descriptor);
+      return nullptr;
+    }
     struct stat found;
     const Use use = Enter(descriptor, found);
     void* memory = nullptr;
@@ -175,8 +186,9 @@ std::byte* BoardFile::part(uint64_t number) const {
 bool BoardFile::Claim(uint64_t number) {
   const auto byte = static_cast<off_t>(kUse + 1 + number);
   if (!SetLock(descriptor_, F_WRLCK, byte, 1)) return false;
-  const off_t begin = part(number) - static_cast<std::byte*>(memory_);
-  if (!Allocate(descriptor_, begin, static_cast<off_t>(shape_.part_bytes))) {
+  // With those before it, which others look at, claimed or not.
+  const off_t end = part(number + 1) - static_cast<std::byte*>(memory_);
+  if (!Allocate(descriptor_, 0, end)) {
     SetLock(descriptor_, F_UNLCK, byte, 1);
     return false;
   }

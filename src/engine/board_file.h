@@ -33,8 +33,9 @@ class BoardFile {
   /// At the beginning of the memory. All zero but for the first two where nobody has used it yet.
   struct alignas(64) Head {
     uint64_t magic;
-    uint64_t id;                 // another one each time that nobody used it before; below 2^63
-    std::atomic<uint32_t> used;  // parts behind this one were never claimed
+    uint64_t id;  // another one each time that nobody used it before; below 2^63
+    std::atomic<uint32_t>
+        used;  // parts behind this one were never claimed; up to it all have memory
   };
   /// How much memory there is at most, and who can tell it from other layouts.
   struct Shape {

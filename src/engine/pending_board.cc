@@ -125,10 +125,16 @@ std::unique_ptr<PendingBoard> PendingBoard::Watch(const FileIdentity& file,
 std::unique_ptr<PendingBoard> PendingBoard::Join(const FileIdentity& file, int wanted_part) {
   std::unique_ptr<BoardFile> found = FileOf(file, BoardFile::Missing::kMake);
   if (found == nullptr) return nullptr;
+  // All look at each part that was ever used: few, where few of the ranks are on this machine.
+  const uint64_t first = std::min<uint64_t>(static_cast<uint64_t>(wanted_part), found->head().used);
   std::optional<uint64_t> own;
   for (uint64_t i = 0; i < kParts && !own.has_value(); ++i) {
-    const uint64_t number = (static_cast<uint64_t>(wanted_part) + i) % kParts;
-    if (found->Claim(number)) own = number;
+    const uint64_t number = (first + i) % kParts;
+    if (found->Claim(number)) {
+      own = number;
+    } else if (!found->Claimed(number)) {
+      break;  // there is no memory for more
+    }
   }
   if (!own.has_value()) return nullptr;
   std::unique_ptr<PendingBoard> board(new PendingBoard(std::move(found), own));

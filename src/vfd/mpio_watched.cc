@@ -83,7 +83,8 @@ herr_t ReadVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], h
 
 herr_t WriteVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                    size_t sizes[], const void* buffers[]) noexcept {
-  AwaitAll(Of(pub), count, addresses, sizes);
+  // MPI-IO reads and rewrites what lies between the pieces of all ranks.
+  Await(Of(pub), 0, UINT64_MAX);
   return Of(pub).native->write_vector(pub, dxpl, count, types, addresses, sizes, buffers);
 }
 

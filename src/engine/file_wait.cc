@@ -201,11 +201,15 @@ Status File::Flush(bool closing) {
                      (CallScope::Allows(CallScope::kFlushAsSet) && settings().flush_deferred) ||
                      (CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred);
   if (!early) {
-    return Drain(closing || CallScope::Allows(CallScope::kForClose) ? Wait::kClose : Wait::kFlush);
+    Status status =
+        Drain(closing || CallScope::Allows(CallScope::kForClose) ? Wait::kClose : Wait::kFlush);
+    if (status.ok() && superblock_end_ != 0) has_signature_ = true;
+    return status;
   }
   CallScope* scope = CallScope::current();
-  if (scope == nullptr || !scope->tracks())
-    StoreSignature();  // who has a request knows when to look
+  // Who has a request, or waits by itself, knows when to look.
+  const bool waited_for = WaitsItself::active() || (scope != nullptr && scope->tracks());
+  if (!waited_for) StoreSignature();
   {
     MutexLock lock(mutex_);
     if (DrainedLocked()) return {};

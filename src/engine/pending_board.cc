@@ -130,11 +130,7 @@ std::unique_ptr<PendingBoard> PendingBoard::Join(const FileIdentity& file, int w
   std::optional<uint64_t> own;
   for (uint64_t i = 0; i < kParts && !own.has_value(); ++i) {
     const uint64_t number = (first + i) % kParts;
-    if (found->Claim(number)) {
-      own = number;
-    } else if (!found->Claimed(number)) {
-      break;  // there is no memory for more
-    }
+    if (found->Claim(number)) own = number;
   }
   if (!own.has_value()) return nullptr;
   std::unique_ptr<PendingBoard> board(new PendingBoard(std::move(found), own));

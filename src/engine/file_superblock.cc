@@ -1,7 +1,7 @@
 // The order of the one structure that others look at: a file's superblock, and the mark in it that somebody writes the file.
 //
-// Invariant: storage has the mark of a file that has one when its open returns, and a new file's signature when the first flush
-// or close that may be deferred begins; later superblocks it has only when everything before them is stored.
+// Invariant: storage has the mark of a file that has one when its open returns, and a new file's signature when its first
+// deferred flush or close returns; later superblocks it has only when everything before them is stored.
 // Thread safety: as file.h says; the superblock's place is the program's side's.
 #include <sys/uio.h>
 

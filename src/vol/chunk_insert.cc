@@ -5,6 +5,7 @@
 #include <new>
 
 #include "engine/call_scope.h"
+#include "h5/error.h"
 #include "vol/chunked_dataset.h"
 
 namespace tidelane::vol {
@@ -157,7 +158,11 @@ herr_t WriteMasked(Instance& instance, void* dataset, const ChunkGrid& grid,
   const DirectWrite write = WhatIsWritten(instance, args);
   Coordinates origin{};
   std::copy_n(write.offset, grid.rank, origin.begin());
-  const size_t old_size = SizeOfChunk(instance, dataset, origin, dxpl);
+  size_t old_size = 0;
+  {
+    const h5::KeepErrorStack keep(instance.hdf5());
+    old_size = SizeOfChunk(instance, dataset, origin, dxpl);
+  }
   if (old_size > 1 && old_size == write.chunk.size) {
     // HDF5 keeps the mask of an old chunk of the same size: for a moment there is one of another size.
     const StoredChunk shorter{write.chunk.bytes, old_size - 1, write.chunk.mask};

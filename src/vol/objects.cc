@@ -226,7 +226,7 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
   void* opened = native.open(object, location, name, dapl, dxpl, request);
   // The program has closed it, so that its new access list is to hold; HDF5 keeps the list of one that is still open.
   if (opened != nullptr && AnyChunksPending(instance) && instance.filtered_writes != nullptr &&
-      instance.filtered_writes->IsKeptOpen(opened) && !IsDefaultList(instance, dapl)) {
+      !IsDefaultList(instance, dapl) && instance.filtered_writes->IsKeptOpen(opened)) {
     native.close(opened, dxpl, nullptr);
     if (!Settle(instance, object, location->obj_type, dxpl)) return nullptr;
     opened = native.open(object, location, name, dapl, dxpl, request);

@@ -1,7 +1,8 @@
 #include "vol/sieve_choice.h"
 
 #include <algorithm>
-#include <array>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "engine/engine.h"
@@ -14,8 +15,8 @@ namespace tidelane::vol {
 
 namespace {
 
-// HDF5's, unless the program has another one.
-constexpr uint64_t kSieve = 64 * 1024;
+// So much HDF5 copies at once: more never comes from the sieve, whatever size a program gives it.
+constexpr uint64_t kMostCopied = 1 << 20;
 
 // Only contiguous storage has a sieve.
 bool IsContiguous(Instance& instance, void* dataset, hid_t dxpl) {
@@ -128,11 +129,14 @@ void FillSieve(Instance& instance, void* dataset, hid_t memory_type, hid_t file_
   const size_t element = hdf5.Tget_size(memory_type);
   uint64_t bytes = element;
   for (int d = 0; d < rank; ++d) bytes *= extent[d];
-  const H5T_class_t kind = hdf5.Tget_class(memory_type);
-  const bool numbers = kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM;
-  std::array<std::byte, 16> first;
-  if (rank <= 0 || bytes > kSieve || !numbers || element > first.size()) return;
+  if (rank <= 0 || bytes > kMostCopied) return;
   const h5::KeepErrorStack keep(hdf5);
+  // To read these would allocate memory, or open files.
+  for (const H5T_class_t kind : {H5T_VLEN, H5T_STRING, H5T_REFERENCE}) {
+    if (hdf5.Tdetect_class(memory_type, kind) != 0) return;
+  }
+  const std::unique_ptr<std::byte[]> first(new (std::nothrow) std::byte[element]);
+  if (first == nullptr) return;
   const h5::OwnedId one(hdf5, hdf5.Scopy(file_space));
   const hsize_t zeros[H5S_MAX_RANK] = {};
   hsize_t ones[H5S_MAX_RANK];
@@ -143,7 +147,7 @@ void FillSieve(Instance& instance, void* dataset, hid_t memory_type, hid_t file_
   }
   const h5::OwnedId memory(hdf5, hdf5.Screate_simple(1, ones, nullptr));
   hid_t memory_id = memory.get(), file_id = one.get();
-  void* to = first.data();
+  void* to = first.get();
   static_cast<void>(hdf5.native().dataset_cls.read(1, &dataset, &memory_type, &memory_id, &file_id,
                                                    dxpl, &to, nullptr));
 }

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# All checks that need no running: who includes whom, self-contained headers, sizes, the page of settings, formatting, lock annotations.
+# All checks that need no running: who includes whom, sizes and state, self-contained headers, the page of settings, formatting, lock annotations.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../setup/lib.sh"
 bad=0
 step check-ranks "ranks: who includes whom" python3 "$here/ranks.py" || bad=1
 step check-sizes "sizes of files and functions" python3 "$here/sizes.py" || bad=1
+step check-structure "members of classes, definitions, circles" python3 "$here/structure.py" || bad=1
 step check-self "the checks themselves" python3 "$here/self_test.py" || bad=1
 step check-headers "headers compile alone" "$here/headers.sh" || bad=1
 step check-settings "the page of settings" "$here/settings.sh" || bad=1

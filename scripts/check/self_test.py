@@ -7,6 +7,7 @@ import unittest
 
 import ranks
 import sizes
+import structure
 
 
 class Ranks(unittest.TestCase):
@@ -35,6 +36,16 @@ class Ranks(unittest.TestCase):
     def test_unknown_rooms_and_roomless_includes_are_refused(self):
         self.assertFalse(self.allowed("vol", '"', "attic/x.h"))
         self.assertFalse(self.allowed("vol", '"', "table.h"))
+
+    def test_floors_of_a_room(self):
+        def why(path, target):
+            return ranks.problem_of_floors(path, target, {"vol": ["call", "write"]})
+
+        for path, target in [("vol/write/x.cc", "vol/call/y.h"), ("vol/write/x.cc", "vol/write/y.h"), ("vol/table.h", "vol/write/y.h"),
+                             ("vol/call/x.cc", "base/y.h"), ("base/x.cc", "base/y.h")]:
+            self.assertIsNone(why(path, target))
+        for path, target in [("vol/call/x.cc", "vol/write/y.h"), ("vol/call/x.cc", "vol/table.h"), ("vol/attic/x.cc", "base/y.h")]:
+            self.assertIsNotNone(why(path, target))
 
     def test_a_tree_is_read(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -69,6 +80,44 @@ class Sizes(unittest.TestCase):
     def test_a_long_function_is_noticed(self):
         code = "void f() {\n" + "  x();\n" * 70 + "}\n"
         self.assertGreater(self.lengths(code)["f"], sizes.FUNCTION_MAX)
+
+
+class Structure(unittest.TestCase):
+    NONE = {"classes": {}, "definitions": [], "circles": []}
+
+    def measured(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = pathlib.Path(folder, "src", name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return structure.measure(pathlib.Path(folder))
+
+    def test_members_and_methods_are_counted(self):
+        fields = "".join(f"  int f{i}_ TL_GUARDED_BY(mutex_) = {i};\n" for i in range(41))
+        methods = "".join(f"  void m{i}() const TL_EXCLUDES(mutex_);\n" for i in range(42))
+        now = self.measured({"a/x.h": f"namespace n {{\nclass X {{\n public:\n{methods} private:\n{fields}}};\n}}\n"})
+        self.assertEqual(now["classes"], {"n::X": [41, 42]})
+        self.assertTrue(structure.problems_of(now, self.NONE))
+        self.assertFalse(structure.problems_of(now, now))
+
+    def test_the_list_only_shrinks(self):
+        allowed = {**self.NONE, "classes": {"n::X": [50, 10]}}
+        self.assertTrue(structure.problems_of({**self.NONE, "classes": {"n::X": [51, 10]}}, allowed))
+        self.assertIn("--fix", structure.problems_of({**self.NONE, "classes": {"n::X": [49, 10]}}, allowed)[0])
+
+    def test_what_another_room_defines_is_seen(self):
+        header = {"a/x.h": "namespace n {\nvoid F(int);\nvoid G();\n}\n"}
+        now = self.measured({**header, "b/y.cc": '#include "a/x.h"\nnamespace n {\nvoid F(int) {\n}\n}\n'})
+        self.assertEqual(now["definitions"], ["n::F: src/a/x.h, src/b/y.cc"])
+        self.assertTrue(structure.problems_of(now, self.NONE))
+
+    def test_circles_through_sources_are_seen(self):
+        now = self.measured({"a/x.h": "void F();\n", "a/x.cc": '#include "a/y.h"\nvoid F() {\n}\n', "a/y.h": '#include "a/z.h"\n',
+                             "a/z.h": "void G();\n", "a/other.cc": '#include "a/z.h"\n#include "a/x.h"\nvoid G() {\n}\n'})
+        self.assertEqual(now["circles"], [["src/a/x.h", "src/a/y.h", "src/a/z.h"]])
+        self.assertTrue(structure.problems_of(now, self.NONE))
+        self.assertFalse(structure.problems_of({**now, "circles": [["src/a/x.h", "src/a/y.h"]]}, now)[0].startswith("a circle"))
 
 
 if __name__ == "__main__":

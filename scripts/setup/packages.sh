@@ -44,6 +44,7 @@ for group in "$@"; do
       need libgtest-dev header gtest/gtest.h
       need gfortran program gfortran
       need git program git
+      need universal-ctags program ctags-universal
       need libfuse3-dev header fuse3/fuse.h
       ;;
     lint)

@@ -123,10 +123,10 @@ def write_page(page, out):
             continue
         panels = read_csv(out / f"{key}.csv")
         draw(figure, panels, out / key)
-        picture = f"papers/{key}.svg"
-        if (out / f"{key}.svg").exists():
+        picture = f"papers/{key}.png"
+        if (out / f"{key}.png").exists():
             (page.parent / "papers").mkdir(exist_ok=True)
-            shutil.copyfile(out / f"{key}.svg", page.parent / picture)
+            shutil.copyfile(out / f"{key}.png", page.parent / picture)
         else:
             picture = ""
         blocks[key] = block(figure, panels, picture)

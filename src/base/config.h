@@ -86,8 +86,9 @@ struct SettingValue {
 
 struct Config : FileSettings {
   unsigned lanes = 2;
-  uint64_t arena_bytes = 0;   ///< LoadConfig puts DefaultArenaBytes()
-  uint64_t linger_us = 2000;  ///< how long a small write may wait for neighbours
+  uint64_t arena_bytes = 0;    ///< LoadConfig puts DefaultArenaBytes()
+  bool forked_defers = false;  ///< also where this process came from a fork
+  uint64_t linger_us = 2000;   ///< how long a small write may wait for neighbours
   Toggle read_ahead = Toggle::kAuto;
   uint64_t read_ahead_limit =
       UINT64_MAX;  ///< bytes fetched ahead at most; half the arena in any case

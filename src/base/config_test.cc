@@ -238,6 +238,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"consistency", "auto", "default"},
       {"collective_piece", "auto", "default"},
       {"arena", "2M", "HDF5_ASYNC_MAX_MEM_MB"},
+      {"forked", "wait", "default"},
       {"lanes", "3", path + ":5"},
       {"linger", "1ms", "HDF5_VOL_CONNECTOR"},
       {"readahead", "auto", "default"},

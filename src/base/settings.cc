@@ -66,6 +66,10 @@ program afterwards does not lose them.
   its own crash needs `wait`.
 - *A failure* to store the bytes is told by the next call that waits for this file, at the latest by its close.)";
 
+constexpr char kForkedDetails[] =
+    R"(Forked processes (workers of Python's `multiprocessing`) end with `_exit` as a rule, which stores nothing. `deferred` is for those that end
+normally, such as daemons. A process that is forked from one that has used files already always waits.)";
+
 constexpr char kReserveDetails[] =
     R"(Without it, a disk that becomes full is told when the bytes are stored: by a flush, a close, an event set, or the next call that changes the
 file. With `on`, the file system is asked for the space when a call hands the bytes over, in steps of 1 MiB, and that call fails as it would
@@ -160,6 +164,7 @@ size: deferred they need more of storage's time, but none of its own.)";
 using When = WordOf<&Config::mode, kModes>;
 using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
+using Forked = WordOf<&Config::forked_defers, kWaitOrDeferred>;
 using Reserve = WordOf<&Config::reserve, kOffOrOn>;
 using Gap = SizeOf<&Config::gap_bytes, 0, (1u << 20)>;
 using CopyLimit = LimitOf<&Config::copy_limit>;
@@ -203,6 +208,10 @@ constexpr Setting kSettings[] = {
     {"arena", Scope::kProcess, Arena::kType, "a size of at least 64k, such as 256M or 2G",
      "a quarter of the memory this process may use, divided by the ranks of the node; at most 4G",
      "how much may wait in memory", kArenaDetails},
+    {"forked", Scope::kProcess, Forked::kType, "", "",
+     "whether flushes and closes wait, whatever `close` and `flush` say, in a process that was "
+     "forked before its first file",
+     kForkedDetails},
     {"lanes", Scope::kProcess, Lanes::kType, "a number from 1 to 64", "", "worker threads", ""},
     {"linger", Scope::kProcess, Linger::kType, "microseconds, or a time such as 2ms, up to 10s", "",
      "how long a small write waits for neighbours to be joined with", ""},

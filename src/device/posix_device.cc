@@ -17,6 +17,7 @@
 #include <climits>
 #include <cstring>
 #include <linux/magic.h>
+#include <utility>
 
 #include "device/device.h"
 
@@ -146,8 +147,8 @@ class PosixDevice final : public Device {
   // Never repeated: Linux has released the descriptor even when close fails, and the number may be
   // somebody else's.
   int Close() override {
-    const int fd = fd_;
-    fd_ = -1;
+    const int fd = std::exchange(fd_, -1);
+    if (fd < 0) return 0;  // it was given up before
     return close(fd) == 0 ? 0 : errno;
   }
 

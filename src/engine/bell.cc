@@ -11,12 +11,14 @@
 #include <cinttypes>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <thread>
 #include <utility>
 
 #include "base/fresh_file.h"
+#include "base/thread_name.h"
 #include "extent/broken.h"
 
 namespace tidelane {
@@ -33,6 +35,16 @@ socklen_t NameOf(uint64_t number, sockaddr_un& name) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
 }
 
+// Whether the descriptor is the bell of that number.
+bool IsNamed(int socket, uint64_t number) {
+  sockaddr_un found;
+  sockaddr_un wanted;
+  socklen_t size = sizeof found;
+  const socklen_t length = NameOf(number, wanted);
+  return socket >= 0 && getsockname(socket, reinterpret_cast<sockaddr*>(&found), &size) == 0 &&
+         size == length && std::memcmp(&found, &wanted, length) == 0;
+}
+
 // -1: the system refuses one.
 int NewSocket() { return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); }
 
@@ -43,25 +55,23 @@ Bell& Bell::Get() {
   return *bell;
 }
 
-void Bell::Make() {
-  made_ = true;
+bool Bell::Make() {
   const int made = NewSocket();
-  if (made < 0) return;
+  if (made < 0) return false;
   sockaddr_un name;
-  const uint64_t number = RandomBits();
-  const socklen_t size = NameOf(number, name);
+  const socklen_t size = NameOf(number_, name);
   if (bind(made, reinterpret_cast<const sockaddr*>(&name), size) != 0 ||
       setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &kIdle, sizeof kIdle) != 0) {
     close(made);
-    return;
+    return false;
   }
   socket_ = made;
-  number_ = number;
+  return true;
 }
 
 uint64_t Bell::number() {
   MutexLock lock(mutex_);
-  if (!made_) Make();
+  if (number_ == 0) number_ = RandomBits() | 1;
   return number_;
 }
 
@@ -84,26 +94,40 @@ void Bell::Add(std::weak_ptr<void> whose, std::function<void()> answer) {
   answers_.push_back({std::move(whose), std::move(answer)});
 }
 
-void Bell::StartListening() {
+void Bell::Hold() {
   MutexLock lock(mutex_);
-  if (listening_.load(std::memory_order_relaxed)) return;
-  if (!made_) Make();
+  ++held_;
+  recently_held_ = true;
+  if (!listening_) StartListening();
+}
+
+void Bell::LetGo() {
+  MutexLock lock(mutex_);
+  --held_;
+}
+
+void Bell::StartListening() {
+  if (number_ == 0) return;  // nobody has been told of it
   // Even if there is no socket, or no thread: both would be refused again, at every write.
-  listening_.store(true, std::memory_order_relaxed);
-  if (socket_ < 0) return;
+  listening_ = true;
+  if (!Make()) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals stay with the program
   try {
-    std::thread([this, socket = socket_] { ListenOn(socket); }).detach();
+    std::thread([this, socket = socket_, number = number_] {
+      NameThread();
+      ListenOn(socket, number);
+    }).detach();
   } catch (const std::exception&) {  // then bytes linger
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Bell::ListenOn(int socket) {
-  for (;;) {
+void Bell::ListenOn(int socket, uint64_t number) {
+  // A program may close descriptors that are not its own, and get the number for something of its own.
+  while (IsNamed(socket, number)) {
     char rings[64];
     if (recv(socket, rings, sizeof rings, 0) >= 0) {
       while (recv(socket, rings, sizeof rings, MSG_DONTWAIT) >= 0) {
@@ -112,15 +136,26 @@ void Bell::ListenOn(int socket) {
         AnswerAll();
       } catch (const std::bad_alloc&) {  // then bytes linger
       }
-      continue;
+    } else if (errno == EAGAIN && MayEnd()) {
+      return;
     }
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN) return;  // it was closed by mistake: nobody listens any more
-    MutexLock lock(mutex_);
-    if (recently_held_.exchange(false, std::memory_order_relaxed)) continue;
-    listening_.store(false, std::memory_order_relaxed);
-    return;
   }
+  MutexLock lock(mutex_);
+  EndListening();
+}
+
+// Under the lock, so that who holds something from now on finds nobody listening, and starts another one.
+bool Bell::MayEnd() {
+  MutexLock lock(mutex_);
+  if (held_ != 0 || std::exchange(recently_held_, false)) return false;
+  EndListening();
+  return true;
+}
+
+void Bell::EndListening() {
+  if (IsNamed(socket_, number_)) close(socket_);
+  socket_ = -1;
+  listening_ = false;
 }
 
 // Without the lock: who answers takes a file's, which comes first.
@@ -137,11 +172,9 @@ void Bell::AnswerAll() {
 
 void Bell::UnlockAfterFork(bool child) {
   if (child) {
-    if (socket_ >= 0) close(socket_);
-    socket_ = -1;
+    EndListening();
     number_ = 0;
-    made_ = false;
-    listening_.store(false, std::memory_order_relaxed);
+    held_ = 0;
     answers_.clear();
   }
   mutex_.unlock();

@@ -2,14 +2,14 @@
 /// How a process that waits for bytes tells the one that holds them, which would otherwise let them linger: it rings that one's bell.
 ///
 /// The bell is a socket. While the process holds bytes a thread listens to it, which has lanes store what is awaited. It ends when
-/// nothing was held or rung for some seconds, so that it keeps no process from ending. A ring that nobody hears, or that comes
-/// from a stranger, does no harm: what is held is stored after its linger in any case, or before.
+/// nothing was held for some seconds, so that it keeps no process from ending, and closes the socket. A ring that nobody hears,
+/// or that comes from a stranger, does no harm: what is held is stored after its linger in any case, or before.
 ///
+/// Invariant: as long as something is held, somebody listens, unless the system refuses a socket or a thread.
 /// Thread safety: all functions may be called from any thread, LockForFork and UnlockAfterFork around a fork. Lock order: a file's
 /// lock, then the bell's.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,11 +30,9 @@ class Bell {
 
   /// What is done when it rings, for as long as `whose` is there.
   void Add(std::weak_ptr<void> whose, std::function<void()> answer) TL_EXCLUDES(mutex_);
-  /// Bytes are held: from now on somebody listens.
-  void Listen() TL_EXCLUDES(mutex_) {
-    recently_held_.store(true, std::memory_order_relaxed);
-    if (!listening_.load(std::memory_order_relaxed)) StartListening();
-  }
+  /// Bytes are held, until as many calls of LetGo as of Hold.
+  void Hold() TL_EXCLUDES(mutex_);
+  void LetGo() TL_EXCLUDES(mutex_);
 
   /// The child has no bell, and no thread, of its parent's.
   void LockForFork() TL_NO_ANALYSIS { mutex_.lock(); }
@@ -46,17 +44,19 @@ class Bell {
     std::function<void()> answer;
   };
   Bell() = default;
-  void Make() TL_REQUIRES(mutex_);
-  void StartListening() TL_EXCLUDES(mutex_);
-  void ListenOn(int socket) TL_EXCLUDES(mutex_);
+  bool Make() TL_REQUIRES(mutex_);
+  void StartListening() TL_REQUIRES(mutex_);
+  void ListenOn(int socket, uint64_t number) TL_EXCLUDES(mutex_);
+  bool MayEnd() TL_EXCLUDES(mutex_);
+  void EndListening() TL_REQUIRES(mutex_);
   void AnswerAll() TL_EXCLUDES(mutex_);
 
-  std::atomic<bool> listening_{false};
-  std::atomic<bool> recently_held_{false};
   Mutex mutex_;
-  bool made_ TL_GUARDED_BY(mutex_) = false;  // or it was tried
-  int socket_ TL_GUARDED_BY(mutex_) = -1;
   uint64_t number_ TL_GUARDED_BY(mutex_) = 0;
+  int socket_ TL_GUARDED_BY(mutex_) = -1;  // while somebody listens
+  bool listening_ TL_GUARDED_BY(mutex_) = false;
+  uint64_t held_ TL_GUARDED_BY(mutex_) = 0;
+  bool recently_held_ TL_GUARDED_BY(mutex_) = false;
   std::vector<Answer> answers_ TL_GUARDED_BY(mutex_);
 };
 

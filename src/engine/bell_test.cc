@@ -1,14 +1,18 @@
 #include "engine/bell.h"
 
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -27,33 +31,71 @@ bool Soon(const std::function<bool()>& happened) {
 
 struct Answers {
   Answers() {
+    static_cast<void>(Bell::Get().number());
     Bell::Get().Add(whose, [this] { ++count; });
+    Bell::Get().Hold();
   }
+  ~Answers() { Bell::Get().LetGo(); }
   std::shared_ptr<int> whose = std::make_shared<int>();
   std::atomic<int> count{0};
 };
 
 TEST(Bell, WhoHoldsBytesHearsIt) {
   Answers answers;
-  Bell::Get().Listen();
   ASSERT_NE(Bell::Get().number(), 0u);
   Bell::Ring(Bell::Get().number());
   EXPECT_TRUE(Soon([&] { return answers.count > 0; }));
 }
 
 TEST(Bell, ItIsHeardAgainAfterALongPause) {
-  Answers answers;
-  Bell::Get().Listen();
+  {
+    Answers held;
+  }
   std::this_thread::sleep_for(std::chrono::milliseconds(4500));  // nobody listens by now
-  Bell::Get().Listen();
+  Answers answers;
   Bell::Ring(Bell::Get().number());
   EXPECT_TRUE(Soon([&] { return answers.count > 0; }));
+}
+
+TEST(Bell, WhoHoldsBytesForLongStillHearsIt) {
+  Answers answers;
+  std::this_thread::sleep_for(std::chrono::milliseconds(4500));
+  Bell::Ring(Bell::Get().number());
+  EXPECT_TRUE(Soon([&] { return answers.count > 0; }));
+}
+
+TEST(Bell, ADescriptorThatIsTheProgramsByNowIsLeftAlone) {
+  {
+    Answers held;
+  }
+  // As a program does that closes all descriptors: one of them was the bell's.
+  std::vector<int> taken;
+  for (int descriptor = 3; descriptor < 64; ++descriptor) {
+    sockaddr_un name{};
+    socklen_t size = sizeof name;
+    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&name), &size) != 0) continue;
+    if (std::memcmp(name.sun_path + 1, "tidelane-", 9) != 0) continue;
+    int pair[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+    ASSERT_EQ(dup2(pair[0], descriptor), descriptor);
+    ASSERT_EQ(send(pair[1], "mine", 4, 0), 4);
+    taken.push_back(descriptor);
+  }
+  ASSERT_FALSE(taken.empty());
+  std::this_thread::sleep_for(std::chrono::milliseconds(4500));
+  for (const int descriptor : taken) {
+    char text[8];
+    EXPECT_EQ(recv(descriptor, text, sizeof text, MSG_DONTWAIT), 4);
+    close(descriptor);
+  }
+  Answers again;
+  Bell::Ring(Bell::Get().number());
+  EXPECT_TRUE(Soon([&] { return again.count > 0; }));
 }
 
 TEST(Bell, NobodyAnswersForWhatIsGone) {
   Answers answers, others;
   answers.whose = nullptr;
-  Bell::Get().Listen();
   Bell::Ring(Bell::Get().number());
   EXPECT_TRUE(Soon([&] { return others.count > 0; }));
   EXPECT_EQ(answers.count, 0);
@@ -66,7 +108,6 @@ TEST(Bell, NobodysNumbersAreRungInVain) {
 
 TEST(Bell, AForkedProcessHasItsOwn) {
   Answers answers;
-  Bell::Get().Listen();
   const uint64_t parents = Bell::Get().number();
   Bell::Get().LockForFork();
   const pid_t child = fork();
@@ -74,7 +115,6 @@ TEST(Bell, AForkedProcessHasItsOwn) {
   if (child == 0) {
     alarm(30);
     Answers its;
-    Bell::Get().Listen();
     const uint64_t own = Bell::Get().number();
     Bell::Ring(parents);
     Bell::Ring(own);

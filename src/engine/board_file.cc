@@ -89,9 +89,10 @@ void TakeNameAway(int descriptor, const char* path) {
   if (fstat(descriptor, &found) == 0 && found.st_nlink != 0) unlink(path);
 }
 
-bool HasMagic(int descriptor, uint64_t magic) {
-  uint64_t found = 0;
-  return pread(descriptor, &found, sizeof found, 0) == sizeof found && found == magic;
+// Of the file's head; 0: it has none, because it is new or who was about to write it was killed. False: it is something else.
+bool ReadMagic(int descriptor, const struct stat& found, uint64_t& magic) {
+  magic = 0;
+  return found.st_size == 0 || pread(descriptor, &magic, sizeof magic, 0) == sizeof magic;
 }
 
 }  // namespace
@@ -143,9 +144,10 @@ std::unique_ptr<BoardFile> BoardFile::Open(const std::string& path, const Shape&
     void* memory = nullptr;
     if (use == Use::kAlone || use == Use::kShared) {
       const bool alone = use == Use::kAlone;
-      const bool fresh = alone && found.st_size == 0;
+      uint64_t magic = 0;
+      const bool known = ReadMagic(descriptor, found, magic);
       const bool usable =
-          fresh || (found.st_size == BytesOf(shape) && HasMagic(descriptor, shape.magic));
+          known && (magic == 0 ? alone : magic == shape.magic && found.st_size == BytesOf(shape));
       if (usable && (make || !alone)) memory = Map(descriptor, shape, alone);
       if (memory == nullptr && usable && alone) TakeNameAway(descriptor, path.c_str());
       if (memory != nullptr && alone) SetLock(descriptor, F_RDLCK, kUse, 1);
@@ -171,9 +173,11 @@ void BoardFile::RemoveUnused(const std::string& prefix, uint64_t magic) {
     if (descriptor < 0) continue;
     struct stat found;
     // No shared lock, not for a moment: who is about to leave would take us for a user.
-    if (IsOurs(descriptor, found) && (found.st_size == 0 || HasMagic(descriptor, magic)) &&
-        SetLock(descriptor, F_WRLCK, kUse, 1))
-      TakeNameAway(descriptor, path.c_str());
+    if (IsOurs(descriptor, found) && SetLock(descriptor, F_WRLCK, kUse, 1)) {
+      uint64_t its = 0;
+      if (ReadMagic(descriptor, found, its) && (its == 0 || its == magic))
+        TakeNameAway(descriptor, path.c_str());
+    }
     close(descriptor);
   }
   closedir(entries);

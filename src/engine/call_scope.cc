@@ -5,24 +5,28 @@
 
 #include "base/counters.h"
 #include "buffer/loan.h"
+#include "engine/call_context.h"
 #include "engine/file.h"
 #include "engine/piece_read.h"
 
 namespace tidelane {
 namespace {
-// A plain pointer: thread_local objects with destructors do not survive a plugin's way out.
-thread_local CallScope* innermost = nullptr;
-thread_local unsigned keeping = 0;
-thread_local unsigned waiting_itself = 0;
+// Of one thread. Plain values: thread_local objects with destructors do not survive a plugin's way out.
+struct Call {
+  CallScope* innermost = nullptr;
+  unsigned keeping = 0;
+  unsigned waiting_itself = 0;
+};
+thread_local constinit Call in_progress;
 }  // namespace
 
 CallScope::CallScope(unsigned permissions, bool track)
-    : permissions_(permissions), track_(track), outer_(innermost) {
-  innermost = this;
+    : permissions_(permissions), track_(track), outer_(in_progress.innermost) {
+  in_progress.innermost = this;
 }
 
 CallScope::~CallScope() {
-  innermost = outer_;
+  in_progress.innermost = outer_;
   // The call failed after all: nobody would say when its memory is free.
   for (const auto& read : pieces_) (void)read->Finish();
   for (const auto& read : reads_) (void)read->Finish();
@@ -32,7 +36,16 @@ CallScope::~CallScope() {
   Arena::Unref(loan_);
 }
 
-CallScope* CallScope::current() { return innermost; }
+CallScope* CallScope::current() { return in_progress.innermost; }
+
+CallContext CallContext::Current() {
+  const Call& call = in_progress;
+  CallContext context;
+  context.scope_ = call.innermost;
+  context.waits_itself_ = call.waiting_itself != 0;
+  context.keeps_refused_ = call.keeping != 0;
+  return context;
+}
 
 void CallScope::Lend(const void* begin, uint64_t size) {
   lent_begin_ = static_cast<const std::byte*>(begin);
@@ -101,12 +114,10 @@ std::shared_ptr<Completion> CallScope::TakeCompletion() {
   return std::make_shared<Completion>(std::move(parts_), std::move(reads_));
 }
 
-KeepRefused::KeepRefused() { ++keeping; }
-KeepRefused::~KeepRefused() { --keeping; }
-bool KeepRefused::active() { return keeping != 0; }
+KeepRefused::KeepRefused() { ++in_progress.keeping; }
+KeepRefused::~KeepRefused() { --in_progress.keeping; }
 
-void WaitsItself::Begin() { ++waiting_itself; }
-void WaitsItself::End() { --waiting_itself; }
-bool WaitsItself::active() { return waiting_itself != 0; }
+void WaitsItself::Begin() { ++in_progress.waiting_itself; }
+void WaitsItself::End() { --in_progress.waiting_itself; }
 
 }  // namespace tidelane

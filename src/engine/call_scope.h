@@ -129,7 +129,6 @@ class WaitsItself {
  public:
   static void Begin();
   static void End();
-  static bool active();
 };
 
 /// While one lives, what this thread writes and storage refuses is kept like what was captured: the call succeeds, and the
@@ -141,8 +140,6 @@ class KeepRefused {
   ~KeepRefused();
   KeepRefused(const KeepRefused&) = delete;
   KeepRefused& operator=(const KeepRefused&) = delete;
-
-  static bool active();
 };
 
 }  // namespace tidelane

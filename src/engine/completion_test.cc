@@ -197,7 +197,7 @@ void WaitElsewhere(unsigned lanes, bool faults) {
       const Status status = bench.file_->Truncate(random() % 600'000);
       EXPECT_TRUE(faults || status.ok());
     } else {
-      const Status status = bench.file_->Flush();
+      const Status status = bench.file_->Flush(false, InProgress());
       EXPECT_TRUE(faults || status.ok());
     }
     if (auto request = scope.TakeCompletion(); request != nullptr) {

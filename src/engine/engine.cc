@@ -19,7 +19,6 @@
 #include "base/summary.h"
 #include "base/trace.h"
 #include "codec/deflate.h"
-#include "engine/call_scope.h"
 #include "engine/roomy_device.h"
 #include "extent/broken.h"
 #include "model/history_key.h"
@@ -106,7 +105,8 @@ Engine::Engine()
       arena_(config_.arena_bytes != 0 ? config_.arena_bytes : DefaultArenaBytes()),
       lanes_(config_.lanes),
       chooser_(std::make_shared<model::Chooser>(
-          model::Chooser::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})) {
+          model::Chooser::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})),
+      forked_(!config_.forked_defers && IsForked()) {
 #ifdef TIDELANE_BREAK
   broken_rules = config_.test_break;
 #endif
@@ -134,9 +134,8 @@ bool Engine::IsKnown(const FileIdentity& identity) {
   return false;
 }
 
-FileSettings Engine::SettingsForOpening() const {
-  const CallScope* scope = CallScope::current();
-  const FileSettings* own = scope == nullptr ? nullptr : scope->file_settings();
+FileSettings Engine::SettingsForOpening(const CallContext& call) const {
+  const FileSettings* own = call.file_settings();
   FileSettings settings = own == nullptr ? config_ : *own;
   if (forked_ && DeferNothing(settings)) Count(Fallback::kForked);
   return settings;
@@ -153,22 +152,20 @@ std::unique_ptr<Device> Engine::DeviceOf(int fd) {
   return std::make_unique<RoomyDevice>(MakePosixDevice(fd), [this] { return DropNameless(false); });
 }
 
-Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
+                       const CallContext& call) {
   const int fd = ::open(path, options.flags | O_CLOEXEC, options.mode);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
+  std::unique_ptr<Device> device = DeviceOf(fd);
   struct stat status;
   FileIdentity identity;
-  if (fstat(fd, &status) != 0) {
-    const int error = errno;
-    ::close(fd);
-    return Status::Failed(error, "inspect").At(path, 0, 0);
-  }
+  if (fstat(fd, &status) != 0) return Status::Failed(errno, "inspect").At(path, 0, 0);
   const bool regular = Identify(status, identity);
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
-  file = std::make_shared<File>(FileEnvironment(), DeviceOf(fd), identity, path, writable);
+  file = std::make_shared<File>(FileEnvironment(), std::move(device), identity, path, writable);
   Count(Counter::kFilesOpened);
   if (writable) runs_.Recall(identity.device);
-  const FileSettings settings = SettingsForOpening();
+  const FileSettings settings = SettingsForOpening(call);
   file->SetSettings(settings);
   if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
   if (settings.mode == Mode::kSync) return file->WriteThrough(Fallback::kModeSync);
@@ -195,7 +192,8 @@ Status Engine::MayOpen(const char* path, int flags, const File& file) {
   return same ? Status() : Status::Failed(ESTALE, "open").At(path, 0, 0);
 }
 
-Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
+                     const CallContext& call) {
   const std::shared_ptr<File> draining = FindDraining(path);
   if (draining == nullptr || Broken("adopt")) return {};
   if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
@@ -203,10 +201,11 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
   if (!draining->locked() && draining->WaitClosed(Wait::kOpen).ok()) return {};
   {
     MutexLock lock(mutex_);
+    ReserveLocked();
     const auto it = std::find(draining_.begin(), draining_.end(), draining);
     if (it == draining_.end()) return {};
-    open_.reserve(open_.size() + 1);  // what may run short does so before anything has happened
-    openers_[draining.get()] = options.opener;
+    openers_[draining.get()] = {options.opener, !call.flush_is_open()};
+    if (!call.flush_is_open()) any_inside_ = true;
     if (!draining->Adopt()) {
       openers_.erase(draining.get());
       return {};
@@ -215,16 +214,16 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
     draining_.erase(it);
   }
   Count(Counter::kFilesAdopted);
-  draining->SetSettings(SettingsForOpening());
+  draining->SetSettings(SettingsForOpening(call));
   const bool sync = draining->settings().mode == Mode::kSync;
   Status status;
   if (options.swmr || sync)
     status = draining->WriteThrough(options.swmr ? Fallback::kSwmrWrite : Fallback::kModeSync);
   if (!status.ok()) {  // nobody will close what was not opened: it stays what it was
-    GiveBack(draining);
+    GiveBack(draining, call);
     return status;
   }
-  if (CallScope* scope = CallScope::current(); scope != nullptr) scope->SetAdopted(draining.get());
+  if (call.scope() != nullptr) call.scope()->SetAdopted(draining.get());
   file = draining;
   return {};
 }
@@ -232,7 +231,7 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
 void Engine::DrainForAnother(const char* path, int opener) {
   {
     MutexLock lock(mutex_);
-    if (std::ranges::all_of(openers_, [&](const auto& one) { return one.second == opener; }))
+    if (std::ranges::all_of(openers_, [&](const auto& one) { return one.second.number == opener; }))
       return;
   }
   FileIdentity identity;
@@ -242,14 +241,15 @@ void Engine::DrainForAnother(const char* path, int opener) {
   }
 }
 
-Status Engine::Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+Status Engine::Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
+                    const CallContext& call) {
   to_shut_down.store(this);
-  DropRefused();
+  DropRefused(options.opener);
   (void)DropNameless();
   for (int swapped = 0;;) {
     Status status;
     try {
-      status = OpenOnce(path, options, file);
+      status = OpenOnce(path, options, file, call);
     } catch (const std::bad_alloc&) {
       status = Status::Failed(ENOMEM, "open").At(path, 0, 0);
     }
@@ -274,17 +274,19 @@ void Engine::AwaitRanks(const FileIdentity& identity) {
                                        PendingBoard::Clock::now() + kLongestForRanks));
 }
 
-Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file) {
+Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
+                        const CallContext& call) {
   if ((options.flags & O_TRUNC) != 0) {
     if (Status status = MakeWayFor(path); !status.ok()) return status;
   } else if ((options.flags & O_EXCL) == 0) {
-    if (Status status = Adopt(path, options, file); !status.ok() || file != nullptr) return status;
+    if (Status status = Adopt(path, options, file, call); !status.ok() || file != nullptr)
+      return status;
   }
   // It may just have finished: its lock must be gone before ours is tried.
   if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr)
     (void)draining->WaitClosed(Wait::kOpen);
   DrainForAnother(path, options.opener);
-  if (Status status = OpenNew(path, options, file); !status.ok()) return status;
+  if (Status status = OpenNew(path, options, file, call); !status.ok()) return status;
   AwaitRanks(file->identity());
   // Where it is open already, HDF5 goes on with that, and reads it as storage has it now.
   std::vector<std::shared_ptr<File>> same;
@@ -296,38 +298,45 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
   for (const auto& known : same) known->ForgetRead();
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
   MutexLock lock(mutex_);
-  open_.reserve(open_.size() + 1);
-  openers_[file.get()] = options.opener;
+  ReserveLocked();
+  openers_[file.get()] = {options.opener, !call.flush_is_open()};
+  if (!call.flush_is_open()) any_inside_ = true;
   open_.push_back(file);
   return {};
 }
 
-Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file) {
+Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const CallContext& call) {
   to_shut_down.store(this);
   (void)DrainPath(path);  // what is lost of another file by this name is that one's to tell
   const int fd = ::open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
+  std::unique_ptr<Device> device = DeviceOf(fd);
   struct stat status;
   struct stat by_name;
   FileIdentity identity;
   const bool usable = fstat(fd, &status) == 0 && Identify(status, identity) &&
                       stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino;
-  if (!usable) {
-    ::close(fd);
-    return Status::Failed(EINVAL, "share").At(path, 0, 0);
-  }
-  file = std::make_shared<File>(FileEnvironment(), DeviceOf(fd), identity, path, true,
+  if (!usable) return Status::Failed(EINVAL, "share").At(path, 0, 0);
+  file = std::make_shared<File>(FileEnvironment(), std::move(device), identity, path, true,
                                 File::Kind::kShared);
   Count(Counter::kFilesOpened);
-  file->SetSettings(SettingsForOpening());
+  file->SetSettings(SettingsForOpening(call));
   MutexLock lock(mutex_);
+  ReserveLocked();
   open_.push_back(file);
   return {};
 }
 
+// What may run short of memory does so when a file is opened: a close finds room in the lists that it moves the file to.
+void Engine::ReserveLocked() {
+  const size_t files = open_.size() + draining_.size() + leaving_.size() + 1;
+  for (auto* list : {&open_, &draining_, &leaving_}) {
+    if (list->capacity() < files) list->reserve(2 * files);
+  }
+}
+
 std::vector<Status> Engine::DrainEach(Wait why) {
   (void)DropNameless();
-  DropRefused();
   std::vector<std::shared_ptr<File>> closing;
   {
     MutexLock lock(mutex_);
@@ -359,6 +368,24 @@ Status Engine::DrainAll(Wait why) {
   }
   const std::vector<Status> failures = DrainEach(why);
   return failures.empty() ? Status() : failures.front();
+}
+
+Status Engine::DrainInside(int opener, Wait why) {
+  if (!any_inside_.load(std::memory_order_relaxed)) return {};
+  std::vector<std::shared_ptr<File>> inside;
+  {
+    MutexLock lock(mutex_);
+    std::ranges::copy_if(open_, std::back_inserter(inside), [&](const auto& file) {
+      const auto by = openers_.find(file.get());
+      return by != openers_.end() && by->second.inside && by->second.number == opener;
+    });
+  }
+  Status first;
+  for (const auto& file : inside) {
+    Status status = file->Drain(why);
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
 }
 
 Status Engine::DrainPath(const char* path) {

@@ -50,22 +50,32 @@ class Engine {
   /// What LoadConfig said; the faces refuse to initialize with it when it failed.
   const Status& config_status() const { return config_status_; }
 
-  Status Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
+  Status Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
+              const CallContext& call = {});
   /// A file that others have open and write, too (File::Kind::kShared), through a descriptor of our own.
-  Status OpenShared(const char* path, std::shared_ptr<File>& file);
-  /// Called by the driver's close. Waits for the bytes unless the current CallScope allows otherwise. If they cannot be
+  Status OpenShared(const char* path, std::shared_ptr<File>& file, const CallContext& call = {});
+  /// Called by the driver's close. Waits for the bytes unless the call allows otherwise. If they cannot be
   /// stored, says so and keeps the file as it keeps a deferred one: `WaitClosed` tries again, and so does the exit.
-  Status Close(const std::shared_ptr<File>& file);
-  /// The program has tried to close this open file, and nothing else of it is open, but its bytes could not be stored. If it loses its
-  /// name now, nobody can miss them.
-  void CloseRefused(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
-  /// Gives up the closed files that have no name and cannot be stored, and with them their room on storage. Whether there were any.
+  Status Close(const std::shared_ptr<File>& file, const CallContext& call = {});
+  /// A copy of HDF5 has tried to close this open file, and nothing else of it is open there, but its bytes could not be stored. If it
+  /// loses its name now, the program has no use for them.
+  void CloseRefused(const std::shared_ptr<File>& file, int opener) TL_EXCLUDES(mutex_);
+  /// It was opened again.
+  void NotRefused(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
+  /// That copy of HDF5 is about to create a file of this name: one whose close it was refused, and that it does not use any more, is
+  /// given up. From then on it is no other file's equal.
+  void DropRefusedAt(const char* path, int opener) TL_EXCLUDES(mutex_);
+  /// Gives up the closed files that have no name and cannot be stored, and with their descriptors their room on storage, unless
+  /// somebody else has them open. Whether there were any.
   bool DropNameless(bool may_wait = true) TL_EXCLUDES(mutex_);
-  /// The same of files whose close was refused. Not for lanes: the program may be using such a file.
-  void DropRefused() TL_EXCLUDES(mutex_);
+  /// The same of files whose close was refused, for a thread of the copy of HDF5 that tried: nobody uses them meanwhile.
+  void DropRefused(int opener) TL_EXCLUDES(mutex_);
 
   /// Waits until every captured byte of every file is stored; the first error, if any. `why`: on whose account.
   Status DrainAll(Wait why);
+  /// The same for the files that this copy of HDF5 has opened by itself (sources of virtual datasets, external links): the program has
+  /// no identifier of them that it could flush.
+  Status DrainInside(int opener, Wait why) TL_EXCLUDES(mutex_);
   /// The same for the file that `path` names, if it is known here. For opens by other drivers and deletes.
   Status DrainPath(const char* path);
 
@@ -82,25 +92,29 @@ class Engine {
 
  private:
   Engine();
-  FileSettings SettingsForOpening() const;
+  FileSettings SettingsForOpening(const CallContext& call) const;
   File::Environment FileEnvironment();
   std::unique_ptr<Device> DeviceOf(int fd);
   static bool IdentityOf(const char* path, FileIdentity& identity);
   static bool DeferNothing(FileSettings& settings);
   static void TellAtExit(const Status& failure);
-  Status OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
-  Status Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file)
-      TL_EXCLUDES(mutex_);
+  Status OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
+                  const CallContext& call);
+  Status Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
+               const CallContext& call) TL_EXCLUDES(mutex_);
   static Status MayOpen(const char* path, int flags, const File& file);
   void DrainForAnother(const char* path, int opener) TL_EXCLUDES(mutex_);
+  void ReserveLocked() TL_REQUIRES(mutex_);
   bool ClaimLocked(const std::shared_ptr<File>& file) TL_REQUIRES(mutex_);
   Status CloseClaimed(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
-  void KeepClosedLocked(const std::shared_ptr<File>& file) TL_REQUIRES(mutex_);
-  void GiveBack(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
+  void KeepClosedLocked(const std::shared_ptr<File>& file, const CallContext& call)
+      TL_REQUIRES(mutex_);
+  void GiveBack(const std::shared_ptr<File>& file, const CallContext& call) TL_EXCLUDES(mutex_);
   bool RoomForAnother() TL_EXCLUDES(mutex_);
   bool AwaitOldest(Wait why) TL_EXCLUDES(mutex_);
   std::shared_ptr<File> BeingClosed() const TL_REQUIRES(mutex_);
-  Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file);
+  Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
+                 const CallContext& call);
   static void AwaitRanks(const FileIdentity& identity);
   std::shared_ptr<File> FindDraining(const char* path) TL_EXCLUDES(mutex_);
   Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);
@@ -110,6 +124,7 @@ class Engine {
   void RelieveArena() TL_EXCLUDES(mutex_);
   std::vector<std::shared_ptr<File>> Known() TL_EXCLUDES(mutex_);
   bool IsKnown(const FileIdentity& identity) TL_EXCLUDES(mutex_);
+  static bool IsForked();
   static void PrepareFork();
   static void ParentAfterFork();
   static void ChildAfterFork();
@@ -129,13 +144,23 @@ class Engine {
   Mutex mutex_;
   std::vector<std::shared_ptr<File>> open_
       TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
-  std::map<const File*, int> openers_ TL_GUARDED_BY(mutex_);  // of those in open_
-  std::vector<std::weak_ptr<File>> refused_ TL_GUARDED_BY(mutex_);
+  struct Opener {
+    int number;   // OpenOptions::opener
+    bool inside;  // for a call of another file's
+  };
+  std::map<const File*, Opener> openers_ TL_GUARDED_BY(mutex_);  // of those in open_
+  std::atomic<bool> any_inside_{false};                          // ever
+  struct Refused {
+    std::weak_ptr<File> file;
+    int opener;
+  };
+  std::vector<Refused> refused_ TL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<File>> leaving_
       TL_GUARDED_BY(mutex_);          // drained; the device is being closed
   std::atomic<bool> exiting_{false};  // between the drain at a libhdf5's end and its Shutdown
-  bool forked_ = false;  // this process came from a fork; set before it has a second thread
+  bool
+      forked_;  // this process came from a fork, and called no exec since; set before it has a second thread
   std::vector<std::shared_ptr<File>> held_for_fork_ TL_GUARDED_BY(mutex_);
 };
 

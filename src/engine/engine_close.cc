@@ -14,7 +14,6 @@
 
 #include "base/counters.h"
 #include "base/incidents.h"
-#include "engine/call_scope.h"
 #include "engine/engine.h"
 
 namespace tidelane {
@@ -80,17 +79,17 @@ Status Engine::Retire(const std::shared_ptr<File>& file) {
 
 void Engine::Finish(const std::shared_ptr<File>& file) { (void)Retire(file); }
 
-void Engine::KeepClosedLocked(const std::shared_ptr<File>& file) {
+void Engine::KeepClosedLocked(const std::shared_ptr<File>& file, const CallContext& call) {
   draining_.push_back(file);
   std::erase(open_, file);
   openers_.erase(file.get());
   // Still under the registry's lock: who finds the file there must find it closing.
-  file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); });
+  file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); }, call);
 }
 
-void Engine::GiveBack(const std::shared_ptr<File>& file) {
+void Engine::GiveBack(const std::shared_ptr<File>& file, const CallContext& call) {
   MutexLock lock(mutex_);
-  KeepClosedLocked(file);
+  KeepClosedLocked(file, call);
 }
 
 Status Engine::MakeWayFor(const char* path) {
@@ -104,7 +103,7 @@ Status Engine::MakeWayFor(const char* path) {
     MutexLock lock(mutex_);
     if (!ClaimLocked(file)) return {};
   }
-  (void)file->Truncate(0);
+  file->GiveUp();
   (void)CloseClaimed(file);
   return {};
 }
@@ -147,45 +146,72 @@ bool Engine::DropNameless(bool may_wait) TL_NO_ANALYSIS {
   for (const auto& file : given_up) ClaimLocked(file);
   lock.unlock();
   for (const auto& file : given_up) {
-    (void)file->Truncate(0);  // nothing is pending any more, whoever asks
+    file->GiveUp();
     (void)CloseClaimed(file);
   }
   return !given_up.empty();
 }
 
-void Engine::CloseRefused(const std::shared_ptr<File>& file) {
+void Engine::CloseRefused(const std::shared_ptr<File>& file, int opener) {
   MutexLock lock(mutex_);
-  std::erase_if(refused_,
-                [&](const auto& known) { return known.expired() || known.lock() == file; });
-  refused_.push_back(file);
+  std::erase_if(refused_, [&](const Refused& known) { return known.file.lock() == file; });
+  refused_.push_back({file, opener});
 }
 
-void Engine::DropRefused() {
+void Engine::NotRefused(const std::shared_ptr<File>& file) {
+  MutexLock lock(mutex_);
+  std::erase_if(refused_, [&](const Refused& known) { return known.file.lock() == file; });
+}
+
+void Engine::DropRefusedAt(const char* path, int opener) {
+  FileIdentity identity;
   std::vector<std::shared_ptr<File>> refused;
   {
     MutexLock lock(mutex_);
-    for (const auto& known : refused_) {
-      if (auto file = known.lock(); file != nullptr) refused.push_back(std::move(file));
+    if (refused_.empty() || !IdentityOf(path, identity)) return;
+    for (const Refused& known : refused_) {
+      const auto file = known.file.lock();
+      if (file != nullptr && known.opener == opener && file->identity() == identity &&
+          file->failing()) {
+        refused.push_back(file);
+      }
+    }
+  }
+  for (const auto& file : refused) file->Abandon();
+}
+
+void Engine::DropRefused(int opener) {
+  std::vector<std::shared_ptr<File>> refused;
+  {
+    MutexLock lock(mutex_);
+    // One that could be stored since is as any open file.
+    std::erase_if(refused_, [](const Refused& known) {
+      const auto file = known.file.lock();
+      return file == nullptr || !file->failing();
+    });
+    for (const Refused& known : refused_) {
+      if (auto file = known.file.lock(); file != nullptr && known.opener == opener)
+        refused.push_back(std::move(file));
     }
   }
   for (const auto& file : refused) {
-    if (file->stuck() && file->nameless()) (void)file->Truncate(0);
+    if (file->stuck() && file->nameless()) file->Abandon();
   }
 }
 
-Status Engine::Close(const std::shared_ptr<File>& file) {
+Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call) {
   series_.Closing(*file);
-  CallScope* const scope = CallScope::current();
+  CallScope* const scope = call.scope();
   // HDF5 opens a file that it is to create, or is asked about, and closes it again: that changes nothing.
   if (scope != nullptr && scope->adopted() == file.get()) {
     scope->SetAdopted(nullptr);
-    GiveBack(file);
+    GiveBack(file, call);
     return {};
   }
   // A deferred file may be taken over by who opens it for writing: one that cannot be written is not kept for its reads.
   const bool reading = file->writable() && file->deferred_reads().any();
   // What failed is not waited for: the VOL face tells what is known before it comes here, when the close can still be repeated.
-  bool deferred = file->CloseMayBeDeferred() && (!file->drained() || reading);
+  bool deferred = file->CloseMayBeDeferred(call) && (!file->drained() || reading);
   if (deferred) deferred = RoomForAnother();
   Status status;
   if (!deferred) status = file->Drain(Wait::kClose);
@@ -195,7 +221,7 @@ Status Engine::Close(const std::shared_ptr<File>& file) {
     MutexLock lock(mutex_);
     if (kept) {
       if (deferred) Count(Counter::kClosesDeferred);
-      KeepClosedLocked(file);
+      KeepClosedLocked(file, call);
     } else {
       std::erase(open_, file);
       openers_.erase(file.get());

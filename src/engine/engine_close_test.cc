@@ -21,7 +21,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/call_scope.h"
+#include "engine/call_context.h"
 #include "engine/engine.h"
 
 namespace tidelane {
@@ -85,7 +85,7 @@ class ClosedFiles : public ::testing::Test {
   static Status Open(const std::string& path, int flags, std::shared_ptr<File>& file,
                      OpenOptions options = {}) {
     options.flags = flags;
-    return engine().Open(path.c_str(), options, file);
+    return engine().Open(path.c_str(), options, file, CallContext::Current());
   }
   static std::shared_ptr<File> Opened(const std::string& path, int flags,
                                       OpenOptions options = {}) {
@@ -103,8 +103,8 @@ class ClosedFiles : public ::testing::Test {
   }
   static Status CloseDeferred(std::shared_ptr<File> file) {
     CallScope scope(CallScope::kCloseMayBeDeferred);
-    EXPECT_TRUE(file->Unlock().ok());
-    return engine().Close(std::move(file));
+    EXPECT_TRUE(file->Unlock(CallContext::Current()).ok());
+    return engine().Close(std::move(file), CallContext::Current());
   }
   static void LimitFiles(rlim_t bytes) {
     signal(SIGXFSZ, SIG_IGN);
@@ -123,6 +123,64 @@ class ClosedFiles : public ::testing::Test {
   std::string folder_;
   std::string path_;
 };
+
+constexpr int kOpener = 1;
+OpenOptions By(int opener) {
+  OpenOptions options;
+  options.opener = opener;
+  return options;
+}
+
+TEST_F(ClosedFiles, WhoseCloseWasRefusedGiveWayToAFileOfTheirName) {
+  InAChild([&] {
+    LimitFiles(16 * kKiB);
+    auto file = Written(path_, 64 * kKiB);
+    EXPECT_FALSE(file->Flush().ok());
+    engine().DropRefusedAt(path_.c_str(), kOpener);
+    EXPECT_FALSE(file->abandoned()) << "nobody has tried to close it";
+    engine().CloseRefused(file, kOpener);
+    engine().DropRefusedAt(path_.c_str(), kOpener + 1);
+    EXPECT_FALSE(file->abandoned());
+    engine().NotRefused(file);
+    engine().DropRefusedAt(path_.c_str(), kOpener);
+    EXPECT_FALSE(file->abandoned()) << "it was opened again";
+    engine().CloseRefused(file, kOpener);
+    engine().DropRefusedAt(path_.c_str(), kOpener);
+    EXPECT_TRUE(file->abandoned());
+    char byte;
+    EXPECT_EQ(file->Read(0, 1, &byte, true).code(), EBADF);
+    EXPECT_NE(Opened(path_, O_RDWR | O_CREAT | O_TRUNC), nullptr);
+  });
+}
+
+TEST_F(ClosedFiles, OpenedInsideACallAreStoredByAFlushOfAnother) {
+  InAChild([&] {
+    auto inside = Written(path_, kKiB);  // without a call that opens files
+    EXPECT_FALSE(inside->drained());
+    EXPECT_TRUE(engine().DrainInside(kOpener, Wait::kFlush).ok());
+    EXPECT_FALSE(inside->drained()) << "another copy of HDF5 has opened it";
+    EXPECT_TRUE(engine().DrainInside(OpenOptions().opener, Wait::kFlush).ok());
+    EXPECT_TRUE(inside->drained());
+    const CallScope opening(CallScope::kFlushMayBeSkipped);
+    auto programs = Written(path_ + ".other", kKiB);
+    EXPECT_TRUE(engine().DrainInside(OpenOptions().opener, Wait::kFlush).ok());
+    EXPECT_FALSE(programs->drained()) << "the program can flush it";
+  });
+}
+
+TEST_F(ClosedFiles, InAForkedProcessAreWaitedForThoughNobodySawTheFork) {
+  InAChild([&] {
+    setenv("TIDELANE_CLOSE", "deferred", 1);
+    auto file = Opened(path_, O_RDWR | O_CREAT | O_TRUNC);
+    EXPECT_FALSE(file->settings().close_deferred);
+  });
+  InAChild([&] {
+    setenv("TIDELANE_CLOSE", "deferred", 1);
+    setenv("TIDELANE_FORKED", "deferred", 1);
+    auto file = Opened(path_, O_RDWR | O_CREAT | O_TRUNC);
+    EXPECT_TRUE(file->settings().close_deferred);
+  });
+}
 
 TEST_F(ClosedFiles, HoldAShareOfTheDescriptorsOnly) {
   InAChild([&] {
@@ -170,19 +228,22 @@ TEST_F(ClosedFiles, ThatCouldNotBeStoredAndLostTheirNameHoldNoRoom) {
     LimitFiles(16 * kKiB);
     auto file = Written(path_, 64 * kKiB);
     EXPECT_FALSE(file->Flush().ok());
-    engine().CloseRefused(file);
+    engine().CloseRefused(file, kOpener);
     struct stat before;
     ASSERT_EQ(stat(path_.c_str(), &before), 0);
     const std::string kept = folder_ + "/kept";
     const int fd = open(path_.c_str(), O_RDONLY);
-    auto other = Opened(kept, O_RDWR | O_CREAT);
+    auto other = Opened(kept, O_RDWR | O_CREAT, By(kOpener));
     EXPECT_TRUE(file->stuck());  // it has its name
     ASSERT_EQ(unlink(path_.c_str()), 0);
-    auto another = Opened(kept, O_RDONLY);
+    auto anothers = Opened(kept, O_RDONLY, By(kOpener + 1));
+    EXPECT_TRUE(file->stuck()) << "another copy of HDF5 opened something";
+    auto another = Opened(kept, O_RDONLY, By(kOpener));
     EXPECT_FALSE(file->stuck());
+    EXPECT_TRUE(file->abandoned()) << "its room is free when nobody else has it open";
     struct stat after;
     ASSERT_EQ(fstat(fd, &after), 0);
-    EXPECT_EQ(after.st_size, 0);
+    EXPECT_EQ(after.st_size, before.st_size) << "others may be reading it";
   });
 }
 
@@ -193,7 +254,7 @@ TEST_F(ClosedFiles, AnOpeningCallThatClosesThemAgainChangesNothing) {
       const CallScope creating(CallScope::kFlushMayBeSkipped);
       auto tentative = Opened(path_, O_RDWR);
       EXPECT_EQ(tentative, failed);
-      const Status closed = engine().Close(std::move(tentative));
+      const Status closed = engine().Close(std::move(tentative), CallContext::Current());
       EXPECT_TRUE(closed.ok()) << closed.Message();
       EXPECT_EQ(engine().FilesAt(nullptr).size(), 1u);
     }

@@ -9,6 +9,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "base/summary.h"
 #include "base/trace.h"
@@ -22,6 +25,21 @@ std::shared_ptr<File> Engine::BeingClosed() const {
   const auto it =
       std::ranges::find_if(draining_, [](const auto& file) { return file->being_closed(); });
   return it == draining_.end() ? nullptr : *it;
+}
+
+// Before the engine was made nobody watched: the system knows.
+bool Engine::IsForked() {
+  constexpr unsigned kForkedWithoutExec = 0x40;  // PF_FORKNOEXEC of the kernel's sched.h
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  if (!std::getline(file, text)) return false;
+  const size_t after_name = text.rfind(')');  // the name may have blanks
+  if (after_name == std::string::npos) return false;
+  std::istringstream fields(text.substr(after_name + 1));
+  std::string skipped;
+  for (int i = 0; i < 6; ++i) fields >> skipped;  // state, ppid, pgrp, session, tty, tpgid
+  unsigned flags = 0;
+  return static_cast<bool>(fields >> flags) && (flags & kForkedWithoutExec) != 0;
 }
 
 void Engine::PrepareFork() TL_NO_ANALYSIS {

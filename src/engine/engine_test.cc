@@ -69,7 +69,7 @@ class EngineTest : public ::testing::Test {
     std::shared_ptr<File> file;
     OpenOptions options;
     options.flags = flags;
-    const Status status = engine_.Open(path.c_str(), options, file);
+    const Status status = engine_.Open(path.c_str(), options, file, InProgress());
     EXPECT_TRUE(status.ok()) << status.Message();
     return file;
   }
@@ -86,8 +86,8 @@ class EngineTest : public ::testing::Test {
   }
   void CloseDeferred(std::shared_ptr<File> file) {
     CallScope scope(CallScope::kCloseMayBeDeferred);
-    EXPECT_TRUE(file->Unlock().ok());
-    EXPECT_TRUE(engine_.Close(std::move(file)).ok());
+    EXPECT_TRUE(file->Unlock(InProgress()).ok());
+    EXPECT_TRUE(engine_.Close(std::move(file), InProgress()).ok());
   }
 
   Engine& engine_;
@@ -131,8 +131,8 @@ TEST_F(EngineTest, ARequestForADeferredCloseIsDoneWhenTheLockIsFree) {
   std::shared_ptr<Completion> request;
   {
     CallScope scope(CallScope::kCloseMayBeDeferred, true);
-    ASSERT_TRUE(file->Unlock().ok());
-    ASSERT_TRUE(engine_.Close(std::move(file)).ok());
+    ASSERT_TRUE(file->Unlock(InProgress()).ok());
+    ASSERT_TRUE(engine_.Close(std::move(file), InProgress()).ok());
     request = scope.TakeCompletion();
   }
   if (request != nullptr) {
@@ -326,7 +326,7 @@ TEST_F(EngineTest, AForkedChildSaysThatItsClosesWait) {
     auto file = Create();
     Put(*file, 0, "child");
     good = good && forked() == 1 && !file->settings().close_deferred;
-    good = good && engine_.Close(std::move(file)).ok() && Contents(path_) == "child";
+    good = good && engine_.Close(std::move(file), InProgress()).ok() && Contents(path_) == "child";
     _exit(good && !::testing::Test::HasFailure() ? 0 : 1);
   }
   int status = 0;

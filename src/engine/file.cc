@@ -9,7 +9,6 @@
 
 #include "base/notices.h"
 #include "engine/bell.h"
-#include "engine/call_scope.h"
 #include "extent/broken.h"
 
 namespace tidelane {
@@ -105,22 +104,44 @@ void File::Start() {
   KickLocked();
 }
 
-bool File::CloseMayBeDeferred() const {
-  if (shared_) return false;
-  if (CallScope::Allows(CallScope::kCloseMayBeDeferred)) return true;
-  return CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred;
+bool File::CloseMayBeDeferred(const CallContext& call) const {
+  return !shared_ && call.MayDeferClose(settings());
 }
 
-bool File::CallIsSynchronous(const CallScope* scope) const {
-  if (scope != nullptr && scope->tracks()) return false;
-  return implicit_sync_.load(std::memory_order_relaxed) ||
-         (scope != nullptr && scope->allows(CallScope::kWriteThrough));
+bool File::CallIsSynchronous(const CallContext& call) const {
+  if (call.request() != nullptr) return false;
+  return implicit_sync_.load(std::memory_order_relaxed) || call.writes_through();
 }
 
 bool File::nameless() const {
   struct stat found;
+  struct stat by_name;
   const int descriptor = *device_->descriptor();
-  return descriptor >= 0 && fstat(descriptor, &found) == 0 && found.st_nlink == 0;
+  if (descriptor < 0 || fstat(descriptor, &found) != 0 || found.st_nlink != 0) return false;
+  // There are file systems that count no links.
+  return stat(path_.c_str(), &by_name) != 0 || by_name.st_ino != found.st_ino ||
+         by_name.st_dev != found.st_dev;
+}
+
+void File::GiveUp() {
+  deferred_reads_.AwaitAll();
+  {
+    MutexLock lock(read_mutex_);
+    cache_.Clear();
+  }
+  MutexLock lock(mutex_);
+  pending_.CutFrom(0);
+  AwaitInFlightLocked(0, UINT64_MAX);
+  pending_.CutFrom(0);  // again: what failed while we waited came back
+  eof_.store(disk_size_, std::memory_order_relaxed);
+  SettleLocked();
+  changed_.NotifyAll();
+}
+
+void File::Abandon() {
+  GiveUp();
+  StopAhead();
+  (void)device_->Close();
 }
 
 Status File::Truncate(uint64_t size) {
@@ -190,9 +211,9 @@ Status File::Lock(bool exclusive) {
   return {};
 }
 
-Status File::Unlock() {
+Status File::Unlock(const CallContext& call) {
   // A file whose close is deferred keeps its lock until it is whole; closing the descriptor releases it.
-  if (CloseMayBeDeferred()) return {};
+  if (CloseMayBeDeferred(call)) return {};
   deferred_reads_.AwaitAll();
   Status status = Drain(Wait::kClose);
   locked_.store(false, std::memory_order_relaxed);
@@ -225,11 +246,10 @@ void File::ForgetRead() {
   cache_.Clear();
 }
 
-Status File::Descriptor(int*& descriptor) {
+Status File::Descriptor(int*& descriptor, const CallContext& call) {
   descriptor = device_->descriptor();
-  const bool out = CallScope::Allows(CallScope::kHandOutDescriptor);
-  const bool swmr = CallScope::Allows(CallScope::kStartSwmr);
-  if (!out && !swmr) return {};
+  const bool out = call.hands_out_descriptor();
+  if (!out && !call.starts_swmr()) return {};
   handed_out_.store(true, std::memory_order_relaxed);
   {
     MutexLock lock(read_mutex_);

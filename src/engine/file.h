@@ -27,6 +27,7 @@
 #include "base/status.h"
 #include "cache/block_cache.h"
 #include "device/device.h"
+#include "engine/call_context.h"
 #include "engine/deferred_reads.h"
 #include "engine/pending_board.h"
 #include "engine/read_ahead.h"
@@ -38,8 +39,6 @@
 #include "model/chooser.h"
 
 namespace tidelane {
-
-class CallScope;
 
 class PieceRead;
 
@@ -103,10 +102,14 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool BeginScattered(uint64_t begin_ns, uint64_t bytes) TL_EXCLUDES(mutex_);
   void EndScattered(uint64_t begin_ns, uint64_t bytes, uint64_t pieces) TL_EXCLUDES(mutex_);
 
+  // `call` is what the call in progress permits.
+
   /// Captures the bytes and returns; or writes through when it must. Bytes may be reused at once.
-  Status Write(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
+  Status Write(uint64_t address, uint64_t size, const void* bytes, const CallContext& call = {})
+      TL_EXCLUDES(mutex_);
   /// `raw`: dataset elements rather than metadata.
-  Status Read(uint64_t address, uint64_t size, void* buffer, bool raw) TL_EXCLUDES(mutex_);
+  Status Read(uint64_t address, uint64_t size, void* buffer, bool raw, const CallContext& call = {})
+      TL_EXCLUDES(mutex_);
   /// For a read of `bytes` dataset elements in large pieces, all of which are added to it and then read by Finish, the
   /// program's thread and lanes together; nullptr: storage is as quick as memory, or it is too little, so that Read is
   /// as good.
@@ -118,8 +121,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// bytes: see shared_read.h.
   Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer)
       TL_EXCLUDES(mutex_);
-  /// Reads that go on after their calls. A read of dataset elements into memory that the current CallScope has named
-  /// for it becomes one.
+  /// Reads that go on after their calls. A read of dataset elements into memory that its call has named for it
+  /// becomes one.
   DeferredReads& deferred_reads() { return deferred_reads_; }
   /// To the model: the program waits for a shared read, and has waited for one of so much.
   void BeginShared() { chooser_->reads().Begin(NowNs()); }
@@ -147,10 +150,10 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status Truncate(uint64_t size) TL_EXCLUDES(mutex_);
 
   /// Waits until everything captured is stored (as native's write calls promise; no fsync), after asking for a retry
-  /// of what failed. When the current CallScope lets flush return early: starts the drain and returns;
-  /// when it lets flush be skipped: does nothing.
+  /// of what failed. When the call lets flush return early: starts the drain and returns; when it lets
+  /// flush be skipped: does nothing.
   /// `closing`: as a part of a close, whose wait it then is.
-  Status Flush(bool closing = false) TL_EXCLUDES(mutex_);
+  Status Flush(bool closing = false, const CallContext& call = {}) TL_EXCLUDES(mutex_);
 
   /// For programs that ask about a file: whether everything captured is stored. Starts the work; never waits.
   Status Test(bool& stored) TL_EXCLUDES(mutex_);
@@ -167,7 +170,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void Start() TL_EXCLUDES(mutex_);
 
   Status Lock(bool exclusive) TL_EXCLUDES(mutex_);
-  Status Unlock() TL_EXCLUDES(mutex_);
+  Status Unlock(const CallContext& call = {}) TL_EXCLUDES(mutex_);
 
   /// From now on every write goes through, in order. `reason` is counted once.
   Status WriteThrough(Fallback reason) TL_EXCLUDES(mutex_);
@@ -178,24 +181,24 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// Storage has lately taken longer for a read than memory does.
   bool reads_slowly() const { return read_speed_.slow(); }
 
-  /// The descriptor as HDF5's get_handle returns it. Drains and writes through from now on if the scope says that it
+  /// The descriptor as HDF5's get_handle returns it. Drains and writes through from now on if the call says that it
   /// goes to the program.
-  Status Descriptor(int*& descriptor) TL_EXCLUDES(mutex_);
+  Status Descriptor(int*& descriptor, const CallContext& call = {}) TL_EXCLUDES(mutex_);
 
   // For the engine ----------------------------------------------------------------------------------------------
 
   /// Whether it has a lock of the file system's, which keeps others out.
   bool locked() const { return locked_.load(std::memory_order_relaxed); }
-  /// Whether the current call's close may return before everything is stored.
-  bool CloseMayBeDeferred() const TL_EXCLUDES(mutex_);
+  /// Whether the call's close may return before everything is stored.
+  bool CloseMayBeDeferred(const CallContext& call) const TL_EXCLUDES(mutex_);
   /// Waits until everything is stored; retries what failed first. `why` says on whose account.
   Status Drain(Wait why) TL_EXCLUDES(mutex_);
   /// As Drain, and a closed file's device is closed as well; but no longer than until `deadline`. `stored`: it came to that.
   Status WaitStored(std::chrono::steady_clock::time_point deadline, bool& stored)
       TL_EXCLUDES(mutex_);
   /// The file was closed; it drains on its own and then calls `finished` once, unless Adopt comes first.
-  void DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished)
-      TL_EXCLUDES(mutex_);
+  void DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished,
+                         const CallContext& call = {}) TL_EXCLUDES(mutex_);
   /// The file was opened again while draining. False when it has just finished.
   bool Adopt() TL_EXCLUDES(mutex_);
   /// After DrainInBackground: drains, then waits until the device is closed as well.
@@ -210,6 +213,12 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool failing() const TL_EXCLUDES(mutex_);
   /// No path leads to it any more.
   bool nameless() const;
+  /// What is not stored never will be. What is on storage stays as it is: others may have the file open. For files that
+  /// are stuck, or that nobody wants.
+  void GiveUp() TL_EXCLUDES(mutex_);
+  /// The same, and the descriptor is closed: reads and writes fail from now on. The program's side.
+  void Abandon() TL_EXCLUDES(mutex_);
+  bool abandoned() const { return *device_->descriptor() < 0; }
   /// Whether nothing is pending, a truncation included.
   bool drained() const TL_EXCLUDES(mutex_);
   /// Whether bytes of [address, address + size) are.
@@ -240,9 +249,10 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void RunOne() override TL_EXCLUDES(mutex_);
 
  private:
-  Status WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason)
+  Status WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason,
+                     const CallContext& call) TL_EXCLUDES(mutex_);
+  Status StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason, const CallContext& call)
       TL_EXCLUDES(mutex_);
-  Status StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason) TL_EXCLUDES(mutex_);
   // This thread writes storage itself: first nobody else does in that range, then what was pending there is void.
   static Run DirectPiece(uint64_t address, uint64_t size);
   void BeginDirectLocked(const Run& direct) TL_REQUIRES(mutex_);
@@ -262,15 +272,14 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void EndLarge(uint64_t begin_ns, uint64_t end_ns, uint64_t copied_bytes, uint64_t copy_ns) {
     chooser_->End(identity_.device, {begin_ns, end_ns, copied_bytes, copy_ns});
   }
-  // `scope` is the calling thread's: it is looked up once a write.
   Status WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, bool through,
-                           CallScope* scope) TL_EXCLUDES(mutex_);
-  Status Capture(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)
+                           const CallContext& call) TL_EXCLUDES(mutex_);
+  Status Capture(uint64_t address, uint64_t size, const std::byte* bytes, const CallContext& call)
       TL_EXCLUDES(mutex_);
   // One write on its way into memory, or past it, piece by piece.
   struct Capturing {
     const uint64_t bytes;  // of all of it
-    CallScope* const scope;
+    const CallContext& call;
     model::Chooser::Allowance may_wait{};
     uint64_t piece_ns = 0;  // when the piece before was done; of small writes 0: nothing is timed
     uint64_t copy_ns = 0;   // waits have accounts of their own
@@ -283,9 +292,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
       TL_EXCLUDES(mutex_);
   void CapturedLocked(const SlabWriter::Space& space, uint64_t address, Capturing& capturing)
       TL_REQUIRES(mutex_);
-  bool CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)
-      TL_EXCLUDES(mutex_);
-  bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope)
+  bool CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes,
+                         const CallContext& call) TL_EXCLUDES(mutex_);
+  bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, const CallContext& call)
       TL_EXCLUDES(mutex_);
   Status Reserve(uint64_t address, uint64_t size);
   bool MakeRoom() TL_EXCLUDES(mutex_);
@@ -296,9 +305,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void AwaitFirstSuperblock() TL_EXCLUDES(mutex_);
   void AwaitFirstSuperblockLocked() TL_REQUIRES(mutex_);
   void AwaitInFlightLocked(uint64_t begin, uint64_t end) TL_REQUIRES(mutex_);
-  void InsertLocked(const SlabWriter::Space& space, uint64_t address, CallScope* scope)
+  void InsertLocked(const SlabWriter::Space& space, uint64_t address, const CallContext& call)
       TL_REQUIRES(mutex_);
-  uint64_t CurrentEpochLocked(CallScope* scope) TL_REQUIRES(mutex_);
+  uint64_t CurrentEpochLocked(const CallContext& call) TL_REQUIRES(mutex_);
   /// A request is about to be told of a failure: from then on the program may free what it lent us.
   void EndLoansLocked() TL_REQUIRES(mutex_);
   uint64_t OpenBarrierLocked() TL_REQUIRES(mutex_);
@@ -318,7 +327,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   }
   bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
   void StoreGathered() TL_EXCLUDES(mutex_);
-  bool CallIsSynchronous(const CallScope* scope) const;
+  bool CallIsSynchronous(const CallContext& call) const;
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
   bool LingeredEnoughLocked() TL_REQUIRES(mutex_);
   Status DrainUntil(Wait why, std::chrono::steady_clock::time_point deadline, bool& drained)
@@ -379,7 +388,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     return may_read_ahead_ && locked_.load(std::memory_order_relaxed) &&
            !write_through_.load(std::memory_order_relaxed);
   }
-  bool DeferRead(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(read_mutex_);
+  bool DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call)
+      TL_EXCLUDES(read_mutex_);
   bool FetchedAhead(uint64_t address, uint64_t size, bool raw) const;
   Status ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took)
       TL_EXCLUDES(mutex_);

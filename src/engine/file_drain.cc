@@ -65,6 +65,7 @@ void File::StoreOne() noexcept {
 void File::NoMemoryLocked() {
   NoteFailureLocked(Status::Failed(ENOMEM, "write").At(path_, 0, pending_.queued_bytes()));
   pending_.FailQueued(error_);
+  SettleLocked();  // other ranks do not wait for what nobody stores
   changed_.NotifyAll();
 }
 

@@ -197,12 +197,12 @@ TEST_F(FileFailureTest, ADeferredFlushThatFailsFailsItsBarrierAndTheNextFlushRet
   FailingWrites faults(*this);
   ASSERT_TRUE(Write(0, "data").ok());
   CallScope scope(CallScope::kFlushMayReturnEarly, true);
-  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   const auto first = scope.TakeCompletion();
   EXPECT_EQ(first->Wait(UINT64_MAX), State::kFailed);
   faults.failing = false;
   CallScope again(CallScope::kFlushMayReturnEarly, true);
-  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   const auto second = again.TakeCompletion();
   EXPECT_EQ(second->Wait(UINT64_MAX), State::kDone);
   EXPECT_EQ(Stored(), "data");
@@ -218,7 +218,7 @@ TEST_F(FileFailureTest, ExtendingTheFileMayFailAndIsRetried) {
   ASSERT_TRUE(file_->Truncate(1000).ok());
   {
     CallScope scope(CallScope::kFlushMayReturnEarly, true);
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
     EXPECT_EQ(scope.TakeCompletion()->Wait(UINT64_MAX), State::kFailed);
   }
   EXPECT_EQ(file_->Flush().code(), EFBIG);
@@ -247,7 +247,8 @@ TEST_F(FileFailureTest, AnExtensionThatIsNoLongerNeededFailsNoClose) {
     }
     CallScope scope(CallScope::kCloseMayBeDeferred, true);
     file_->DrainInBackground(
-        [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->CloseDevice().ok()); });
+        [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->CloseDevice().ok()); },
+        InProgress());
     const auto request = scope.TakeCompletion();
     ASSERT_NE(request, nullptr);
     EXPECT_EQ(request->Wait(UINT64_MAX), State::kDone);
@@ -267,7 +268,7 @@ TEST_F(FileFailureTest, ABarrierWhoseTruncationIsHeldBackByALaterFailureFails) {
   std::shared_ptr<Completion> barrier;
   {
     CallScope scope(CallScope::kFlushMayReturnEarly, true);
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
     barrier = scope.TakeCompletion();
   }
   ASSERT_TRUE(Write(500, "fails").ok());
@@ -344,7 +345,7 @@ TEST_F(FileFailureTest, ARunThatFailsWhileItsAddressesAreCutStaysCut) {
   ASSERT_TRUE(bench.Write(100, std::string(50, 'x')).ok());
   {
     CallScope scope(CallScope::kFlushMayReturnEarly, true);
-    ASSERT_TRUE(bench.file_->Flush().ok());
+    ASSERT_TRUE(bench.file_->Flush(false, InProgress()).ok());
   }
   while (!writing) std::this_thread::yield();
   std::thread later([&] {
@@ -397,7 +398,8 @@ TEST_F(FileFailureTest, ACloseThatFailsIsReportedToWhoeverWaits) {
   ASSERT_TRUE(Write(0, "data").ok());
   CallScope scope(CallScope::kCloseMayBeDeferred, true);
   file_->DrainInBackground(
-      [](const std::shared_ptr<File>& file) { EXPECT_FALSE(file->CloseDevice().ok()); });
+      [](const std::shared_ptr<File>& file) { EXPECT_FALSE(file->CloseDevice().ok()); },
+      InProgress());
   const auto request = scope.TakeCompletion();
   ASSERT_NE(request, nullptr);
   EXPECT_EQ(request->Wait(UINT64_MAX), State::kFailed);

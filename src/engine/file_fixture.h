@@ -19,7 +19,7 @@
 
 #include "base/config.h"
 #include "device/fault_device.h"
-#include "engine/call_scope.h"
+#include "engine/call_context.h"
 #include "engine/completion.h"
 #include "engine/file.h"
 #include "lane/lanes.h"
@@ -33,6 +33,9 @@ struct Call {
   uint64_t size;
   bool operator==(const Call&) const = default;
 };
+
+/// As the driver reads it, for calls that a test makes in a CallScope.
+inline CallContext InProgress() { return CallContext::Current(); }
 
 class FileBench {
  public:
@@ -71,11 +74,11 @@ class FileBench {
   }
 
   Status Write(uint64_t address, const std::string& text) {
-    return file_->Write(address, text.size(), text.data());
+    return file_->Write(address, text.size(), text.data(), InProgress());
   }
   std::string Read(uint64_t address, uint64_t size, bool raw = true) {
     std::string text(size, '?');
-    const Status status = file_->Read(address, size, text.data(), raw);
+    const Status status = file_->Read(address, size, text.data(), raw, InProgress());
     return status.ok() ? text : status.Message();
   }
   std::string Stored() const {

@@ -69,10 +69,10 @@ TEST_F(FileLoanTest, OnlyTheLentBufferIsLent) {
   const uint64_t lent = tidelane::Read(Counter::kBytesLent);
   std::string other(50'000, 'o');  // such as what a type conversion made of it
   EXPECT_TRUE(Write(0, other).ok());
-  EXPECT_TRUE(file_->Write(60'000, 100'001, buffer_.data()).ok());  // ends outside
-  EXPECT_TRUE(file_->Write(200'000, 100, buffer_.data()).ok());     // not worth it
+  EXPECT_TRUE(file_->Write(60'000, 100'001, buffer_.data(), InProgress()).ok());  // ends outside
+  EXPECT_TRUE(file_->Write(200'000, 100, buffer_.data(), InProgress()).ok());     // not worth it
   EXPECT_EQ(tidelane::Read(Counter::kBytesLent), lent);
-  EXPECT_TRUE(file_->Write(300'000, 90'000, buffer_.data() + 10'000).ok());
+  EXPECT_TRUE(file_->Write(300'000, 90'000, buffer_.data() + 10'000, InProgress()).ok());
   EXPECT_EQ(tidelane::Read(Counter::kBytesLent) - lent, 90'000u);
 }
 
@@ -132,19 +132,19 @@ TEST_F(FileLoanTest, WhatCannotBeCopiedIsLostAndEverybodyIsTold) {
   CallScope scope(CallScope::kNone, true);
   constexpr uint64_t kMoreThanThereIs = uint64_t{1} << 50;  // only its first request is touched
   scope.Lend(buffer_.data(), kMoreThanThereIs);
-  EXPECT_TRUE(file_->Write(0, kMoreThanThereIs, buffer_.data()).ok());
+  EXPECT_TRUE(file_->Write(0, kMoreThanThereIs, buffer_.data(), InProgress()).ok());
   EXPECT_TRUE(Write(kMoreThanThereIs, "behind").ok());
   const auto request = scope.TakeCompletion();
   EXPECT_EQ(request->Wait(UINT64_MAX), State::kFailed);
   storage.failing = false;
   ASSERT_TRUE(file_->Truncate(1u << 20).ok());
-  EXPECT_EQ(file_->Flush().code(), ENOMEM);
+  EXPECT_EQ(file_->Flush(false, InProgress()).code(), ENOMEM);
   EXPECT_EQ(Difference(Stored(), std::string(1u << 20, 'b')), "") << "what could be copied";
   bool stored = false;
   EXPECT_EQ(file_->Test(stored).code(), ENOMEM);
   Status closed;
   file_->DrainInBackground(
-      [&closed](const std::shared_ptr<File>& file) { closed = file->CloseDevice(); });
+      [&closed](const std::shared_ptr<File>& file) { closed = file->CloseDevice(); }, InProgress());
   EXPECT_EQ(file_->WaitClosed(Wait::kOpen).code(), ENOMEM);
 }
 

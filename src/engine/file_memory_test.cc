@@ -85,7 +85,7 @@ TEST_F(ShortMemory, AWriteThatFindsNoneLeavesTheRestAsItWas) {
     const int allocations = static_cast<int>(random() % 5);
     const bool whole = Within(allocations, [&] {
       const CallScope scope(CallScope::kNone, round % 3 == 0);
-      static_cast<void>(bench_.file_->Write(address, size, bytes.data()));
+      static_cast<void>(bench_.file_->Write(address, size, bytes.data(), InProgress()));
     });
     failed += whole ? 0 : 1;
     for (uint64_t i = address; i < address + size; ++i) {

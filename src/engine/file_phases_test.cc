@@ -62,7 +62,7 @@ TEST_F(FilePhasesTest, ADeferredReadIsTheLanesEvenIfTheProgramWaits) {
     CallScope scope(CallScope::kNone);
     auto* const begin = reinterpret_cast<std::byte*>(to.data());
     scope.AcceptLater(begin, to.size());
-    ASSERT_TRUE(bench_.file_->Read(0, to.size(), begin, true).ok());
+    ASSERT_TRUE(bench_.file_->Read(0, to.size(), begin, true, InProgress()).ok());
     const auto completion = scope.TakeCompletion();
     ASSERT_NE(completion, nullptr);
     bench_.RunLanes();

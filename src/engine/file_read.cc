@@ -6,7 +6,6 @@
 
 #include "base/trace.h"
 #include "buffer/loan.h"
-#include "engine/call_scope.h"
 #include "engine/file.h"
 #include "engine/piece_read.h"
 
@@ -39,12 +38,13 @@ class Pieces {
 
 }  // namespace
 
-Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
+Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw,
+                  const CallContext& call) {
   if (size == 0) return {};
   Status status;
   Took took;
   if (shared_) return LogicalRead(Reader::kProgram, address, size, buffer, took);
-  if (raw && DeferRead(address, size, buffer)) return {};
+  if (raw && DeferRead(address, size, buffer, call)) return {};
   if (raw && size >= kLeastShared) {
     const std::shared_ptr<PieceRead> read = ShareRead(size, 1);
     if (read != nullptr && read->Add(address, size, static_cast<std::byte*>(buffer))) {
@@ -119,8 +119,8 @@ void File::TellDeferred(uint64_t bytes) {
   chooser_->reads().End(identity_.device, {.end_ns = now_ns, .bytes = bytes});
 }
 
-bool File::DeferRead(uint64_t address, uint64_t size, void* buffer) {
-  CallScope* const scope = CallScope::current();
+bool File::DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call) {
+  CallScope* const scope = call.scope();
   auto* const to = static_cast<std::byte*>(buffer);
   if (scope == nullptr || !scope->MayComeLater(to, size) || writes_through()) return false;
   {

@@ -9,14 +9,13 @@
 #include <chrono>
 
 #include "base/incidents.h"
-#include "engine/call_scope.h"
 #include "engine/file.h"
 #include "engine/superblock.h"
 
 namespace tidelane {
 
 Status File::WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* at, bool through,
-                               CallScope* scope) {
+                               const CallContext& call) {
   // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
   const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
   for (const uint64_t cut : cuts) {
@@ -28,9 +27,9 @@ Status File::WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte*
     Status status;
     if (through && !superblock) {
       Count(Fallback::kImplicitOff);
-      status = WriteOrKeep(address, piece, at, Fallback::kImplicitOff);
+      status = WriteOrKeep(address, piece, at, Fallback::kImplicitOff, call);
     } else {
-      status = Capture(address, piece, at, scope);
+      status = Capture(address, piece, at, call);
     }
     if (!status.ok()) return status;
     address += piece, at += piece, size -= piece;

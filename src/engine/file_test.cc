@@ -76,7 +76,7 @@ TEST_F(FileTest, FlushReturnsEarlyOnlyWithPermission) {
   ASSERT_TRUE(Write(0, "abc").ok());
   {
     CallScope scope(CallScope::kFlushMayReturnEarly);
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
     EXPECT_EQ(Stored(), "");
   }
   ASSERT_TRUE(file_->Flush().ok());
@@ -95,7 +95,7 @@ TEST_F(FileTest, ARequestWaitsForItsOwnBytesAndABarrierForAllOlder) {
   }
   {
     CallScope scope(CallScope::kFlushMayReturnEarly, true);
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
     barrier = scope.TakeCompletion();
   }
   ASSERT_NE(own, nullptr);
@@ -114,7 +114,7 @@ TEST_F(FileTest, ACallThatCapturedNothingHasNothingToWaitFor) {
   Open("abc");
   CallScope scope(CallScope::kFlushMayReturnEarly, true);
   EXPECT_EQ(Read(0, 3), "abc");
-  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   EXPECT_EQ(scope.TakeCompletion(), nullptr);
 }
 
@@ -122,7 +122,7 @@ TEST_F(FileTest, ABarrierWaitsForTheTruncationToo) {
   Open();
   ASSERT_TRUE(file_->Truncate(100).ok());
   CallScope scope(CallScope::kFlushMayReturnEarly, true);
-  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   const auto barrier = scope.TakeCompletion();
   ASSERT_NE(barrier, nullptr);
   EXPECT_EQ(barrier->Poll(), State::kPending);
@@ -172,10 +172,10 @@ TEST_F(FileTest, AHandedOutDescriptorFindsEverythingStored) {
   Open();
   ASSERT_TRUE(Write(0, "aaaa").ok());
   int* descriptor = nullptr;
-  ASSERT_TRUE(file_->Descriptor(descriptor).ok());
+  ASSERT_TRUE(file_->Descriptor(descriptor, InProgress()).ok());
   EXPECT_EQ(Stored(), "") << "HDF5's own question changes nothing";
   CallScope scope(CallScope::kHandOutDescriptor);
-  ASSERT_TRUE(file_->Descriptor(descriptor).ok());
+  ASSERT_TRUE(file_->Descriptor(descriptor, InProgress()).ok());
   EXPECT_EQ(Stored(), "aaaa");
   ASSERT_TRUE(Write(0, "b").ok());
   EXPECT_EQ(Stored(), "baaa");
@@ -245,7 +245,7 @@ TEST_F(FileTest, ADirectWriteIntoAGapThatIsBeingFilledIsNotUndone) {
   for (const uint64_t at : {0, 100, 200}) ASSERT_TRUE(bench.Write(at, "n").ok());
   {
     CallScope scope(CallScope::kFlushMayReturnEarly, true);
-    ASSERT_TRUE(bench.file_->Flush().ok());
+    ASSERT_TRUE(bench.file_->Flush(false, InProgress()).ok());
   }
   while (!reading) std::this_thread::yield();
   std::thread later([&] {
@@ -295,11 +295,13 @@ TEST_F(FileTest, ADeferredCloseKeepsTheLockUntilTheBytesAreStored) {
   unsigned finished = 0;
   {
     CallScope scope(CallScope::kCloseMayBeDeferred);
-    ASSERT_TRUE(file_->Unlock().ok());
-    file_->DrainInBackground([&](const std::shared_ptr<File>& file) {
-      ++finished;
-      EXPECT_TRUE(file->CloseDevice().ok());
-    });
+    ASSERT_TRUE(file_->Unlock(InProgress()).ok());
+    file_->DrainInBackground(
+        [&](const std::shared_ptr<File>& file) {
+          ++finished;
+          EXPECT_TRUE(file->CloseDevice().ok());
+        },
+        InProgress());
   }
   EXPECT_TRUE(storage_->exclusive_lock);
   EXPECT_EQ(finished, 0u);

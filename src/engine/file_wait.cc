@@ -6,7 +6,6 @@
 
 #include "base/incidents.h"
 #include "base/trace.h"
-#include "engine/call_scope.h"
 #include "engine/file.h"
 
 namespace tidelane {
@@ -189,45 +188,40 @@ void File::ToldLocked() {
   if (std::exchange(untold_, false)) untold_files_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Status File::Flush(bool closing) {
-  if (CallScope::Allows(CallScope::kFlushMayBeSkipped)) {
+Status File::Flush(bool closing, const CallContext& call) {
+  if (call.flush_is_open()) {
     // The end of HDF5's open: the mark is there when it returns, as natively. What storage refuses is told by the next call
     // that changes the file, and stored before anything else: to fail the open would leave half a mark.
     AwaitFirstSuperblock();
     if (settings().defers()) StoreSignature();
     return {};
   }
-  const bool early = CallScope::Allows(CallScope::kFlushMayReturnEarly) || WaitsItself::active() ||
-                     (CallScope::Allows(CallScope::kFlushAsSet) && settings().flush_deferred) ||
-                     (CallScope::Allows(CallScope::kCloseAsSet) && settings().close_deferred);
-  if (!early) {
-    Status status =
-        Drain(closing || CallScope::Allows(CallScope::kForClose) ? Wait::kClose : Wait::kFlush);
+  if (!call.MayFlushEarly(settings())) {
+    Status status = Drain(closing || call.is_close() ? Wait::kClose : Wait::kFlush);
     if (status.ok() && superblock_end_ != 0) has_signature_ = true;
     return status;
   }
-  CallScope* scope = CallScope::current();
   // Who has a request, or waits by itself, knows when to look.
-  const bool waited_for = WaitsItself::active() || (scope != nullptr && scope->tracks());
-  if (!waited_for) StoreSignature();
+  if (!call.is_awaited()) StoreSignature();
   {
     MutexLock lock(mutex_);
     if (DrainedLocked()) return {};
     pending_.RetryFailed();
     extend_failed_ = false;
     StartDrainLocked();
-    if (scope != nullptr && scope->tracks()) {
-      scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+    if (CallScope* const request = call.request(); request != nullptr) {
+      request->Touch(shared_from_this(), OpenBarrierLocked(), true);
     }
   }
   return {};
 }
 
-void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished) {
+void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished,
+                             const CallContext& call) {
   MutexLock lock(mutex_);
   closing_ = true;
-  if (CallScope* scope = CallScope::current(); scope != nullptr && scope->tracks()) {
-    scope->Touch(shared_from_this(), OpenBarrierLocked(), true);
+  if (CallScope* const request = call.request(); request != nullptr) {
+    request->Touch(shared_from_this(), OpenBarrierLocked(), true);
   }
   finished_ = std::move(finished);
   drain_wanted_ = true;

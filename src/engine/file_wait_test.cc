@@ -104,7 +104,7 @@ TEST_F(FileWaitTest, AFlushThatReturnedEarlyIsCarriedOutBehindAWaiter) {
   ASSERT_TRUE(bench_.Write(kFarAway, "later").ok());
   {
     CallScope scope(CallScope::kFlushMayReturnEarly);
-    ASSERT_TRUE(bench_.file_->Flush().ok());
+    ASSERT_TRUE(bench_.file_->Flush(false, InProgress()).ok());
   }
   Release();
   waiter.join();

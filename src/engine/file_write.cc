@@ -9,7 +9,6 @@
 #include "base/trace.h"
 #include "buffer/copy.h"
 #include "buffer/loan.h"
-#include "engine/call_scope.h"
 #include "engine/file.h"
 
 namespace tidelane {
@@ -31,7 +30,7 @@ constexpr auto kIdleArenaWait = std::chrono::microseconds(100);  // where lanes 
 
 }  // namespace
 
-Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
+Status File::Write(uint64_t address, uint64_t size, const void* bytes, const CallContext& call) {
   if (size == 0) return {};
   deferred_reads_.Await(address, address + size);
   const bool write_through = write_through_.load(std::memory_order_relaxed);
@@ -49,11 +48,10 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes) {
   if (!shared_ && address <= base_address_ && base_address_ < address + size)
     FindSuperblock(address, size, bytes);
   const auto* at = static_cast<const std::byte*>(bytes);
-  CallScope* const scope = CallScope::current();
-  const bool through = CallIsSynchronous(scope);
+  const bool through = CallIsSynchronous(call);
   const bool apart = address + size <= superblock_begin_ || superblock_end_ <= address;
-  if (apart && !through) return Capture(address, size, at, scope);
-  return WriteAtSuperblock(address, size, at, through, scope);
+  if (apart && !through) return Capture(address, size, at, call);
+  return WriteAtSuperblock(address, size, at, through, call);
 }
 
 void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
@@ -62,14 +60,14 @@ void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
   while (resizing_ || pending_.InFlight(begin, end)) WaitLocked();
 }
 
-uint64_t File::CurrentEpochLocked(CallScope* scope) {
-  if (scope != nullptr && scope->tracks()) {
+uint64_t File::CurrentEpochLocked(const CallContext& call) {
+  if (CallScope* const request = call.request(); request != nullptr) {
     // Newer ones may have been opened by a call inside this one: were the same bytes theirs and then ours again, each
     // epoch would wait for the other.
-    uint64_t epoch = scope->EpochOf(this);
+    uint64_t epoch = request->EpochOf(this);
     if (epoch != epoch_ || epoch == 0) {
       epoch = ++epoch_;
-      scope->Touch(shared_from_this(), epoch, false);
+      request->Touch(shared_from_this(), epoch, false);
     }
     epoch_closed_ = true;
     return epoch;
@@ -86,12 +84,12 @@ uint64_t File::OpenBarrierLocked() {
   return epoch_;
 }
 
-void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, CallScope* scope) {
+void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, const CallContext& call) {
   // No request waits for the superblock, which may have to wait for a drain: only barriers do.
   const bool superblock = address < superblock_end_ && address >= superblock_begin_;
   uint64_t epoch = Epochs::kUntracked;
   try {
-    if (!superblock) epoch = CurrentEpochLocked(scope);
+    if (!superblock) epoch = CurrentEpochLocked(call);
   } catch (const std::bad_alloc&) {
     Arena::Unref(space.slab);
     throw;
@@ -119,9 +117,10 @@ void File::TallyLocked() {
 }
 
 // From the program's own buffer, which it keeps as it is until the request has completed.
-bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, CallScope* scope) {
+bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes,
+                       const CallContext& call) {
   if (size < kSmallestLoan) return false;
-  Slab* loan = scope->LoanOf(bytes, size);
+  Slab* loan = call.request()->LoanOf(bytes, size);
   if (loan == nullptr) return false;
   MutexLock lock(mutex_);
   if (loans_over_ || pending_.queued_extents() >= kTooManyExtents) {
@@ -129,7 +128,7 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, 
     return false;
   }
   has_loans_ = true;
-  InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address, scope);
+  InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address, call);
   ++tally_.writes;
   Count(Counter::kBytesLent, size);
   return true;
@@ -137,12 +136,12 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, 
 
 // It stays until the drain: apart, so that it pins no slab.
 bool File::CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes,
-                             CallScope* scope) {
+                             const CallContext& call) {
   if (address != superblock_begin_ || address + size != superblock_end_) return false;
   Slab* const kept = KeepCopy(bytes, size);
   if (kept == nullptr) return false;
   MutexLock lock(mutex_);
-  InsertLocked({kept->data, size, kept}, address, scope);
+  InsertLocked({kept->data, size, kept}, address, call);
   ++tally_.writes;
   return true;
 }
@@ -197,12 +196,13 @@ void File::EndScattered(uint64_t begin_ns, uint64_t bytes, uint64_t pieces) {
   NoteOwnSpeedLocked(bytes / pieces, begin_ns, begin_ns + (end_ns - begin_ns) / pieces);
 }
 
-Status File::Capture(uint64_t address, uint64_t size, const std::byte* from, CallScope* scope) {
-  if (CaptureSuperblock(address, size, from, scope)) return {};
-  Capturing capturing{.bytes = size, .scope = scope};
+Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
+                     const CallContext& call) {
+  if (CaptureSuperblock(address, size, from, call)) return {};
+  Capturing capturing{.bytes = size, .call = call};
   const uint64_t called_ns = size >= kLargeWrite ? NowNs() : 0;
   if (called_ns != 0) capturing.may_wait = BeginLarge(called_ns, size);
-  if (scope != nullptr && CaptureLent(address, size, from, scope)) {
+  if (call.request() != nullptr && CaptureLent(address, size, from, call)) {
     if (called_ns != 0) EndLarge(called_ns, NowNs(), size, 0);
     return {};
   }
@@ -253,7 +253,8 @@ Status File::CapturePieces(uint64_t address, uint64_t size, const std::byte* fro
         BeginDirectLocked(direct);
       }
       Count(reason);
-      if (Status status = StoreOrKeep(direct, from, reason); !status.ok()) return status;
+      if (Status status = StoreOrKeep(direct, from, reason, capturing.call); !status.ok())
+        return status;
       done = direct.size();
       capturing.went_through |= chosen;
       capturing.through_bytes += done;
@@ -273,7 +274,7 @@ Status File::CapturePieces(uint64_t address, uint64_t size, const std::byte* fro
 }
 
 void File::CapturedLocked(const SlabWriter::Space& space, uint64_t address, Capturing& capturing) {
-  InsertLocked(space, address, capturing.scope);
+  InsertLocked(space, address, capturing.call);
   tally_.writes += std::exchange(capturing.uncounted, 0);
   capturing.enough = GatheredEnoughLocked();
 }
@@ -329,7 +330,8 @@ Run File::DirectPiece(uint64_t address, uint64_t size) {
   return direct;
 }
 
-Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason) {
+Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason,
+                         const CallContext& call) {
   Run direct;
   direct.begin = address;
   direct.end = address + size;
@@ -337,13 +339,14 @@ Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes
     MutexLock lock(mutex_);
     BeginDirectLocked(direct);
   }
-  return StoreOrKeep(direct, bytes, reason);
+  return StoreOrKeep(direct, bytes, reason, call);
 }
 
 // What was refused lies in memory of its own: the arena may be what there was no room in.
-Status File::StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason) {
+Status File::StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason,
+                         const CallContext& call) {
   Status status = StoreDirect(direct, bytes, reason);
-  if (status.ok() || !KeepRefused::active()) return status;
+  if (status.ok() || !call.keeps_refused()) return status;
   Slab* kept = KeepCopy(bytes, direct.size());
   if (kept == nullptr) return status;
   {
@@ -351,7 +354,7 @@ Status File::StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason) {
     cache_.Update(direct.begin, direct.size(), bytes);
   }
   MutexLock lock(mutex_);
-  InsertLocked({kept->data, direct.size(), kept}, direct.begin, CallScope::current());
+  InsertLocked({kept->data, direct.size(), kept}, direct.begin, call);
   return {};
 }
 

@@ -94,7 +94,10 @@ PendingBoard::Part& PendingBoard::part(uint64_t number) const {
   return *reinterpret_cast<Part*>(file_->part(number));
 }
 
-uint64_t PendingBoard::used() const { return file_->head().used.load(); }
+// Other processes of the user can write there what they like.
+uint64_t PendingBoard::used() const {
+  return std::min<uint64_t>(file_->head().used.load(), kParts);
+}
 
 std::string PendingBoard::PathOf(const FileIdentity& file) {
   char text[64];
@@ -150,7 +153,7 @@ void PendingBoard::SetGroup(const Group& group) {
 }
 
 void PendingBoard::Extend(uint64_t begin, uint64_t end) {
-  Bell::Get().Listen();
+  if (used_rows_ == 0) Bell::Get().Hold();
   if (used_ == 0 && AddToRows(begin, end - begin)) return;
   AddToRanges(begin, end);
 }
@@ -210,6 +213,7 @@ void PendingBoard::Clear() {
   Part& mine = part(*own_);
   for (; used_rows_ > 0; --used_rows_) mine.rows[used_rows_ - 1].count.store(0);
   for (; used_ > 0; --used_) mine.ranges[used_ - 1].end.store(0);
+  Bell::Get().LetGo();
   mine.cleared.fetch_add(1);
   if (mine.waiting.load() != 0)
     syscall(SYS_futex, &mine.cleared, FUTEX_WAKE, std::numeric_limits<int>::max());

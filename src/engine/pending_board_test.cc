@@ -229,8 +229,20 @@ TEST_F(ForeignBoard, OfTheRightSizeButAnothers) {
   const std::string content = ABoard();
   Put(content);
   EXPECT_TRUE(Found()) << "one that is left of a program that was killed";
-  Put(std::string(content.size(), '\0'));
+  Put(std::string(content.size(), 'x'));
   EXPECT_FALSE(Found()) << "it does not say that it is one";
+}
+
+TEST_F(ForeignBoard, WithoutAHead) {
+  const std::string content = ABoard();
+  for (const size_t size : {content.size(), size_t{64}}) {
+    Put(std::string(size, '\0'));
+    EXPECT_TRUE(Found()) << "its maker was killed before it wrote one";
+    Put(std::string(size, '\0'));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // it does not look more often
+    EXPECT_NE(PendingBoard::Join(NewFile(), 0), nullptr);
+    EXPECT_FALSE(Exists(file_)) << "the next one sweeps";
+  }
 }
 
 TEST_F(ForeignBoard, OfAnotherSize) {

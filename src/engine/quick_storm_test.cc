@@ -169,7 +169,7 @@ class QuickStorm {
     {
       const std::lock_guard lock(library_);
       CallScope scope(CallScope::kFlushMayReturnEarly, true);
-      EXPECT_TRUE(bench_.file_->Flush().ok());
+      EXPECT_TRUE(bench_.file_->Flush(false, InProgress()).ok());
       request = scope.TakeCompletion();
     }
     if (request != nullptr) {
@@ -216,10 +216,12 @@ class QuickStorm {
     {
       const std::lock_guard lock(library_);
       CallScope scope(CallScope::kNone, random() % 2 == 0);
-      bench_.file_->DrainInBackground([this](const std::shared_ptr<File>& file) {
-        EXPECT_TRUE(file->CloseDevice().ok());
-        retired.fetch_add(1);
-      });
+      bench_.file_->DrainInBackground(
+          [this](const std::shared_ptr<File>& file) {
+            EXPECT_TRUE(file->CloseDevice().ok());
+            retired.fetch_add(1);
+          },
+          InProgress());
       closed = scope.TakeCompletion();
       if (random() % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
       if (random() % 4 == 0) failing_percent_ = 0;

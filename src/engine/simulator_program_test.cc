@@ -257,7 +257,7 @@ void Simulator::ReadLater() {
     const bool gap = Pick(4) == 0;
     if (gap) {
       issued.expected.replace(at, piece, piece, '\0');
-    } else if (!bench_.file_->Read(address + at, piece, to + at, true).ok()) {
+    } else if (!bench_.file_->Read(address + at, piece, to + at, true, InProgress()).ok()) {
       Wrong("a read failed at once");
     }
     at += piece;
@@ -306,10 +306,11 @@ void Simulator::Recover() {
 Status Simulator::FlushUnchecked() {
   InCall in_call(program_calls_);
   ++tally_.flushes;
-  Status status = bench_.file_->Flush();
+  Status status = bench_.file_->Flush(false, InProgress());
   // With lanes of their own, a run may have met its fault before storage recovered and told of it
   // only now.
-  if (!status.ok() && !failing_ && bench_.lanes_.threaded()) status = bench_.file_->Flush();
+  if (!status.ok() && !failing_ && bench_.lanes_.threaded())
+    status = bench_.file_->Flush(false, InProgress());
   return status;
 }
 
@@ -328,7 +329,7 @@ void Simulator::Flush() {
 void Simulator::FlushEarly() {
   InCall in_call(program_calls_);
   CallScope scope(CallScope::kFlushMayReturnEarly, true);
-  if (!bench_.file_->Flush().ok()) Wrong("a flush that may return early failed");
+  if (!bench_.file_->Flush(false, InProgress()).ok()) Wrong("a flush that may return early failed");
   Issue(scope);
 }
 

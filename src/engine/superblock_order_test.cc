@@ -53,9 +53,9 @@ TEST_F(SuperblockOrderTest, TheMarkIsStoredWhenTheOpenReturns) {
     Open(existing ? Superblock('o') + std::string(200, 'o') : "");
     const CallScope open(CallScope::kFlushMayBeSkipped);
     ASSERT_TRUE(Write(0, Superblock('m')).ok());
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
     EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 48}}));
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
     EXPECT_EQ(TakeChanges(), std::vector<Call>()) << "one request an open";
   }
 }
@@ -71,13 +71,13 @@ TEST_F(SuperblockOrderTest, ANewFilesSignatureIsThereWhereFlushesAreDeferred) {
   {
     const CallScope create(CallScope::kFlushMayBeSkipped);
     ASSERT_TRUE(Write(0, Superblock('a')).ok());
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   }
   EXPECT_EQ(Stored(), front);
   ASSERT_TRUE(Write(100, "data").ok());
   {
     const CallScope flush(CallScope::kFlushAsSet);
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   }
   EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 9}}));
   RunLanes();
@@ -87,7 +87,7 @@ TEST_F(SuperblockOrderTest, ANewFilesSignatureIsThereWhereFlushesAreDeferred) {
   file_->SetSettings(config_);
   const CallScope open(CallScope::kFlushMayBeSkipped);
   ASSERT_TRUE(Write(0, Superblock('b')).ok());
-  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 0, 48}})) << "an existing file has it";
 }
 
@@ -121,7 +121,7 @@ TEST_F(SuperblockOrderTest, AMarkThatIsRefusedIsKeptAndStoredFirst) {
   {
     const CallScope open(CallScope::kFlushMayBeSkipped);
     ASSERT_TRUE(Write(0, Superblock('m')).ok());
-    EXPECT_TRUE(file_->Flush().ok());
+    EXPECT_TRUE(file_->Flush(false, InProgress()).ok());
   }
   EXPECT_EQ(file_->TellFailure().code(), ENOSPC) << "the next call that changes the file";
   faults.failing = false;
@@ -213,7 +213,7 @@ TEST_F(SuperblockOrderTest, ABarrierWaitsForTheSuperblock) {
   Open();
   ASSERT_TRUE(Write(0, Superblock('s')).ok());
   CallScope scope(CallScope::kFlushMayReturnEarly, true);
-  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   EXPECT_EQ(scope.TakeCompletion()->Wait(1'000'000'000), State::kDone);
   EXPECT_EQ(Stored(), Superblock('s'));
 }
@@ -224,13 +224,13 @@ TEST_F(SuperblockOrderTest, ABarrierFailsWithWhatKeepsTheSuperblockBack) {
   ASSERT_TRUE(Write(1000, "data").ok());
   ASSERT_TRUE(Write(0, Superblock('s')).ok());
   CallScope scope(CallScope::kFlushMayReturnEarly, true);
-  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   EXPECT_EQ(scope.TakeCompletion()->Wait(1'000'000'000), State::kFailed);
   faults.failing = false;
-  ASSERT_TRUE(file_->Flush().ok());
+  ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   {
     const CallScope wait(CallScope::kNone);
-    ASSERT_TRUE(file_->Flush().ok());
+    ASSERT_TRUE(file_->Flush(false, InProgress()).ok());
   }
   EXPECT_EQ(Stored().substr(0, 48), Superblock('s'));
 }

@@ -23,7 +23,7 @@ class Epochs {
   /// The epoch of bytes that no request waits for (the superblock); older than every barrier.
   static constexpr uint64_t kUntracked = 0;
 
-  void Add(uint64_t epoch) { ++entries_[epoch].pending; }
+  void Add(uint64_t epoch) { ++EntryOf(epoch).pending; }
   /// One extent of `epoch` is stored or gone. Finished entries disappear, with all that waited only for them.
   void Remove(uint64_t epoch);
   /// Bytes of `older` were replaced by bytes of `newer` before they were stored; call before Remove(older).
@@ -44,11 +44,18 @@ class Epochs {
     uint64_t waits_for = 0;            // how many newer epochs
     std::vector<uint64_t> superseded;  // older epochs that wait for this one
     Status error;
+    uint64_t epoch = 0;
+    Entry* next = nullptr;  // in the list of who goes through several
     bool done() const { return pending == 0 && waits_for == 0; }
   };
-  void Release(std::map<uint64_t, Entry>::iterator done);
-  void EraseAllDone();  // without memory for a list of them
-  void EraseIfDone(std::map<uint64_t, Entry>::iterator entry);
+  Entry& EntryOf(uint64_t epoch) {
+    Entry& entry = entries_[epoch];
+    entry.epoch = epoch;
+    return entry;
+  }
+  static void Push(Entry& entry, Entry*& list);
+  static Entry& Pop(Entry*& list);
+  void EraseDone(Entry& done);
 
   std::map<uint64_t, Entry> entries_;
 };

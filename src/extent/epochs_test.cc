@@ -112,6 +112,22 @@ TEST(EpochsTest, FailureReachesThoseWhoseBytesItReplacedAndNobodyElse) {
   EXPECT_EQ(StateOf(epochs, 4), State::kPending);
 }
 
+// Each walk through all of them would make this take minutes.
+TEST(EpochsTest, ManyFailuresAreToldInTimeThatGrowsAsTheyDo) {
+  Epochs epochs;
+  constexpr uint64_t kPairs = 200'000;
+  for (uint64_t pair = 0; pair < kPairs; ++pair) {
+    epochs.Add(2 * pair + 1);
+    epochs.Add(2 * pair + 2);
+    epochs.Supersede(2 * pair + 1, 2 * pair + 2);
+    epochs.Remove(2 * pair + 1);
+  }
+  for (uint64_t pair = 0; pair < kPairs; ++pair) epochs.Fail(2 * pair + 2, NoSpace());
+  for (uint64_t pair = 0; pair < kPairs; ++pair) {
+    ASSERT_EQ(StateOf(epochs, 2 * pair + 1), State::kFailed);
+  }
+}
+
 TEST(EpochsTest, ABarrierReportsAFailureBehindPendingEpochs) {
   Epochs epochs;
   epochs.Add(1);

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "base/counters.h"
+#include "base/thread_name.h"
 #include "base/trace.h"
 
 namespace tidelane {
@@ -107,7 +108,10 @@ void Lanes::StartThread() {
       SIG_SETMASK, &all,
       &before);  // threads inherit the mask: the program's signals stay with the program
   try {
-    *place = std::thread([this, number] { ThreadMain(number); });
+    *place = std::thread([this, number] {
+      NameThread();
+      ThreadMain(number);
+    });
     ++running_;
   } catch (const std::exception&) {  // the system's refusal, or no memory
     no_more_ = true;

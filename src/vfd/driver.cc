@@ -2,7 +2,8 @@
 //
 // Each callback is a few lines: arguments in, engine call, failure onto HDF5's error stack. Nothing is decided here.
 //
-// Invariant: complete without any VOL call. What it may do early, the CallScope on this thread says.
+// Invariant: complete without any VOL call. What it may do early, the CallContext of the call in progress says, which each
+// callback reads once.
 // Thread safety: callbacks run under HDF5's lock, one at a time per libhdf5.
 #include "h5/driver.h"
 
@@ -17,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/call_scope.h"
+#include "engine/call_context.h"
 #include "engine/engine.h"
 #include "engine/piece_read.h"
 #include "h5/error.h"
@@ -127,7 +128,8 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
   handle->ignore_disabled_locks = IgnoreDisabledLocks(library, fapl);
   handle->family_to_single = FamilyToSingle(library, fapl);
   handle->page_buffer = HasPageBuffer(library, fapl);
-  const Status status = Engine::Get().Open(name, OptionsFor(flags, library.slot()), handle->file);
+  const Status status = Engine::Get().Open(name, OptionsFor(flags, library.slot()), handle->file,
+                                           CallContext::Current());
   if (!status.ok()) {
     PushCannotOpen(library, status);
     return nullptr;
@@ -150,10 +152,14 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) 
 herr_t Close(H5FD_t* file) noexcept {
   const std::unique_ptr<Handle> handle(&Of(file));
   Unlink(handle.get());
-  return Guarded(*handle, "close", [&] { return Engine::Get().Close(handle->file); });
+  return Guarded(*handle, "close",
+                 [&] { return Engine::Get().Close(handle->file, CallContext::Current()); });
 }
 
 int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
+  // What is left of a file that was given up is the file of nobody else.
+  if (left != right && (Of(left).file->abandoned() || Of(right).file->abandoned()))
+    return left < right ? -1 : 1;
   const auto order = Of(left).file->identity() <=> Of(right).file->identity();
   return order < 0 ? -1 : order > 0 ? 1 : 0;
 }
@@ -179,8 +185,9 @@ haddr_t GetEof(const H5FD_t* file, H5FD_mem_t) noexcept { return Of(file).file->
 herr_t GetHandle(H5FD_t* file, hid_t, void** out) noexcept {
   if (out == nullptr) return Report(Of(file), Status::Failed(EINVAL, "get the descriptor of"));
   int* descriptor = nullptr;
-  const herr_t result = Guarded(Of(file), "get the descriptor of",
-                                [&] { return Of(file).file->Descriptor(descriptor); });
+  const herr_t result = Guarded(Of(file), "get the descriptor of", [&] {
+    return Of(file).file->Descriptor(descriptor, CallContext::Current());
+  });
   *out = descriptor;
   return result;
 }
@@ -189,31 +196,36 @@ bool Overflows(haddr_t address, size_t size) {
   return address == HADDR_UNDEF || address > kMaxAddress || size > kMaxAddress - address;
 }
 
-Status ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, void* buffer) {
+Status ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
+                 const CallContext& call) {
   if (Overflows(address, size))
     return Status::Failed(EOVERFLOW, "read").At(handle.file->path(), address, size);
-  return handle.file->Read(address, size, buffer, type == H5FD_MEM_DRAW);
+  return handle.file->Read(address, size, buffer, type == H5FD_MEM_DRAW, call);
 }
 
-Status WritePiece(Handle& handle, haddr_t address, size_t size, const void* buffer) {
+Status WritePiece(Handle& handle, haddr_t address, size_t size, const void* buffer,
+                  const CallContext& call) {
   if (Overflows(address, size))
     return Status::Failed(EOVERFLOW, "write").At(handle.file->path(), address, size);
   // As write(2) to a descriptor for reading. HDF5 writes there where a call that failed has left something in its caches.
-  if (handle.read_only)
+  if (handle.read_only || handle.file->abandoned())
     return Status::Failed(EBADF, "write").At(handle.file->path(), address, size);
   handle.file->SetBaseAddress(handle.pub.base_addr);
-  return handle.file->Write(address, size, buffer);
+  return handle.file->Write(address, size, buffer, call);
 }
 
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size,
             void* buffer) noexcept {
-  return Guarded(Of(file), "read",
-                 [&] { return ReadPiece(Of(file), type, address, size, buffer); });
+  return Guarded(Of(file), "read", [&] {
+    return ReadPiece(Of(file), type, address, size, buffer, CallContext::Current());
+  });
 }
 
 herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size,
              const void* buffer) noexcept {
-  return Guarded(Of(file), "write", [&] { return WritePiece(Of(file), address, size, buffer); });
+  return Guarded(Of(file), "write", [&] {
+    return WritePiece(Of(file), address, size, buffer, CallContext::Current());
+  });
 }
 
 // Vectors may end early: a size of 0 (after the first) or a type of "no list" says that the one before holds for the rest.
@@ -242,8 +254,9 @@ class VectorShorthand {
 
 // Many large pieces are one read of the program's thread and lanes, where storage gains from that.
 std::shared_ptr<PieceRead> Shared(Handle& handle, uint32_t count, const H5FD_mem_t* types,
-                                  const haddr_t* addresses, const size_t* sizes, void** buffers) {
-  if (count < 2 || CallScope::current() != nullptr) return nullptr;
+                                  const haddr_t* addresses, const size_t* sizes, void** buffers,
+                                  const CallContext& call) {
+  if (count < 2 || call.scope() != nullptr) return nullptr;
   uint64_t bytes = 0;
   VectorShorthand entry(types, sizes);
   for (uint32_t i = 0; i < count; ++i) {
@@ -264,13 +277,15 @@ std::shared_ptr<PieceRead> Shared(Handle& handle, uint32_t count, const H5FD_mem
 herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                   size_t sizes[], void* buffers[]) noexcept {
   return Guarded(Of(file), "read", [&] {
-    if (const auto shared = Shared(Of(file), count, types, addresses, sizes, buffers)) {
+    const CallContext call = CallContext::Current();
+    if (const auto shared = Shared(Of(file), count, types, addresses, sizes, buffers, call)) {
       return shared->ReadNow();
     }
     VectorShorthand entry(types, sizes);
     for (uint32_t i = 0; i < count; ++i) {
       entry.Advance(i);
-      Status status = ReadPiece(Of(file), entry.type(), addresses[i], entry.size(), buffers[i]);
+      Status status =
+          ReadPiece(Of(file), entry.type(), addresses[i], entry.size(), buffers[i], call);
       if (!status.ok()) return status;
     }
     return Status();
@@ -280,10 +295,11 @@ herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr
 herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                    size_t sizes[], const void* buffers[]) noexcept {
   return Guarded(Of(file), "write", [&] {
+    const CallContext call = CallContext::Current();
     VectorShorthand entry(types, sizes);
     for (uint32_t i = 0; i < count; ++i) {
       entry.Advance(i);
-      Status status = WritePiece(Of(file), addresses[i], entry.size(), buffers[i]);
+      Status status = WritePiece(Of(file), addresses[i], entry.size(), buffers[i], call);
       if (!status.ok()) return status;
     }
     return Status();
@@ -291,12 +307,21 @@ herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], hadd
 }
 
 herr_t Flush(H5FD_t* file, hid_t, hbool_t closing) noexcept {
-  return Guarded(Of(file), "flush", [&] { return Of(file).file->Flush(closing); });
+  return Guarded(Of(file), "flush", [&] {
+    const Handle& handle = Of(file);
+    const CallContext call = CallContext::Current();
+    Status status = handle.file->Flush(closing, call);
+    // Before it comes here HDF5 has flushed what it keeps of files that it opened for this one.
+    if (status.ok() && !closing && !call.flush_is_open() &&
+        !call.MayFlushEarly(handle.file->settings()))
+      status = Engine::Get().DrainInside(handle.library->slot(), Wait::kFlush);
+    return status;
+  });
 }
 
 herr_t Truncate(H5FD_t* file, hid_t, hbool_t) noexcept {
   Handle& handle = Of(file);
-  if (handle.eoa == handle.file->eof()) return 0;
+  if (handle.eoa == handle.file->eof() || handle.file->abandoned()) return 0;
   return Guarded(handle, "truncate", [&] {
     // As ftruncate(2) of a descriptor for reading.
     if (handle.read_only)
@@ -316,7 +341,7 @@ herr_t Lock(H5FD_t* file, hbool_t exclusive) noexcept {
 
 herr_t Unlock(H5FD_t* file) noexcept {
   return Guarded(Of(file), "unlock", [&] {
-    Status status = Of(file).file->Unlock();
+    Status status = Of(file).file->Unlock(CallContext::Current());
     if (status.code() == ENOSYS && Of(file).ignore_disabled_locks) status = Status();
     return status;
   });
@@ -328,7 +353,7 @@ herr_t Delete(const char* name, hid_t) noexcept {
   try {
     (void)Engine::Get().DrainPath(name);  // what could not be stored is not wanted any more
     if (::unlink(name) != 0) status = Status::Failed(errno, "delete").At(name, 0, 0);
-    Engine::Get().DropRefused();
+    Engine::Get().DropRefused(Slot);
     (void)Engine::Get().DropNameless();
   } catch (const std::bad_alloc&) {
     status = Status::Failed(ENOMEM, "delete").At(name, 0, 0);

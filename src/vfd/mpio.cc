@@ -1,4 +1,4 @@
-// The mpio driver of an open file, with a few callbacks of our own in the place of its: raw writes that a CallScope lets us
+// The mpio driver of an open file, with a few callbacks of our own in the place of its: raw writes that the call lets us
 // have are captured, reads see them, and whatever else happens finds them stored.
 //
 //   1. HDF5 opens the file natively, with its mpio driver.
@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "base/fresh_file.h"
-#include "engine/call_scope.h"
+#include "engine/call_context.h"
 #include "engine/engine.h"
 #include "extent/broken.h"
 #include "h5/error.h"
@@ -68,15 +68,15 @@ Status Guarded(const h5::ParallelFile& file, const char* operation, Work work) {
 // A chunk that all ranks put into the file is a success to HDF5 in any case: otherwise this rank's index would be another one
 // than the others'. Who called HDF5 looks at what was refused.
 herr_t Capture(Captured& captured, haddr_t address, size_t size, const void* bytes,
-               bool own_chunk) {
+               const CallContext& call) {
   h5::ParallelFile& file = *captured.file;
   file.NoteCaptured(size);
   Status status =
-      Guarded(file, "write to", [&] { return file.file()->Write(address, size, bytes); });
+      Guarded(file, "write to", [&] { return file.file()->Write(address, size, bytes, call); });
   // Where the system refused threads, nobody would store it while other ranks wait for it.
   if (status.ok() && !Engine::Get().lanes().threaded() && !Broken("ranks_threads"))
     status = file.file()->Drain(Wait::kRanks);
-  if (!own_chunk) return Report(captured, 0, status);
+  if (!call.writes_own_chunk()) return Report(captured, 0, status);
   if (!status.ok()) file.NoteRefused(std::move(status));
   return 0;
 }
@@ -85,17 +85,18 @@ herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t s
              const void* bytes) noexcept {
   Captured& captured = Of(pub);
   h5::ParallelFile& file = *captured.file;
-  if (type == H5FD_MEM_DRAW && CallScope::Allows(CallScope::kOtherChunk)) {
+  const CallContext call = CallContext::Current();
+  if (type == H5FD_MEM_DRAW && call.writes_other_chunk()) {
     file.NoteCaptured(size);
     return 0;
   }
-  const bool own_chunk = CallScope::Allows(CallScope::kOwnChunk);
-  const bool together = own_chunk || CallScope::Allows(CallScope::kCaptureTogether);
+  const bool own_chunk = call.writes_own_chunk();
+  const bool together = own_chunk || call.captures_together();
   if (!together && !file.inside()) file.file()->AwaitOthers(address, size);
   if (own_chunk || (together && file.outsiders_hold))
     file.file()->AwaitOthers(address, size, File::Whose::kOutsiders);
-  if (type == H5FD_MEM_DRAW && (together || CallScope::Allows(CallScope::kCaptureAlone))) {
-    if (file.capturing() || own_chunk) return Capture(captured, address, size, bytes, own_chunk);
+  if (type == H5FD_MEM_DRAW && (together || call.captures_alone())) {
+    if (file.capturing() || own_chunk) return Capture(captured, address, size, bytes, call);
     file.NoteNative(size);
   }
   // Two writes of the same byte are stored in program order.
@@ -124,12 +125,13 @@ herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t si
             void* buffer) noexcept {
   Captured& captured = Of(pub);
   const std::shared_ptr<File>& file = captured.file->file();
-  const bool alone = type == H5FD_MEM_DRAW && CallScope::Allows(CallScope::kReadAlone);
+  const CallContext call = CallContext::Current();
+  const bool alone = type == H5FD_MEM_DRAW && call.reads_alone();
   if (alone) file->AwaitOthers(address, size);
   if (!file->drained()) {
     if (alone) {
       return Report(captured, 0, Guarded(*captured.file, "read", [&] {
-                      return file->Read(address, size, buffer, true);
+                      return file->Read(address, size, buffer, true, call);
                     }));
     }
     static_cast<void>(file->Drain(Wait::kRanks));
@@ -158,7 +160,7 @@ herr_t Close(H5FD_t* pub) noexcept {
   Captured** at = &captured_files[captured->library->slot()];
   while (*at != captured) at = &(*at)->next;
   *at = captured->next;
-  const Status status = Engine::Get().Close(captured->file->file());
+  const Status status = Engine::Get().Close(captured->file->file(), CallContext::Current());
   pub->cls = captured->native;
   const herr_t result = captured->native->close(pub);
   const herr_t told = Report(*captured, result, status);
@@ -219,7 +221,7 @@ bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& r
   const char* const path = PathOf(name);
   reason = Fallback::kMpiFileSystem;
   if (!SharedByRanks(path)) return false;
-  if (!Engine::Get().OpenShared(path, prepared.file).ok()) return false;
+  if (!Engine::Get().OpenShared(path, prepared.file, CallContext::Current()).ok()) return false;
   reason = Fallback::kMpiHints;
   if (HintsForbid(*library.mpi(), pub)) return false;
   reason = Fallback::kMpiTwice;

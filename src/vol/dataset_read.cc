@@ -1,5 +1,6 @@
 #include "vol/dataset_read.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,6 +10,7 @@
 #include "engine/call_scope.h"
 #include "vol/chunked_reads.h"
 #include "vol/filtered_writes.h"
+#include "vol/find_file.h"
 #include "vol/lending.h"
 #include "vol/ranks.h"
 #include "vol/read_again.h"
@@ -50,9 +52,13 @@ void TakeEach(Reads& reads, Rest<void*>& rest, hid_t dxpl, Take take) {
   reads = rest.rows();
 }
 
-// What a transfer of several datasets leaves on its list HDF5 says of all of them.
-bool MayTake(const Instance& instance, const Reads& reads, hid_t dxpl) {
-  return reads.count == 1 || dxpl == instance.default_dxpl;
+// What a transfer of several datasets leaves on its list HDF5 says of all of them. Datasets of several files it refuses.
+bool MayTake(Instance& instance, const Reads& reads, hid_t dxpl) {
+  if (reads.count == 1) return true;
+  if (reads.count == 0 || dxpl != instance.default_dxpl) return false;
+  const std::shared_ptr<File> file = FileOf(instance, reads.datasets[0], H5I_DATASET);
+  return std::all_of(reads.datasets + 1, reads.datasets + reads.count,
+                     [&](void* dataset) { return FileOf(instance, dataset, H5I_DATASET) == file; });
 }
 
 // Whether our driver may leave what HDF5 reads straight into the program's memory to lanes.

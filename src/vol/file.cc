@@ -67,6 +67,7 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
   call.Finish(file != nullptr);
   if (file == nullptr) return nullptr;
   NoteOpened(instance, file);
+  Engine::Get().NotRefused(FileOf(instance, file, H5I_FILE));
   if (access.native()) NoteNative(Fallback::kDriver, name);
   if (access.mpi_driver() >= 0) ShareFile(instance, file, name, access, writable, dxpl);
   return file;
@@ -90,13 +91,13 @@ void EndReads(Instance& instance, void* file) {
 // by this close, even where it is deferred: later nobody would hear of it.
 bool FlushesBeforeClose(File& ours) { return !ours.settings().close_deferred || ours.failing(); }
 
-// Whether nothing but the identifier that is being closed keeps the file open.
+// Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
 bool IsLastObject(Instance& instance, void* file, hid_t dxpl) {
   const h5::KeepErrorStack keep(instance.hdf5());
   size_t count = 0;
   H5VL_file_get_args_t get{};
   get.op_type = H5VL_FILE_GET_OBJ_COUNT;
-  get.args.get_obj_count.types = H5F_OBJ_ALL | H5F_OBJ_LOCAL;
+  get.args.get_obj_count.types = H5F_OBJ_ALL;
   get.args.get_obj_count.count = &count;
   return NativeFile(instance).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
 }
@@ -159,7 +160,11 @@ herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
   NoteClosed(instance, file);
   const bool half_closed = FindHalfClosed(instance, file) != nullptr;
   if (NativeFile(instance).close(file, dxpl, nullptr) < 0 && !half_closed) {
-    static_cast<void>(NativeFile(instance).close(file, dxpl, nullptr));  // the other half
+    // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
+    // such a file again after it has ended us.
+    const KeepRefused refused;
+    const CallScope late(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
+    static_cast<void>(NativeFile(instance).close(file, dxpl, nullptr));
   }
   ForgetHalfClosed(instance, file);
   return 0;
@@ -190,6 +195,7 @@ void PrepareSwmr(Instance& instance, void* file, hid_t dxpl) {
 
 void* FileCreate(Instance& instance, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
                  hid_t dxpl, void** request) {
+  if ((flags & H5F_ACC_TRUNC) != 0) Engine::Get().DropRefusedAt(name, instance.slot);
   return OpenWith(instance, name, true, fapl, dxpl, request, [&](hid_t access) {
     return NativeFile(instance).create(name, flags, fcpl, access, dxpl, nullptr);
   });
@@ -306,7 +312,7 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   if (ours != nullptr && FlushesBeforeClose(*ours)) {
     if (FlushForClose(instance, file, dxpl) < 0 &&
         !IsReadOnly(instance, file, dxpl)) {  // and so it stays open
-      if (IsLastObject(instance, file, dxpl)) Engine::Get().CloseRefused(ours);
+      if (IsLastObject(instance, file, dxpl)) Engine::Get().CloseRefused(ours, instance.slot);
       return -1;
     }
     NoteClosed(instance, file);

@@ -304,18 +304,25 @@ bool GivesAddress(int operation) {
          operation == H5VL_NATIVE_DATASET_GET_OFFSET || operation == H5VL_NATIVE_DATASET_CHUNK_ITER;
 }
 
+// A dataset that does not lie in one piece, or nowhere yet, has no place.
+bool GivesPlace(const H5VL_optional_args_t& answered) {
+  return answered.op_type == H5VL_NATIVE_DATASET_GET_OFFSET &&
+         *static_cast<H5VL_native_dataset_optional_args_t*>(answered.args)->get_offset.offset !=
+             HADDR_UNDEF;
+}
+
 // Who asks for an address may read there past HDF5: everything is stored when the answer is given, by all ranks that write
 // the file. Who asks where a dataset of a file of its own lies in one piece may map it, and then sees what is written
 // later, too: natively at once.
-herr_t StoreAll(Instance& instance, void* dataset, int operation) {
+herr_t StoreAll(Instance& instance, void* dataset, const H5VL_optional_args_t& answered) {
   const std::shared_ptr<File> file = CapturedFileOf(instance, dataset, H5I_DATASET);
   if (file == nullptr) return 0;
   Status status;
   const bool ranks = ParallelOf(instance, dataset, H5I_DATASET) != nullptr;
-  if (operation == H5VL_NATIVE_DATASET_GET_OFFSET && file->writable() && !ranks) {
+  if (GivesPlace(answered) && file->writable() && !ranks) {
     const CallScope watched(CallScope::kHandOutDescriptor);
     int* descriptor = nullptr;
-    status = file->Descriptor(descriptor);
+    status = file->Descriptor(descriptor, CallContext::Current());
   } else {
     status = file->Drain(Wait::kOther);
     file->AwaitOthers(0, UINT64_MAX);
@@ -357,8 +364,7 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
     const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
     if (changes && !MayChange(instance, dataset, H5I_DATASET)) return -1;
     const herr_t result = operate();
-    return result >= 0 && GivesAddress(args->op_type) ? StoreAll(instance, dataset, args->op_type)
-                                                      : result;
+    return result >= 0 && GivesAddress(args->op_type) ? StoreAll(instance, dataset, *args) : result;
   }
   TrackedCall call(instance, Effect::kWrite, request);
   const herr_t result = operate();

@@ -9,6 +9,7 @@
 #include "extent/broken.h"
 #include "h5/error.h"
 #include "h5/owned_id.h"
+#include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
 
 namespace tidelane::vol {
@@ -20,12 +21,9 @@ constexpr uint64_t kMostCopied = 1 << 20;
 
 // Only contiguous storage has a sieve.
 bool IsContiguous(Instance& instance, void* dataset, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  H5VL_dataset_get_args_t get{};
-  get.op_type = H5VL_DATASET_GET_DCPL;
-  if (hdf5.native().dataset_cls.get(dataset, &get, dxpl, nullptr) < 0) return false;
-  const h5::OwnedId dcpl(hdf5, get.args.get_dcpl.dcpl_id);
-  return hdf5.Pget_layout(dcpl.get()) == H5D_CONTIGUOUS;
+  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), dxpl);
+  return dcpl.valid() && instance.hdf5().Pget_layout(dcpl.get()) == H5D_CONTIGUOUS;
 }
 
 SieveHabit* FindHabit(Instance& instance, void* dataset) {

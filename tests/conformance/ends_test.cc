@@ -288,6 +288,41 @@ TEST_P(EndsWaiting, UnderscoreExitAfterCloseKeepsEverything) {
   expect_natively(file(), {{"a", 1}, {"lost", 2}});
 }
 
+// HDF5 opens a virtual dataset's source by itself: the program has nothing of it that it could flush.
+TEST_P(EndsWaiting, UnderscoreExitKeepsWhatWasWrittenThroughAVirtualDatasetAndFlushed) {
+  const std::string source = in_folder("source.h5");
+  for (const hsize_t chunk : {hsize_t{0}, hsize_t{1000}}) {
+    run([&] {
+      const hsize_t extent = kElements;
+      const Hid space(H5Screate_simple(1, &extent, nullptr));
+      const Hid made = create(source), list(H5Pcreate(H5P_DATASET_CREATE));
+      if (chunk != 0) {
+        ASSERT_GE(H5Pset_chunk(list, 1, &chunk), 0);
+      }
+      const Hid dataset(
+          H5Dcreate2(made, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT));
+      ASSERT_TRUE(dataset.valid());
+    });
+    EXPECT_EQ(status_of([&] {
+                const hsize_t extent = kElements;
+                const Hid space(H5Screate_simple(1, &extent, nullptr));
+                const hid_t opened = create(file()).release();
+                const Hid list(H5Pcreate(H5P_DATASET_CREATE));
+                ASSERT_GE(H5Pset_virtual(list, space, source.c_str(), "/a", space), 0);
+                const hid_t dataset =
+                    H5Dcreate2(opened, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT);
+                const std::vector<int> values = elements(1, kElements);
+                ASSERT_GE(
+                    H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+                    0);
+                ASSERT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+                _exit(HasFailure() ? 1 : 0);
+              }),
+              0);
+    expect_natively(source, {{"a", 1}});
+  }
+}
+
 [[noreturn]] void fail_somewhere() { throw std::runtime_error("through main"); }
 
 TEST_P(EndsWaiting, AnExceptionThatNobodyCatchesKeepsWhatWasFlushed) {

@@ -1,4 +1,5 @@
 // Storage that refuses bytes: nothing reports success over lost bytes, and what failed can be tried again.
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -223,6 +224,55 @@ TEST_P(FailingDeferred, CreatingOverItKeepsNothingOfIt) {
     EXPECT_GE(H5Fclose(opened.release()), 0) << error_text();
   });
   run_natively([&] { expect_dataset(open(file(), H5F_ACC_RDONLY), "b", 2, 16); });
+}
+
+// A close that fails leaves its identifier, which kept the program from making the file anew.
+TEST_P(FailingWait, CreatingOverAFileWhoseCloseWasRefusedWorks) {
+  run([&] {
+    limit_files(kLittle);
+    const hid_t refused = create(file()).release();
+    put(refused, "a", 1);
+    EXPECT_LT(H5Fclose(refused), 0);
+    Hid opened = create(file());
+    ASSERT_GE(opened, 0) << error_text();
+    put(opened, "b", 2, 16);
+    EXPECT_GE(H5Fclose(opened.release()), 0) << error_text();
+  });
+  run_natively([&] { expect_dataset(open(file(), H5F_ACC_RDONLY), "b", 2, 16); });
+}
+
+// What was on storage stays there for those who have the file open.
+TEST_P(FailingWait, AFileThatIsGivenUpIsNotCutShort) {
+  run([&] {
+    const hid_t one = create(file()).release();
+    put(one, "a", 1);
+    ASSERT_GE(H5Fflush(one, H5F_SCOPE_GLOBAL), 0);
+    const Hid two = open(file());
+    const int other = ::open(file().c_str(), O_RDONLY);
+    struct stat before, after;
+    ASSERT_EQ(fstat(other, &before), 0);
+    limit_files(kLittle);
+    put(one, "b", 2);
+    EXPECT_LT(H5Fclose(one), 0);
+    std::filesystem::remove(file());
+    const Hid next = create(in_folder("next.h5"));
+    ASSERT_EQ(fstat(other, &after), 0);
+    EXPECT_GE(after.st_size, before.st_size);
+    expect_dataset(two, "a", 1);
+    close(other);
+    lift_limit();
+  });
+}
+
+// HDF5 came to such a file again after it had ended the connector, and crashed.
+TEST_P(FailingStorage, ExitOverAFileThatIsOpenTwiceSaysSo) {
+  const std::string text = told([&] {
+    const hid_t one = create(file()).release();
+    ASSERT_GE(open(file()).release(), 0);
+    put(one, "a", 1);
+    storage::fail_with(ENOSPC);
+  });
+  expect_cause(text, "No space left on device");
 }
 
 // Of several files only the first was named.

@@ -175,6 +175,10 @@ TEST_P(Everyday, DatasetsThatHdf5DoesNotWriteTogetherAreRefused) {
       EXPECT_LT(H5Dwrite_multi(2, datasets, types, all, all, H5P_DEFAULT, buffers), 0);
       EXPECT_TRUE(read(first) == std::vector<int>(2 * kChunk, -7));
     }
+    std::vector<int> one(2 * kChunk), two(2 * kChunk);
+    hid_t apart[] = {first, elsewhere};
+    void* into[] = {one.data(), two.data()};
+    EXPECT_LT(H5Dread_multi(2, apart, types, all, all, H5P_DEFAULT, into), 0);
   });
 }
 

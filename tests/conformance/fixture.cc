@@ -35,6 +35,8 @@ Environment Scenarios::environment(const Way& way) const {
           {"TIDELANE_CLOSE", way.close},
           {"TIDELANE_FLUSH", way.flush},
           {"TIDELANE_MODE", way.native() ? "" : way.mode},
+          // Scenarios run in forked processes, as if these were programs of their own.
+          {"TIDELANE_FORKED", way.native() ? "" : "deferred"},
           {"TIDELANE_LINGER", way.native() ? "" : "10s"},
           {"TIDELANE_SUMMARY", way.native() ? "" : summaries()}};
 }

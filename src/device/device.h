@@ -63,6 +63,14 @@ class Device {
   virtual int* descriptor() = 0;
 };
 
+/// Where a write that failed, of bytes up to `end`, may have left the end of the file: a part of them may have made it longer, which a
+/// later truncation must know.
+inline uint64_t EndAfterFailure(Device& device, uint64_t end) {
+  uint64_t size = 0;
+  if (device.Size(size) != 0) return 0;
+  return size < end ? size : end;
+}
+
 /// A POSIX file that was opened as `fd`; the device owns the descriptor from now on.
 std::unique_ptr<Device> MakePosixDevice(int fd);
 

@@ -5,7 +5,6 @@
 
 #include "base/counters.h"
 #include "buffer/loan.h"
-#include "engine/call_context.h"
 #include "engine/file.h"
 #include "engine/piece_read.h"
 

@@ -73,8 +73,7 @@ bool Engine::DeferNothing(FileSettings& settings) {
   return deferred;
 }
 
-// Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
-void Engine::TellAtExit(const Status& failure) {
+void PrintAtExit(const Status& failure) {
   std::fprintf(stderr, "tidelane: at exit: %s\n", failure.Message().c_str());
 }
 
@@ -106,7 +105,7 @@ Engine::Engine()
       lanes_(config_.lanes),
       chooser_(std::make_shared<model::Chooser>(
           model::Chooser::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})),
-      forked_(!config_.forked_defers && IsForked()) {
+      forked_(!config_.forked_defers && IsForkedProcess()) {
 #ifdef TIDELANE_BREAK
   broken_rules = config_.test_break;
 #endif
@@ -244,7 +243,7 @@ void Engine::DrainForAnother(const char* path, int opener) {
 Status Engine::Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                     const CallContext& call) {
   to_shut_down.store(this);
-  DropRefused(options.opener);
+  refused_closes_.DropNameless(options.opener);
   (void)DropNameless();
   for (int swapped = 0;;) {
     Status status;
@@ -420,7 +419,7 @@ Status Engine::Shutdown() {
   exiting_ = false;
   lanes_.Stay(true);
   const std::vector<Status> failures = DrainEach(Wait::kExit);
-  for (const Status& failure : failures) TellAtExit(failure);
+  for (const Status& failure : failures) PrintAtExit(failure);
   const Status status = failures.empty() ? Status() : failures.front();
   for (const auto& file : Known()) {
     if (!file->drained()) NoteNotStored(file->path());

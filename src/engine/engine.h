@@ -27,6 +27,7 @@
 #include "engine/file_series.h"
 #include "engine/memory_of_runs.h"
 #include "engine/preparation.h"
+#include "engine/refused_closes.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
 
@@ -38,6 +39,11 @@ struct OpenOptions {
   bool swmr = false;  ///< opened for SWMR writing or reading: write through, no read-ahead
   int opener = 0;  ///< which copy of HDF5: what one has open is on storage before another opens it
 };
+
+/// Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
+void PrintAtExit(const Status& failure);
+/// Whether this process came from a fork, and called no exec since, as the system knows it.
+bool IsForkedProcess();
 
 class Engine {
  public:
@@ -57,19 +63,10 @@ class Engine {
   /// Called by the driver's close. Waits for the bytes unless the call allows otherwise. If they cannot be
   /// stored, says so and keeps the file as it keeps a deferred one: `WaitClosed` tries again, and so does the exit.
   Status Close(const std::shared_ptr<File>& file, const CallContext& call = {});
-  /// A copy of HDF5 has tried to close this open file, and nothing else of it is open there, but its bytes could not be stored. If it
-  /// loses its name now, the program has no use for them.
-  void CloseRefused(const std::shared_ptr<File>& file, int opener) TL_EXCLUDES(mutex_);
-  /// It was opened again.
-  void NotRefused(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
-  /// That copy of HDF5 is about to create a file of this name: one whose close it was refused, and that it does not use any more, is
-  /// given up. From then on it is no other file's equal.
-  void DropRefusedAt(const char* path, int opener) TL_EXCLUDES(mutex_);
   /// Gives up the closed files that have no name and cannot be stored, and with their descriptors their room on storage, unless
   /// somebody else has them open. Whether there were any.
   bool DropNameless(bool may_wait = true) TL_EXCLUDES(mutex_);
-  /// The same of files whose close was refused, for a thread of the copy of HDF5 that tried: nobody uses them meanwhile.
-  void DropRefused(int opener) TL_EXCLUDES(mutex_);
+  RefusedCloses& refused_closes() { return refused_closes_; }
 
   /// Waits until every captured byte of every file is stored; the first error, if any. `why`: on whose account.
   Status DrainAll(Wait why);
@@ -97,7 +94,6 @@ class Engine {
   std::unique_ptr<Device> DeviceOf(int fd);
   static bool IdentityOf(const char* path, FileIdentity& identity);
   static bool DeferNothing(FileSettings& settings);
-  static void TellAtExit(const Status& failure);
   Status OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                   const CallContext& call);
   Status Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
@@ -124,7 +120,6 @@ class Engine {
   void RelieveArena() TL_EXCLUDES(mutex_);
   std::vector<std::shared_ptr<File>> Known() TL_EXCLUDES(mutex_);
   bool IsKnown(const FileIdentity& identity) TL_EXCLUDES(mutex_);
-  static bool IsForked();
   static void PrepareFork();
   static void ParentAfterFork();
   static void ChildAfterFork();
@@ -141,6 +136,7 @@ class Engine {
   MemoryOfRuns runs_{config_, *chooser_};
   const std::shared_ptr<Preparation> preparation_ =
       std::make_shared<Preparation>(arena_, lanes_, *chooser_);
+  RefusedCloses refused_closes_;
   Mutex mutex_;
   std::vector<std::shared_ptr<File>> open_
       TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
@@ -150,11 +146,6 @@ class Engine {
   };
   std::map<const File*, Opener> openers_ TL_GUARDED_BY(mutex_);  // of those in open_
   std::atomic<bool> any_inside_{false};                          // ever
-  struct Refused {
-    std::weak_ptr<File> file;
-    int opener;
-  };
-  std::vector<Refused> refused_ TL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<File>> leaving_
       TL_GUARDED_BY(mutex_);          // drained; the device is being closed

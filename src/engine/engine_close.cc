@@ -152,53 +152,6 @@ bool Engine::DropNameless(bool may_wait) TL_NO_ANALYSIS {
   return !given_up.empty();
 }
 
-void Engine::CloseRefused(const std::shared_ptr<File>& file, int opener) {
-  MutexLock lock(mutex_);
-  std::erase_if(refused_, [&](const Refused& known) { return known.file.lock() == file; });
-  refused_.push_back({file, opener});
-}
-
-void Engine::NotRefused(const std::shared_ptr<File>& file) {
-  MutexLock lock(mutex_);
-  std::erase_if(refused_, [&](const Refused& known) { return known.file.lock() == file; });
-}
-
-void Engine::DropRefusedAt(const char* path, int opener) {
-  FileIdentity identity;
-  std::vector<std::shared_ptr<File>> refused;
-  {
-    MutexLock lock(mutex_);
-    if (refused_.empty() || !IdentityOf(path, identity)) return;
-    for (const Refused& known : refused_) {
-      const auto file = known.file.lock();
-      if (file != nullptr && known.opener == opener && file->identity() == identity &&
-          file->failing()) {
-        refused.push_back(file);
-      }
-    }
-  }
-  for (const auto& file : refused) file->Abandon();
-}
-
-void Engine::DropRefused(int opener) {
-  std::vector<std::shared_ptr<File>> refused;
-  {
-    MutexLock lock(mutex_);
-    // One that could be stored since is as any open file.
-    std::erase_if(refused_, [](const Refused& known) {
-      const auto file = known.file.lock();
-      return file == nullptr || !file->failing();
-    });
-    for (const Refused& known : refused_) {
-      if (auto file = known.file.lock(); file != nullptr && known.opener == opener)
-        refused.push_back(std::move(file));
-    }
-  }
-  for (const auto& file : refused) {
-    if (file->stuck() && file->nameless()) file->Abandon();
-  }
-}
-
 Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call) {
   series_.Closing(*file);
   CallScope* const scope = call.scope();
@@ -233,7 +186,7 @@ Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call)
   }
   const Status closed = file->CloseDevice();
   // HDF5 closes what a program left open, and looks at no result: nobody else would say it.
-  if (!closed.ok() && exiting_) TellAtExit(closed);
+  if (!closed.ok() && exiting_) PrintAtExit(closed);
   if (status.ok()) status = closed;
   if (!status.ok()) NoteNotStored(file->path());
   return status;

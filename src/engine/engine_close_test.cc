@@ -21,7 +21,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/call_context.h"
+#include "engine/call_scope.h"
 #include "engine/engine.h"
 
 namespace tidelane {
@@ -136,16 +136,16 @@ TEST_F(ClosedFiles, WhoseCloseWasRefusedGiveWayToAFileOfTheirName) {
     LimitFiles(16 * kKiB);
     auto file = Written(path_, 64 * kKiB);
     EXPECT_FALSE(file->Flush().ok());
-    engine().DropRefusedAt(path_.c_str(), kOpener);
+    engine().refused_closes().DropAt(path_.c_str(), kOpener);
     EXPECT_FALSE(file->abandoned()) << "nobody has tried to close it";
-    engine().CloseRefused(file, kOpener);
-    engine().DropRefusedAt(path_.c_str(), kOpener + 1);
+    engine().refused_closes().Add(file, kOpener);
+    engine().refused_closes().DropAt(path_.c_str(), kOpener + 1);
     EXPECT_FALSE(file->abandoned());
-    engine().NotRefused(file);
-    engine().DropRefusedAt(path_.c_str(), kOpener);
+    engine().refused_closes().Forget(file);
+    engine().refused_closes().DropAt(path_.c_str(), kOpener);
     EXPECT_FALSE(file->abandoned()) << "it was opened again";
-    engine().CloseRefused(file, kOpener);
-    engine().DropRefusedAt(path_.c_str(), kOpener);
+    engine().refused_closes().Add(file, kOpener);
+    engine().refused_closes().DropAt(path_.c_str(), kOpener);
     EXPECT_TRUE(file->abandoned());
     char byte;
     EXPECT_EQ(file->Read(0, 1, &byte, true).code(), EBADF);
@@ -228,7 +228,7 @@ TEST_F(ClosedFiles, ThatCouldNotBeStoredAndLostTheirNameHoldNoRoom) {
     LimitFiles(16 * kKiB);
     auto file = Written(path_, 64 * kKiB);
     EXPECT_FALSE(file->Flush().ok());
-    engine().CloseRefused(file, kOpener);
+    engine().refused_closes().Add(file, kOpener);
     struct stat before;
     ASSERT_EQ(stat(path_.c_str(), &before), 0);
     const std::string kept = folder_ + "/kept";

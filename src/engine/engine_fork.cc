@@ -27,8 +27,8 @@ std::shared_ptr<File> Engine::BeingClosed() const {
   return it == draining_.end() ? nullptr : *it;
 }
 
-// Before the engine was made nobody watched: the system knows.
-bool Engine::IsForked() {
+// Before the engine was made nobody watched.
+bool IsForkedProcess() {
   constexpr unsigned kForkedWithoutExec = 0x40;  // PF_FORKNOEXEC of the kernel's sched.h
   std::ifstream file("/proc/self/stat");
   std::string text;

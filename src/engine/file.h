@@ -27,7 +27,7 @@
 #include "base/status.h"
 #include "cache/block_cache.h"
 #include "device/device.h"
-#include "engine/call_context.h"
+#include "engine/call_scope.h"
 #include "engine/deferred_reads.h"
 #include "engine/pending_board.h"
 #include "engine/read_ahead.h"
@@ -254,7 +254,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   Status StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason, const CallContext& call)
       TL_EXCLUDES(mutex_);
   // This thread writes storage itself: first nobody else does in that range, then what was pending there is void.
-  static Run DirectPiece(uint64_t address, uint64_t size);
   void BeginDirectLocked(const Run& direct) TL_REQUIRES(mutex_);
   Status StoreDirect(Run& direct, const void* bytes, Fallback reason) TL_EXCLUDES(mutex_);
   Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
@@ -358,7 +357,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   int WriteWhole(Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
   int WriteParts(Run& run) TL_EXCLUDES(mutex_);
   int WriteTimed(Run& run, const iovec* parts, size_t count) TL_EXCLUDES(mutex_);
-  uint64_t EndAfterFailure(uint64_t end);
   void AfterRun(Run& run, int error) TL_EXCLUDES(mutex_);
   void SettleLocked() TL_REQUIRES(mutex_);
   void Finish() TL_EXCLUDES(mutex_);
@@ -398,10 +396,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void TellAnswered(Reader reader, const Took& took);
   void TellRead(uint64_t begin_ns, uint64_t size, const Took& took);
   void TellFetched(uint64_t begin_ns, uint64_t size, const Took& took);
-  void TellWaitedForSmall(uint64_t ns) {
-    const uint64_t now_ns = NowNs();
-    chooser_->reads().Small(now_ns - ns, now_ns);
-  }
   void TellSmall(const Took& took) {
     if (took.bytes != 0) chooser_->reads().Small(took.begin_ns, took.end_ns);
   }

@@ -183,14 +183,8 @@ int File::WriteRun(Run& run, uint64_t stored) {
   return error;
 }
 
-uint64_t File::EndAfterFailure(uint64_t end) {
-  // A part of the bytes may have made the file longer: a later truncation must know.
-  uint64_t size = 0;
-  return device_->Size(size) == 0 ? std::min(size, end) : 0;
-}
-
 void File::AfterRun(Run& run, int error) {
-  const uint64_t stored_end = error == 0 ? run.end : EndAfterFailure(run.end);
+  const uint64_t stored_end = error == 0 ? run.end : EndAfterFailure(*device_, run.end);
   MutexLock lock(mutex_);
   if (error == 0) {
     const bool was_first =

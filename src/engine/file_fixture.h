@@ -19,7 +19,7 @@
 
 #include "base/config.h"
 #include "device/fault_device.h"
-#include "engine/call_context.h"
+#include "engine/call_scope.h"
 #include "engine/completion.h"
 #include "engine/file.h"
 #include "lane/lanes.h"

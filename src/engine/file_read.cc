@@ -56,7 +56,10 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw,
     const uint64_t begin_ns = large && size >= kTimedCopy ? NowNs() : 0;
     status = ReadFetched(Reader::kProgram, address, size, buffer, took);
     if (large && status.ok()) TellFetched(begin_ns, size, took);
-    if (!large && took.waited_ns != 0) TellWaitedForSmall(took.waited_ns);
+    if (!large && took.waited_ns != 0) {
+      const uint64_t now_ns = NowNs();
+      chooser_->reads().Small(now_ns - took.waited_ns, now_ns);
+    }
   } else {
     if (size <= BlockCache::kSmall || caching_.load(std::memory_order_relaxed)) {
       MutexLock lock(read_mutex_);

@@ -28,6 +28,16 @@ constexpr uint64_t kReserveStep = 1u << 20;
 constexpr auto kArenaWait = std::chrono::milliseconds(5);
 constexpr auto kIdleArenaWait = std::chrono::microseconds(100);  // where lanes have nothing to do
 
+// What this thread writes itself at a time.
+Run DirectPiece(uint64_t address, uint64_t size) {
+  uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
+  if (size - piece <= kSmallCopy) piece = size;  // no scrap for a lane
+  Run direct;
+  direct.begin = address;
+  direct.end = address + piece;
+  return direct;
+}
+
 }  // namespace
 
 Status File::Write(uint64_t address, uint64_t size, const void* bytes, const CallContext& call) {
@@ -321,15 +331,6 @@ void File::RelieveArena() {
   KickLocked();
 }
 
-Run File::DirectPiece(uint64_t address, uint64_t size) {
-  uint64_t piece = std::min(size, kQuickPiece - address % kQuickPiece);
-  if (size - piece <= kSmallCopy) piece = size;  // no scrap for a lane
-  Run direct;
-  direct.begin = address;
-  direct.end = address + piece;
-  return direct;
-}
-
 Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason,
                          const CallContext& call) {
   Run direct;
@@ -393,7 +394,7 @@ Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
     MutexLock lock(read_mutex_);
     cache_.Clear();  // it was told of bytes that the file does not have
   }
-  const uint64_t stored_end = error == 0 ? direct.end : EndAfterFailure(direct.end);
+  const uint64_t stored_end = error == 0 ? direct.end : EndAfterFailure(*device_, direct.end);
   MutexLock lock(mutex_);
   pending_.Complete(direct);
   if (error == 0) {

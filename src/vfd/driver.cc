@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/call_context.h"
+#include "engine/call_scope.h"
 #include "engine/engine.h"
 #include "engine/piece_read.h"
 #include "h5/error.h"
@@ -353,7 +353,7 @@ herr_t Delete(const char* name, hid_t) noexcept {
   try {
     (void)Engine::Get().DrainPath(name);  // what could not be stored is not wanted any more
     if (::unlink(name) != 0) status = Status::Failed(errno, "delete").At(name, 0, 0);
-    Engine::Get().DropRefused(Slot);
+    Engine::Get().refused_closes().DropNameless(Slot);
     (void)Engine::Get().DropNameless();
   } catch (const std::bad_alloc&) {
     status = Status::Failed(ENOMEM, "delete").At(name, 0, 0);

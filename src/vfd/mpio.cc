@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "base/fresh_file.h"
-#include "engine/call_context.h"
+#include "engine/call_scope.h"
 #include "engine/engine.h"
 #include "extent/broken.h"
 #include "h5/error.h"

@@ -67,7 +67,7 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
   call.Finish(file != nullptr);
   if (file == nullptr) return nullptr;
   NoteOpened(instance, file);
-  Engine::Get().NotRefused(FileOf(instance, file, H5I_FILE));
+  Engine::Get().refused_closes().Forget(FileOf(instance, file, H5I_FILE));
   if (access.native()) NoteNative(Fallback::kDriver, name);
   if (access.mpi_driver() >= 0) ShareFile(instance, file, name, access, writable, dxpl);
   return file;
@@ -195,7 +195,7 @@ void PrepareSwmr(Instance& instance, void* file, hid_t dxpl) {
 
 void* FileCreate(Instance& instance, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
                  hid_t dxpl, void** request) {
-  if ((flags & H5F_ACC_TRUNC) != 0) Engine::Get().DropRefusedAt(name, instance.slot);
+  if ((flags & H5F_ACC_TRUNC) != 0) Engine::Get().refused_closes().DropAt(name, instance.slot);
   return OpenWith(instance, name, true, fapl, dxpl, request, [&](hid_t access) {
     return NativeFile(instance).create(name, flags, fcpl, access, dxpl, nullptr);
   });
@@ -312,7 +312,8 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   if (ours != nullptr && FlushesBeforeClose(*ours)) {
     if (FlushForClose(instance, file, dxpl) < 0 &&
         !IsReadOnly(instance, file, dxpl)) {  // and so it stays open
-      if (IsLastObject(instance, file, dxpl)) Engine::Get().CloseRefused(ours, instance.slot);
+      if (IsLastObject(instance, file, dxpl))
+        Engine::Get().refused_closes().Add(ours, instance.slot);
       return -1;
     }
     NoteClosed(instance, file);

@@ -1,0 +1,50 @@
+#include "engine/refused_closes.h"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+namespace tidelane {
+
+void RefusedCloses::Add(const std::shared_ptr<File>& file, int opener) {
+  MutexLock lock(mutex_);
+  std::erase_if(refused_, [&](const Refused& known) { return known.file.lock() == file; });
+  refused_.push_back({file, opener});
+}
+
+void RefusedCloses::Forget(const std::shared_ptr<File>& file) {
+  MutexLock lock(mutex_);
+  std::erase_if(refused_, [&](const Refused& known) { return known.file.lock() == file; });
+}
+
+std::vector<std::shared_ptr<File>> RefusedCloses::FailingOf(int opener) {
+  std::vector<std::shared_ptr<File>> failing;
+  MutexLock lock(mutex_);
+  // One that could be stored since is as any open file.
+  std::erase_if(refused_, [](const Refused& known) {
+    const auto file = known.file.lock();
+    return file == nullptr || !file->failing();
+  });
+  for (const Refused& known : refused_) {
+    if (auto file = known.file.lock(); file != nullptr && known.opener == opener)
+      failing.push_back(std::move(file));
+  }
+  return failing;
+}
+
+void RefusedCloses::DropNameless(int opener) {
+  for (const auto& file : FailingOf(opener)) {
+    if (file->stuck() && file->nameless()) file->Abandon();
+  }
+}
+
+void RefusedCloses::DropAt(const char* path, int opener) {
+  struct stat found;
+  const auto failing = FailingOf(opener);
+  if (failing.empty() || path == nullptr || stat(path, &found) != 0) return;
+  for (const auto& file : failing) {
+    if (file->identity() == FileIdentity{found.st_dev, found.st_ino}) file->Abandon();
+  }
+}
+
+}  // namespace tidelane

@@ -374,10 +374,11 @@ Status Engine::DrainInside(int opener, Wait why) {
   std::vector<std::shared_ptr<File>> inside;
   {
     MutexLock lock(mutex_);
-    std::ranges::copy_if(open_, std::back_inserter(inside), [&](const auto& file) {
+    for (const auto& file : open_) {
       const auto by = openers_.find(file.get());
-      return by != openers_.end() && by->second.inside && by->second.number == opener;
-    });
+      if (by != openers_.end() && by->second.inside && by->second.number == opener)
+        inside.push_back(file);
+    }
   }
   Status first;
   for (const auto& file : inside) {

@@ -43,7 +43,6 @@ extern "C" {
 #define H5F_OBJ_DATATYPE (0x0008u)
 #define H5F_OBJ_FILE (0x0001u)
 #define H5F_OBJ_GROUP (0x0004u)
-#define H5F_OBJ_LOCAL (0x0020u)
 #define H5L_LINK_CLASS_T_VERS 1
 #define H5O_INFO_BASIC 0x0001u
 #define H5O_INFO_NUM_ATTRS 0x0004u

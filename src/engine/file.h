@@ -334,8 +334,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool DrainedLocked() const TL_REQUIRES(mutex_);
   bool StuckLocked() const TL_REQUIRES(mutex_);
   void StartDrainLocked() TL_REQUIRES(mutex_);
-  void WaitLocked() TL_REQUIRES(mutex_);
-  bool WaitUntilLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
+  /// Until something changed. False: too late.
+  bool WaitLocked(std::chrono::steady_clock::time_point deadline =
+                      std::chrono::steady_clock::time_point::max()) TL_REQUIRES(mutex_);
+  /// Stores a run on this thread, if storage takes a write for a copy and nobody else stores. False: it did not.
+  bool StoreHereLocked() TL_REQUIRES(mutex_);
   /// One step of a wait for lanes: until something changed, or by doing their next piece of work. False: too late.
   bool StoreOrWaitLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
   /// A wait is over: while it stored, lanes were told of nothing, and take over what is left.

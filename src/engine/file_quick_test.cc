@@ -1,7 +1,9 @@
 /// \file
 /// A file on storage that is as quick as memory: who writes what, in mode=auto and mode=async.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <future>
 #include <mutex>
 #include <set>
 #include <string>
@@ -122,6 +124,33 @@ TEST_F(FileQuickTest, AProgramThatDoesNotPauseStoresWhatItGathersInTheSameMemory
   ASSERT_TRUE(bench_.file_->Flush().ok());
   EXPECT_EQ(Difference(bench_.Stored().substr(48), std::string(kPieces * kPiece, 'g')), "");
   EXPECT_EQ(Writers(), only_me_);
+}
+
+// Bytes that wait for a lane's request, which may take long, keep no program standing that only gathers.
+TEST_F(FileQuickTest, WhoGathersDoesNotWaitForWhatALaneIsStoring) {
+  bench_.chooser_times_ = {.shortest_pause_ns = kHourNs};
+  Open(Mode::kAuto);
+  std::promise<void> lane_stores, gathered;
+  std::atomic<unsigned> requests{0};
+  bench_.plan_ = [&](FaultPoint point, uint64_t, uint64_t) {
+    if (point == FaultPoint::kWrite && requests++ == 0) {
+      lane_stores.set_value();
+      EXPECT_EQ(gathered.get_future().wait_for(std::chrono::seconds(20)),
+                std::future_status::ready);
+    }
+    return Fault{};
+  };
+  constexpr uint64_t kPiece = 16'000, kPieces = 100;
+  ASSERT_TRUE(bench_.Write(0, std::string(kPiece, 'o')).ok());
+  bool stored = false;
+  ASSERT_TRUE(bench_.file_->Test(stored).ok());  // a lane's business
+  lane_stores.get_future().wait();
+  for (uint64_t i = 0; i < kPieces; ++i) {
+    ASSERT_TRUE(bench_.Write(i * kPiece, std::string(kPiece, 'n')).ok());
+  }
+  gathered.set_value();
+  ASSERT_TRUE(bench_.file_->Flush().ok());
+  EXPECT_EQ(Difference(bench_.Stored(), std::string(kPieces * kPiece, 'n')), "");
 }
 
 TEST_F(FileQuickTest, AfterAPauseLanesStore) {

@@ -52,36 +52,23 @@ bool File::HasPending(uint64_t address, uint64_t size) const {
   return pending_.Touches(address, address + size);
 }
 
-void File::WaitLocked() {
-  if (lanes_.threaded()) {
-    changed_.Wait(mutex_);
-    return;
+bool File::WaitLocked(Clock::time_point deadline) {
+  if (!lanes_.threaded()) {
+    mutex_.unlock();  // nobody else works: the waiter does
+    (void)lanes_.RunQueued();
+    mutex_.lock();
+    return Clock::now() < deadline;
   }
-  mutex_.unlock();  // nobody else works: the waiter does
-  (void)lanes_.RunQueued();
-  mutex_.lock();
+  if (deadline != Clock::time_point::max()) return changed_.WaitUntil(mutex_, deadline);
+  changed_.Wait(mutex_);
+  return true;
 }
 
-bool File::WaitUntilLocked(Clock::time_point deadline) {
-  if (lanes_.threaded()) {
-    if (deadline == Clock::time_point::max()) {
-      changed_.Wait(mutex_);
-      return true;
-    }
-    return changed_.WaitUntil(mutex_, deadline);
-  }
-  WaitLocked();
-  return Clock::now() < deadline;
-}
-
-bool File::StoreOrWaitLocked(Clock::time_point deadline) {
-  // Where a write is no more than a copy, waking a lane for it takes longer than doing it. Not so for who has only so
-  // much time, which storage may exceed.
+bool File::StoreHereLocked() {
   const bool something = finished_ != nullptr || !DrainedLocked();
-  if (!WriteIsCopyLocked() || deadline != Clock::time_point::max() || !something || storing_here_ ||
-      scheduled_ || resizing_ || pending_.in_flight()) {
-    KickLocked();
-    return WaitUntilLocked(deadline);
+  if (!WriteIsCopyLocked() || !something || storing_here_ || scheduled_ || resizing_ ||
+      pending_.in_flight()) {
+    return false;
   }
   storing_here_ = true;
   mutex_.unlock();
@@ -92,12 +79,21 @@ bool File::StoreOrWaitLocked(Clock::time_point deadline) {
   return true;
 }
 
+bool File::StoreOrWaitLocked(Clock::time_point deadline) {
+  // Where a write is no more than a copy, waking a lane for it takes longer than doing it. Not so for who has only so
+  // much time, which storage may exceed.
+  if (deadline == Clock::time_point::max() && StoreHereLocked()) return true;
+  KickLocked();
+  return WaitLocked(deadline);
+}
+
 void File::StoreGathered() {
   const Waiting waiting(Wait::kWrite);
   MutexLock lock(mutex_);
+  // Somebody else who stores is not waited for: the next write looks again, and the arena is the limit.
   while (pending_.ordinary() != 0 && !StuckLocked() && ProgramStoresLocked()) {
     urgent_ = true;
-    StoreOrWaitLocked(Clock::time_point::max());
+    if (!StoreHereLocked()) break;
   }
   HandOverLocked();
 }
@@ -153,7 +149,7 @@ Status File::WaitStored(Clock::time_point deadline, bool& stored) {
   MutexLock lock(mutex_);
   for (bool in_time = true; closing_ && in_time;) {
     if (finished_ != nullptr) KickLocked();
-    in_time = WaitUntilLocked(deadline);
+    in_time = WaitLocked(deadline);
   }
   stored = !closing_;
   return close_failed_ ? error_ : Status();

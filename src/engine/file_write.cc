@@ -307,7 +307,7 @@ bool File::MakeRoom() {
     {
       MutexLock lock(mutex_);
       extents_bound = pending_.queued_extents() >= kTooManyExtents;
-      if (extents_bound && !StuckLocked()) WaitUntilLocked(late);
+      if (extents_bound && !StuckLocked()) WaitLocked(late);
       room = extents_bound && pending_.queued_extents() < kTooManyExtents;
     }
     if (room) break;

@@ -39,7 +39,9 @@ bool File::stuck() const {
 
 bool File::failing() const {
   MutexLock lock(mutex_);
-  return pending_.failed_extents() != 0 || extend_failed_ || !lost_.ok();
+  // Also while what failed is being tried again, until somebody was told.
+  return pending_.failed_extents() != 0 || extend_failed_ || !lost_.ok() ||
+         (untold_ && !DrainedLocked());
 }
 
 bool File::being_closed() const {

@@ -10,7 +10,9 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -25,7 +27,7 @@ struct Gate {
   int admitted = kNoLimit;
   int waiting = 0;
   int error = 0;
-  int failed = 0;
+  pid_t failed_thread = 0;  // the last whose write failed so
   std::atomic<const Plan*> read_plan{nullptr};
   std::atomic<const Plan*> plan{nullptr};  // plans are never destroyed: lanes may be following one
 };
@@ -46,9 +48,18 @@ int pass() {
   --at.waiting;
   if (at.admitted != kNoLimit) --at.admitted;
   if (at.error == 0) return 0;
-  ++at.failed;
+  at.failed_thread = gettid();
   at.changed.notify_all();
   return at.error;
+}
+
+// Whether a thread of this process waits for something, or has ended.
+bool sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return true;
+  const size_t name_end = line.rfind(')');  // the state follows the name
+  return name_end != std::string::npos && line.compare(name_end, 3, ") S") == 0;
 }
 
 }  // namespace
@@ -87,8 +98,18 @@ void fail_with(int error) {
 
 bool wait_failed() {
   Gate& at = gate();
-  std::unique_lock lock(at.mutex);
-  return at.changed.wait_for(lock, std::chrono::seconds(30), [&] { return at.failed > 0; });
+  const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  pid_t thread = 0;
+  {
+    std::unique_lock lock(at.mutex);
+    if (!at.changed.wait_until(lock, late, [&] { return at.failed_thread != 0; })) return false;
+    thread = at.failed_thread;
+  }
+  for (int asleep = 0; asleep < 3; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    if (std::chrono::steady_clock::now() > late) return false;
+    asleep = sleeps(thread) ? asleep + 1 : 0;
+  }
+  return true;
 }
 
 void follow(Plan plan) { gate().plan = plan ? new Plan(std::move(plan)) : nullptr; }

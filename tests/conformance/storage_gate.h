@@ -25,7 +25,8 @@ void release_after(std::chrono::milliseconds delay);
 bool wait_held();
 // Writes fail with this errno; 0: they succeed again.
 void fail_with(int error);
-// Waits until a write has failed so: false if none does within some seconds.
+// Waits until a write has failed so, and until the thread that made it has noted that and sleeps: false if none does within
+// some seconds.
 bool wait_failed();
 
 enum class Kind { kWrite, kTruncate, kClose, kRead };

@@ -185,8 +185,17 @@ bool Lanes::TryIdleWork() {
 // Sleeps until there may be something to do. False: there was nothing for so long that this thread had better end.
 bool Lanes::Idle() {
   if (lingering_.empty()) {
-    return work_.WaitUntil(mutex_, Clock::now() + longest_idle_) || AnyReady() || stay_ ||
-           paused_ != 0 || stopping_ || !lingering_.empty();
+    bool woken = false;
+    const auto end = Clock::now() + longest_idle_;
+    for (auto now = Clock::now(); !woken && now < end; now = Clock::now()) {
+      woken = work_.WaitUntil(mutex_, std::min(end, now + kLookAround));
+      // Whoever could have brought something to do is gone, and the process ends with us.
+      if (!woken && !stay_ && OnlyLanesLeft(alive())) {
+        UnblockSignals();
+        break;
+      }
+    }
+    return woken || AnyReady() || stay_ || paused_ != 0 || stopping_ || !lingering_.empty();
   }
   const auto soonest =
       std::min_element(lingering_.begin(), lingering_.end(),

@@ -382,10 +382,11 @@ TEST(LanesTest, ThreadsThatAreToStayDo) {
 }
 
 // How a process ends whose main thread does not wait for lanes: it leaves as pthread_exit does, without ending the others.
-int EndWithoutMainThread(const std::function<void(Lanes&)>& begin, int signal_to_send) {
+int EndWithoutMainThread(const std::function<void(Lanes&)>& begin, int signal_to_send,
+                         Clock::duration longest_idle = milliseconds(20)) {
   const pid_t child = fork();
   if (child == 0) {
-    auto* const lanes = new Lanes(2, milliseconds(20));
+    auto* const lanes = new Lanes(2, longest_idle);
     begin(*lanes);
     syscall(SYS_exit, 0);
   }
@@ -412,6 +413,15 @@ int EndWithoutMainThread(const std::function<void(Lanes&)>& begin, int signal_to
 TEST(LanesTest, AProcessEndsWhenOnlyIdleLanesAreLeft) {
   if (kThreadSanitizer) GTEST_SKIP() << "its thread keeps the process";
   EXPECT_EQ(EndWithoutMainThread([](Lanes& lanes) { lanes.Schedule(Do([] {})); }, 0), 0);
+}
+
+// However long lanes would wait for something to do: nobody is left who could bring it.
+TEST(LanesTest, AProcessEndsLongBeforeItsIdleLanesWould) {
+  if (kThreadSanitizer) GTEST_SKIP() << "its thread keeps the process";
+  const auto once = [](Lanes& lanes) { lanes.Schedule(Do([] {})); };
+  EXPECT_EQ(EndWithoutMainThread(once, 0, std::chrono::hours(1)), 0);
+  const int status = EndWithoutMainThread(once, SIGTERM, std::chrono::hours(1));
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
 }
 
 class Endless final : public LaneTask, public std::enable_shared_from_this<Endless> {

@@ -10,7 +10,7 @@ def _root(target: Any) -> Any:
     """The object of the library that stands for the whole file."""
     library = type(target).__module__.split(".")[0]
     if library == "h5py":
-        return target.file
+        return target.file if hasattr(target, "file") else _file_of_id(target)
     if library == "netCDF4" or type(target).__name__ in ("Dataset", "Variable") and hasattr(target, "group"):
         group = target.group() if callable(getattr(target, "group", None)) else target
         while getattr(group, "parent", None) is not None:
@@ -21,6 +21,15 @@ def _root(target: Any) -> Any:
     if library == "h5netcdf":
         return getattr(target, "_root", target)
     return target
+
+
+def _file_of_id(target: Any) -> Any:
+    """Of h5py's low level."""
+    import h5py
+
+    if not isinstance(target, h5py._objects.ObjectID):
+        return target
+    return h5py.File(h5py.h5i.get_file_id(target))
 
 
 def path_of(target: Any) -> Optional[bytes]:

@@ -6,6 +6,7 @@ import pytest
 from conftest import ASYNC
 
 LIBRARIES = {
+    "h5py's low level": "import h5py; low = h5py.File('out.h5', 'w'); file = low.id; part = low.create_dataset('x', data=data).id",
     "h5py": "import h5py; file = h5py.File('out.h5', 'w'); part = file.create_dataset('x', data=data, chunks=(1 << 15,), compression='gzip')",
     "h5netcdf": "import h5netcdf; file = h5netcdf.File('out.h5', 'w'); file.dimensions = {'d': len(data)}; "
     "part = file.create_variable('x', ('d',), data=data)",

@@ -36,6 +36,7 @@ struct SimulatorOptions {
   bool faults = false;      ///< writes and truncations fail now and then
   bool interleave = false;  ///< program calls while a device call is in progress (0 lanes only)
   bool write_through = false;
+  bool timeless = false;  ///< nothing is chosen by how long something took
   uint64_t base_address = 0;
   bool existing = false;  ///< the file has contents and a superblock already
   /// Negative control: around the device, must be noticed.
@@ -56,6 +57,8 @@ class Simulator {
   struct Tally {
     uint64_t writes = 0, lent = 0, reads = 0, reads_later = 0, cuts = 0, grows = 0, flushes = 0,
              failures = 0, waits = 0, nested = 0;
+    /// What storage was asked to do: how often, and one number over kinds, places and sizes in their order.
+    uint64_t requests = 0, digest = 0;
   };
   const Tally& tally() const { return tally_; }
 

@@ -1,5 +1,6 @@
 // The simulated program: its calls and its checks. The seeds it is run with are in simulator_test.cc.
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -33,6 +34,11 @@ Simulator::Simulator(const SimulatorOptions& options)
   bench_.config_.linger_us = 100;
   bench_.config_.mode = Pick(3) == 0 ? Mode::kAuto : Mode::kAsync;
   bench_.config_.read_ahead = Pick(2) == 0 ? Toggle::kOn : Toggle::kAuto;
+  if (options.timeless) {
+    bench_.config_.mode = Mode::kAsync;
+    bench_.config_.read_ahead = Toggle::kOn;
+    bench_.chooser_times_.quick_request_ns = 3'600'000'000'000;
+  }
   bench_.ahead_room_ = std::make_shared<AheadRoom>(bench_.arena_, UINT64_MAX);
   if (options.existing) {
     model_ =
@@ -58,6 +64,11 @@ Simulator::~Simulator() {
 
 // Asked before every device call, by lanes too: the state of its own generator is atomic.
 Fault Simulator::Plan(FaultPoint point, uint64_t address, uint64_t size) {
+  if (options_.lanes == 0) {
+    ++tally_.requests;
+    for (const uint64_t part : {static_cast<uint64_t>(point), address, size})
+      tally_.digest = (std::rotl(tally_.digest, 5) ^ part) * 0x9E3779B97F4A7C15u;
+  }
   if (options_.interleave && options_.lanes == 0) Interleave(point, address, size);
   // A device that takes its time now and then, so that calls and runs meet.
   if (options_.lanes != 0 && Pause()) std::this_thread::sleep_for(std::chrono::microseconds(100));

@@ -5,7 +5,10 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <utility>
 
 namespace tidelane {
@@ -116,6 +119,37 @@ TEST(SimulatorTest, ThreadedLanesOnStorageThatFailsAndRecovers) {
     options.longest_write = lanes % 2 == 0 ? 600 : 200'000;
     RunSeeds(options, Seeds(5), 1000);
   }
+}
+
+// What storage is asked to do depends on the program's calls alone, where nothing is chosen by time. A commit that changes
+// these numbers says why; TIDELANE_TEST_RECORD=1 writes them anew.
+TEST(SimulatorTest, StorageIsAskedForWhatTheBaselineSays) {
+  const char* source = std::getenv("TIDELANE_TEST_SOURCE_DIR");
+  if (source == nullptr) GTEST_SKIP() << "TIDELANE_TEST_SOURCE_DIR is not set, as it is by ctest";
+  const std::string path = std::string(source) + "/src/engine/simulator_baseline.txt";
+  std::ostringstream found;
+  for (const std::string kind : {"calm", "faults", "interleaved"}) {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+      SimulatorOptions options;
+      options.seed = seed;
+      options.arena_bytes = uint64_t{256 * 1024} << seed % 5;
+      options.base_address = seed % 3 == 0 ? 512 : 0;
+      options.existing = seed % 2 == 0;
+      options.timeless = true;
+      options.faults = kind == "faults";
+      options.interleave = kind == "interleaved";
+      Simulator simulator(options);
+      simulator.Run(600);
+      simulator.Finish();
+      EXPECT_EQ(simulator.wrong(), "");
+      found << kind << ' ' << seed << ' ' << simulator.tally().requests << ' ' << std::hex
+            << simulator.tally().digest << std::dec << '\n';
+    }
+  }
+  if (FromEnvironment("TIDELANE_TEST_RECORD", 0) != 0) std::ofstream(path) << found.str();
+  std::ostringstream baseline;
+  baseline << std::ifstream(path).rdbuf();
+  EXPECT_EQ(found.str(), baseline.str());
 }
 
 // A device that does not do what it says. The simulator must notice each of its lies.

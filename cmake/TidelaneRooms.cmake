@@ -2,7 +2,7 @@
 
 find_package(nlohmann_json REQUIRED)
 
-# One object library per room, <name>.<room>, of its *.cc without tests and benches. Ranks 0 to 3 are
+# One object library per room, <name>.<room>, of its *.cc without tests and benches. The core ranks (0 to 5) are
 # compiled without any HDF5 include path. Further arguments are compile definitions.
 function(tidelane_room_libraries name)
   foreach(rank IN LISTS TIDELANE_CORE_RANKS TIDELANE_FACE_RANKS)
@@ -29,7 +29,7 @@ endfunction()
 # that needs more than its rank allows does not link.
 function(tidelane_link_rooms target name rank)
   set(rooms ${ARGN})
-  foreach(lower RANGE 5)
+  foreach(lower RANGE 8)
     if(lower LESS rank)
       list(APPEND rooms ${TIDELANE_RANK_${lower}})
     endif()
@@ -59,7 +59,7 @@ function(tidelane_plugin target)
   cmake_parse_arguments(arg "" "ROOMS;DIRECTORY" "" ${ARGN})
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${target}.cc" CONTENT "// A library target needs a source of its own.\n")
   add_library(${target} MODULE "${CMAKE_BINARY_DIR}/${target}.cc")
-  tidelane_link_rooms(${target} ${arg_ROOMS} 6)
+  tidelane_link_rooms(${target} ${arg_ROOMS} 8)
   set_target_properties(${target} PROPERTIES
     LINKER_LANGUAGE CXX OUTPUT_NAME tidelane
     LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${arg_DIRECTORY}")

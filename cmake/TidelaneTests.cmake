@@ -17,7 +17,7 @@ set(TIDELANE_TEST_ENVIRONMENT
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")  # children of a fork start lanes of their own
 
-add_custom_target(tidelane_core_tests)   # unit tests of ranks 0 to 3: what the thread sanitizer runs
+add_custom_target(tidelane_core_tests)   # unit tests of the core ranks: what the thread sanitizer runs
 add_custom_target(tidelane_unit_tests)   # all unit tests
 add_custom_target(tidelane_benches)      # built on demand
 

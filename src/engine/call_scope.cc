@@ -1,7 +1,11 @@
 #include "engine/call_scope.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <functional>
+#include <new>
 
 #include "base/counters.h"
 #include "buffer/loan.h"
@@ -15,13 +19,48 @@ struct Call {
   CallScope* innermost = nullptr;
   unsigned keeping = 0;
   unsigned waiting_itself = 0;
+  bool is_known = false;  // to Callers
 };
 thread_local constinit Call in_progress;
+
+// All threads that have made a call.
+class Callers {
+ public:
+  static Callers& Get() {
+    static auto* const instance = new Callers;  // never destroyed: calls may come late
+    return *instance;
+  }
+  void Add() TL_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    try {
+      threads_.push_back(gettid());
+    } catch (const std::bad_alloc&) {
+      lost_count_ = true;
+    }
+  }
+  bool OthersAreAlive() TL_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const pid_t self = gettid();
+    std::erase_if(threads_, [&](pid_t thread) {
+      return thread != self && syscall(SYS_tgkill, getpid(), thread, 0) != 0;
+    });
+    return lost_count_ ||
+           std::ranges::any_of(threads_, [&](pid_t thread) { return thread != self; });
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<pid_t> threads_ TL_GUARDED_BY(mutex_);
+  bool lost_count_ TL_GUARDED_BY(mutex_) = false;  // there was no memory for one
+};
 }  // namespace
+
+bool CallScope::OthersMayBeInside() { return Callers::Get().OthersAreAlive(); }
 
 CallScope::CallScope(unsigned permissions, bool track)
     : permissions_(permissions), track_(track), outer_(in_progress.innermost) {
   in_progress.innermost = this;
+  if (!std::exchange(in_progress.is_known, true)) Callers::Get().Add();
 }
 
 CallScope::~CallScope() {

@@ -60,6 +60,8 @@ class CallScope {
     return scope != nullptr && scope->allows(permission);
   }
   bool allows(Permission permission) const { return (permissions_ & permission) != 0; }
+  /// Whether another thread of this process that is still there has ever made a call: it may be inside HDF5 now.
+  static bool OthersMayBeInside();
 
   // Driver side -------------------------------------------------------------------------------------------------
   bool tracks() const { return track_; }

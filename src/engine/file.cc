@@ -12,6 +12,15 @@
 #include "extent/broken.h"
 
 namespace tidelane {
+namespace {
+
+// What is no regular file has no size, and is not empty.
+bool IsEmpty(Device& device) {
+  uint64_t size = 0;
+  return device.Size(size) == 0 && size == 0;
+}
+
+}  // namespace
 
 File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
            std::string path, bool writable, Kind kind)
@@ -22,10 +31,14 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       chooser_(std::move(environment.chooser)),
       wrote_through_(std::move(environment.wrote_through)),
       device_(std::move(device)),
+      store_(environment.make_store(device_)),
       identity_(identity),
       path_(std::move(path)),
       writable_(writable),
       shared_(kind == Kind::kShared),
+      eof_(store_->size()),
+      superblock_(!IsEmpty(*device_)),
+      lock_(device_),
       mode_(config_.mode),
       may_read_ahead_(config_.read_ahead != Toggle::kOff && environment.ahead_room != nullptr &&
                       !environment.ahead_room->none()),
@@ -33,21 +46,11 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       cache_(config_.read_ahead),
       settings_(config_),
       writer_(arena_),
-      quick_storage_(chooser_->Opened(identity_.device, device_->WritesToMemory())) {
-  uint64_t size = 0;
-  if (device_->Size(size) == 0) {
-    disk_size_ = size;
-    has_signature_ = size != 0;
-    eof_.store(size, std::memory_order_relaxed);
-  }
-}
-
-std::atomic<unsigned> File::untold_files_{0};
+      quick_storage_(chooser_->Opened(identity_.device, store_->memory_speed())) {}
 
 File::~File() {
   StopAhead();
   MutexLock lock(mutex_);
-  ToldLocked();
   TallyLocked();
 }
 
@@ -57,7 +60,7 @@ FileSettings File::settings() const {
 }
 
 void File::SetSettings(const FileSettings& settings) {
-  reserving_ = settings.reserve && writable_ && !shared_;
+  reservation_.Want(settings.reserve && writable_ && !shared_);
   if (settings.defers()) StoreSignature();
   MutexLock lock(mutex_);
   settings_ = settings;
@@ -100,7 +103,7 @@ void File::Start() {
   MutexLock lock(mutex_);
   settings_.paused = false;
   if (pending_.ordinary() == 0) return;
-  urgent_ = true;
+  planner_.Hurry();
   KickLocked();
 }
 
@@ -133,7 +136,7 @@ void File::GiveUp() {
   pending_.CutFrom(0);
   AwaitInFlightLocked(0, UINT64_MAX);
   pending_.CutFrom(0);  // again: what failed while we waited came back
-  eof_.store(disk_size_, std::memory_order_relaxed);
+  eof_.store(store_->size(), std::memory_order_relaxed);
   SettleLocked();
   changed_.NotifyAll();
 }
@@ -141,14 +144,14 @@ void File::GiveUp() {
 void File::Abandon() {
   GiveUp();
   StopAhead();
-  (void)device_->Close();
+  (void)store_->Close();
 }
 
 Status File::Truncate(uint64_t size) {
   const uint64_t old = eof_.load(std::memory_order_relaxed);
   if (Broken("truncate")) {  // negative control: cut storage now, whatever is on its way
     eof_.store(size, std::memory_order_relaxed);
-    (void)device_->Truncate(size);
+    (void)store_->SetSize(size);
     return {};
   }
   if (size >= old) {
@@ -168,19 +171,15 @@ Status File::Truncate(uint64_t size) {
     pending_.CutFrom(size);
     AwaitInFlightLocked(size, UINT64_MAX);
     pending_.CutFrom(size);  // again: what failed while we waited came back
-    reserved_.CutFrom(size);
+    reservation_.CutFrom(size);
     eof_.store(size, std::memory_order_relaxed);
-    cut_storage = resizing_ = disk_size_ > size;
+    cut_storage = resizing_ = store_->size() > size;
   }
-  const int error = cut_storage ? device_->Truncate(size) : 0;
+  const int error = cut_storage ? store_->SetSize(size) : 0;
   MutexLock lock(mutex_);
   if (cut_storage) resizing_ = false;  // else it is a lane's, which has begun to extend the file
-  if (error == 0) {
-    disk_size_ = std::min(disk_size_, size);
-  } else {
-    eof_.store(disk_size_,
-               std::memory_order_relaxed);  // so that the next attempt finds something to cut
-  }
+  // So that the next attempt finds something to cut.
+  if (error != 0) eof_.store(store_->size(), std::memory_order_relaxed);
   SettleLocked();
   PlanLocked();
   changed_.NotifyAll();
@@ -189,26 +188,21 @@ Status File::Truncate(uint64_t size) {
 }
 
 Status File::Lock(bool exclusive) {
-  {
-    MutexLock lock(mutex_);
-    if (exclusive_.load(
-            std::memory_order_relaxed)) {  // an adopted file still has its writer's lock
-      downgrade_when_drained_ = !exclusive && !DrainedLocked();
-      if (exclusive || downgrade_when_drained_) return {};
-    }
-  }
-  if (const int error = device_->Lock(exclusive); error != 0) {
+  if (const int error = lock_.Take(exclusive, drained()); error != 0) {
     return Status::Failed(error, exclusive ? "lock for writing" : "lock for reading")
         .At(path_, 0, 0);
   }
+  DowngradeIfDrained();  // lanes may have finished meanwhile
   if (std::exchange(adopted_ahead_, false)) {
     FileVersion
         version;  // nobody changes it from now on: whatever was done to it before would show
-    if (device_->Version(version) != 0 || version != adopted_version_) DropAhead(0, UINT64_MAX);
+    if (store_->Version(version) != 0 || version != adopted_version_) DropAhead(0, UINT64_MAX);
   }
-  exclusive_.store(exclusive, std::memory_order_relaxed);
-  locked_.store(true, std::memory_order_relaxed);
   return {};
+}
+
+void File::DowngradeIfDrained() {
+  if (lock_.awaits_downgrade() && drained()) lock_.Downgrade();
 }
 
 Status File::Unlock(const CallContext& call) {
@@ -216,14 +210,12 @@ Status File::Unlock(const CallContext& call) {
   if (CloseMayBeDeferred(call)) return {};
   deferred_reads_.AwaitAll();
   Status status = Drain(Wait::kClose);
-  locked_.store(false, std::memory_order_relaxed);
-  exclusive_.store(false, std::memory_order_relaxed);
   {
     MutexLock lock(read_mutex_);
     cache_.Clear();
   }
   DropAhead(0, UINT64_MAX);
-  const int error = device_->Unlock();
+  const int error = lock_.Release();
   if (status.ok() && error != 0) status = Status::Failed(error, "unlock").At(path_, 0, 0);
   return status;
 }
@@ -250,7 +242,7 @@ Status File::Descriptor(int*& descriptor, const CallContext& call) {
   descriptor = device_->descriptor();
   const bool out = call.hands_out_descriptor();
   if (!out && !call.starts_swmr()) return {};
-  handed_out_.store(true, std::memory_order_relaxed);
+  lock_.HandOut();
   {
     MutexLock lock(read_mutex_);
     cache_.Clear();

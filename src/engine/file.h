@@ -29,14 +29,19 @@
 #include "device/device.h"
 #include "engine/call_scope.h"
 #include "engine/deferred_reads.h"
+#include "engine/failure_state.h"
+#include "engine/file_lock.h"
+#include "engine/flush_planner.h"
 #include "engine/pending_board.h"
 #include "engine/read_ahead.h"
+#include "engine/reservation.h"
 #include "engine/slab_writer.h"
+#include "engine/superblock_order.h"
 #include "extent/broken.h"
 #include "extent/pending_map.h"
-#include "extent/ranges.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
+#include "store/store.h"
 
 namespace tidelane {
 
@@ -57,6 +62,9 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
     std::function<void()> wrote_through = [] {};
     /// Of all files; nullptr: nothing is read ahead.
     std::shared_ptr<AheadRoom> ahead_room = nullptr;
+    /// Where the bytes of a file rest.
+    std::function<std::unique_ptr<Store>(const std::shared_ptr<Device>&)> make_store =
+        DirectStoreOn;
   };
 
   enum class Kind {
@@ -82,7 +90,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   // The program's side ------------------------------------------------------------------------------------------
 
   /// Where HDF5's superblock is (the user block's size); changes are rare and come before the first superblock write.
-  void SetBaseAddress(uint64_t address) { base_address_ = address; }
+  void SetBaseAddress(uint64_t address) { superblock_.SetBase(address); }
 
   /// Of a shared file, before the first write: from now on other processes on this machine see what is pending, and this
   /// one waits for theirs in AwaitOthers.
@@ -158,7 +166,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// For programs that ask about a file: whether everything captured is stored. Starts the work; never waits.
   Status Test(bool& stored) TL_EXCLUDES(mutex_);
   /// Whether a write failed in the background, in any file, since a blocking call last said so.
-  static bool AnyUntold() { return untold_files_.load(std::memory_order_relaxed) != 0; }
+  static bool AnyUntold() { return FailureState::AnyUntold(); }
   /// If it was in this file: tries again, and says how that went. For calls that change the file.
   Status TellFailure() TL_EXCLUDES(mutex_);
 
@@ -188,7 +196,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   // For the engine ----------------------------------------------------------------------------------------------
 
   /// Whether it has a lock of the file system's, which keeps others out.
-  bool locked() const { return locked_.load(std::memory_order_relaxed); }
+  bool locked() const { return lock_.held(); }
   /// Whether the call's close may return before everything is stored.
   bool CloseMayBeDeferred(const CallContext& call) const TL_EXCLUDES(mutex_);
   /// Waits until everything is stored; retries what failed first. `why` says on whose account.
@@ -295,7 +303,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
                          const CallContext& call) TL_EXCLUDES(mutex_);
   bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, const CallContext& call)
       TL_EXCLUDES(mutex_);
-  Status Reserve(uint64_t address, uint64_t size);
   bool MakeRoom() TL_EXCLUDES(mutex_);
   void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   // Flushes and closes of a new file will return before it is stored: whoever looks at its first bytes meanwhile (netCDF does)
@@ -314,7 +321,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void KickLocked() TL_REQUIRES(mutex_);
   void PlanLocked() TL_REQUIRES(mutex_);
   bool WorthwhileLocked() const TL_REQUIRES(mutex_);
-  bool PatientLocked() const TL_REQUIRES(mutex_);
+  LingerTerms TermsLocked() const TL_REQUIRES(mutex_);
   bool HeldBackLocked() const TL_REQUIRES(mutex_) {
     return !shared_ && (settings_.paused || settings_.delay_us != 0);
   }
@@ -328,7 +335,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void StoreGathered() TL_EXCLUDES(mutex_);
   bool CallIsSynchronous(const CallContext& call) const;
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
-  bool LingeredEnoughLocked() TL_REQUIRES(mutex_);
   Status DrainUntil(Wait why, std::chrono::steady_clock::time_point deadline, bool& drained)
       TL_EXCLUDES(mutex_);
   bool DrainedLocked() const TL_REQUIRES(mutex_);
@@ -351,23 +357,16 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void WantLocked(bool and_older) TL_REQUIRES(mutex_);
   Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const
       TL_REQUIRES(mutex_);
-  void NoteFailureLocked(Status error) TL_REQUIRES(mutex_);
-  void ToldLocked() TL_REQUIRES(mutex_);
   bool NeedsTruncateLocked() const TL_REQUIRES(mutex_);
   void TruncateUp() TL_EXCLUDES(mutex_);
   bool TakeRunLocked(Run& run) TL_REQUIRES(mutex_);
-  int WriteRun(Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
-  int WriteWhole(Run& run, uint64_t stored) TL_EXCLUDES(mutex_);
-  int WriteParts(Run& run) TL_EXCLUDES(mutex_);
-  int WriteTimed(Run& run, const iovec* parts, size_t count) TL_EXCLUDES(mutex_);
+  int WriteRun(Run& run) TL_EXCLUDES(mutex_);
   void AfterRun(Run& run, int error) TL_EXCLUDES(mutex_);
   void SettleLocked() TL_REQUIRES(mutex_);
+  void DowngradeIfDrained() TL_EXCLUDES(mutex_);
   void Finish() TL_EXCLUDES(mutex_);
   /// Nobody else can write the file now.
-  bool Alone() const {
-    return !shared_ && exclusive_.load(std::memory_order_relaxed) &&
-           !handed_out_.load(std::memory_order_relaxed);
-  }
+  bool Alone() const { return !shared_ && lock_.alone(); }
   /// What storage did for a read: all zero if it was not asked.
   struct Took {
     uint64_t begin_ns = 0;      // of the first request
@@ -386,8 +385,7 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
       TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
   ReadAhead* Ahead() const { return ahead_.load(std::memory_order_acquire); }
   bool MayReadAhead() const {
-    return may_read_ahead_ && locked_.load(std::memory_order_relaxed) &&
-           !write_through_.load(std::memory_order_relaxed);
+    return may_read_ahead_ && lock_.held() && !write_through_.load(std::memory_order_relaxed);
   }
   bool DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call)
       TL_EXCLUDES(read_mutex_);
@@ -425,11 +423,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   bool WriteIsCopyLocked() const TL_REQUIRES(mutex_) {
     return quick_storage_ && settings_.mode == Mode::kAuto;
   }
-  void NoteSize(uint64_t end) TL_REQUIRES(mutex_) {
-    disk_size_ = disk_size_ > end ? disk_size_ : end;
-  }
-
-  static std::atomic<unsigned> untold_files_;
 
   const Config& config_;
   Arena& arena_;
@@ -437,29 +430,21 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   const std::function<void()> relieve_arena_;
   const std::shared_ptr<model::Chooser> chooser_;
   const std::function<void()> wrote_through_;
-  const std::unique_ptr<Device> device_;
+  const std::shared_ptr<Device> device_;
+  const std::unique_ptr<Store> store_;
   const FileIdentity identity_;
   const std::string path_;
   const bool writable_;
   const bool shared_;
   std::unique_ptr<PendingBoard> board_;  // set before it is used by several threads
-  uint64_t base_address_ = 0;
   std::atomic<uint64_t> eof_{0};
-  uint64_t superblock_begin_ = 0;  // as SetHeld was told; the program's side only
-  uint64_t superblock_end_ = 0;
-  bool has_signature_ =
-      true;  // storage begins as an HDF5 file does, or was asked to; the program's side only
-  bool reserving_ =
-      false;  // settings().reserve, until storage says that it cannot; the program's side only
-  Ranges reserved_;            // the program's side only
-  bool reserved_any_ = false;  // something was, even if it was cut off since
+  SuperblockPlace superblock_;  // the program's side's
+  Reservation reservation_;     // likewise
+  FileLock lock_;
   std::atomic<bool> write_through_{false};
   std::atomic<bool> implicit_sync_{false};  // settings_.implicit_sync
   std::atomic<Mode> mode_;                  // settings_.mode
   std::atomic<Fallback> through_reason_{};  // valid once write_through_ is set
-  std::atomic<bool> locked_{false};         // we hold a lock: nobody else writes the file
-  std::atomic<bool> exclusive_{false};      // and nobody else reads it
-  std::atomic<bool> handed_out_{false};     // the program has the descriptor
 
   DeferredReads deferred_reads_;
   const bool may_read_ahead_;
@@ -483,44 +468,29 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   FileSettings settings_ TL_GUARDED_BY(mutex_);
   PendingMap pending_ TL_GUARDED_BY(mutex_);
   SlabWriter writer_ TL_GUARDED_BY(mutex_);
-  Status error_ TL_GUARDED_BY(mutex_);  // the newest failure, until a retry
-  Status lost_ TL_GUARDED_BY(
-      mutex_);  // bytes that are gone for good: no flush and no close succeeds any more
+  FailureState failures_ TL_GUARDED_BY(mutex_);
   bool has_loans_ TL_GUARDED_BY(mutex_) = false;  // a lent buffer was captured since EndLoansLocked
   bool loans_over_ TL_GUARDED_BY(mutex_) =
       false;  // a failure was seen, which may be told later: lend nothing more
-  bool untold_ TL_GUARDED_BY(mutex_) = false;  // no blocking call has said so yet
-  uint64_t disk_size_ TL_GUARDED_BY(mutex_) = 0;
   uint64_t epoch_ TL_GUARDED_BY(mutex_) = 1;
   bool epoch_closed_ TL_GUARDED_BY(mutex_) =
       false;  // the current epoch belongs to a call that is over
-  bool captured_any_ TL_GUARDED_BY(mutex_) = false;
   // What was captured and is not yet among the counters: those are told with each run, and before anyone reads them.
   struct Tally {
     uint64_t writes = 0;
     uint64_t bytes = 0;
   };
   Tally tally_ TL_GUARDED_BY(mutex_);
-  PendingMap::Order order_ TL_GUARDED_BY(mutex_) = PendingMap::Order::kHeldLast;
+  SuperblockOrder order_ TL_GUARDED_BY(mutex_);
+  FlushPlanner planner_ TL_GUARDED_BY(mutex_);
   bool drain_wanted_ TL_GUARDED_BY(mutex_) = false;
   bool resizing_ TL_GUARDED_BY(mutex_) = false;  // ftruncate is on its way: no run may start
-  // error_ says how:
-  bool extend_failed_ TL_GUARDED_BY(mutex_) = false;
-  bool close_failed_ TL_GUARDED_BY(mutex_) = false;
-  bool urgent_ TL_GUARDED_BY(mutex_) =
-      false;  // store what is queued now: somebody waits for it or its memory
   bool scheduled_ TL_GUARDED_BY(mutex_) = false;
-  bool lingering_ TL_GUARDED_BY(mutex_) = false;
-  std::chrono::steady_clock::time_point lingering_since_ TL_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point linger_due_ TL_GUARDED_BY(mutex_);
   bool quick_storage_ TL_GUARDED_BY(mutex_);  // the last request went at memory's speed
   unsigned slow_in_turn_ TL_GUARDED_BY(mutex_) =
       0;  // of the program's own writes, those that did not
   bool storing_here_ TL_GUARDED_BY(mutex_) =
       false;  // who waits does the lanes' work: they need not come before it hands over
-  size_t sweep_extents_ TL_GUARDED_BY(mutex_) =
-      0;  // how many queued extents have lingered long enough
-  bool downgrade_when_drained_ TL_GUARDED_BY(mutex_) = false;
   bool close_waited_ TL_GUARDED_BY(mutex_) = false;  // a close has waited
   bool closing_ TL_GUARDED_BY(mutex_) = false;       // closed by the program, device not yet closed
   std::function<void(const std::shared_ptr<File>&)> finished_ TL_GUARDED_BY(mutex_);

@@ -175,7 +175,7 @@ bool File::ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool 
   // Nobody but us may change the file under a cached block: a lock tells, and what the program does with its own
   // descriptor (or a SWMR writer in another process) nobody tells.
   if (write_through_.load(std::memory_order_relaxed)) return false;
-  if (!locked_.load(std::memory_order_relaxed)) {
+  if (!lock_.held()) {
     CountUnlockedLocked();
     return false;
   }
@@ -203,7 +203,7 @@ Status File::LogicalRead(Reader reader, uint64_t address, uint64_t size, void* b
   bool lent = false;
   {
     MutexLock lock(mutex_);
-    if (Alone()) stored = disk_size_;
+    if (Alone()) stored = store_->size();
     if (pending_.Touches(address, address + size)) pending_.Overlay(address, size, pieces);
     // A lent buffer is the program's again as soon as its bytes are stored, and another thread may hear of it.
     for (Piece& piece : pieces) {
@@ -254,20 +254,20 @@ Status File::ReadStorage(Reader reader, uint64_t address, uint64_t size, void* b
   int error = 0;
   if (reader == Reader::kAhead) {
     const uint64_t begin_ns = NowNs();
-    error = device_->Read(address, buffer, size);
+    error = store_->Read(address, buffer, size);
     NoteTook(begin_ns, NowNs(), size, took);
     return error == 0 ? Status() : Status::Failed(error, "read").At(path_, address, size);
   }
   const Lanes::ForegroundRead foreground(lanes_);
   if (reader == Reader::kProgram) {
     Waiting waiting(Wait::kRead, size, Waiting::kTimed);
-    error = device_->Read(address, buffer, size);
+    error = store_->Read(address, buffer, size);
     waiting.Stop();
     NoteTook(waiting.begin_ns(), waiting.end_ns(), size, took);
   } else {
     const Span span(SpanKind::kRead, size);
     const uint64_t begin_ns = NowNs();
-    error = device_->Read(address, buffer, size);
+    error = store_->Read(address, buffer, size);
     NoteTook(begin_ns, NowNs(), size, took);
   }
   Count(Counter::kStorageReads);
@@ -321,7 +321,7 @@ void File::NoteRead(uint64_t address, uint64_t size) {
   if (size < kLargeRead || !may_read_ahead_ || write_through_.load(std::memory_order_relaxed))
     return;
   if (config_.read_ahead == Toggle::kAuto && !read_speed_.slow()) return;
-  if (!locked_.load(std::memory_order_relaxed)) {
+  if (!lock_.held()) {
     MutexLock lock(read_mutex_);
     return CountUnlockedLocked();
   }

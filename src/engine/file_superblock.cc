@@ -3,8 +3,6 @@
 // Invariant: storage has the mark of a file that has one when its open returns, and a new file's signature when its first
 // deferred flush or close returns; later superblocks it has only when everything before them is stored.
 // Thread safety: as file.h says; the superblock's place is the program's side's.
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -17,11 +15,11 @@ namespace tidelane {
 Status File::WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* at, bool through,
                                const CallContext& call) {
   // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
-  const uint64_t cuts[] = {superblock_begin_, superblock_end_, address + size};
+  const uint64_t cuts[] = {superblock_.begin(), superblock_.end(), address + size};
   for (const uint64_t cut : cuts) {
     if (cut <= address || cut > address + size) continue;
     const uint64_t piece = cut - address;
-    const bool superblock = address == superblock_begin_ && superblock_end_ != 0;
+    const bool superblock = address == superblock_.begin() && superblock_.known();
     if (superblock) AwaitFirstSuperblock();
     // The superblock is captured even so: what other calls left pending must be stored before it.
     Status status;
@@ -39,37 +37,35 @@ Status File::WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte*
 }
 
 void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
-  const std::byte* const found = static_cast<const std::byte*>(bytes) + (base_address_ - address);
-  const uint64_t length = SuperblockSize(found, size - (base_address_ - address));
+  const std::byte* const found =
+      static_cast<const std::byte*>(bytes) + (superblock_.base() - address);
+  const uint64_t length = SuperblockSize(found, size - (superblock_.base() - address));
   if (length == 0) return;
-  superblock_begin_ = base_address_;
-  superblock_end_ = base_address_ + length;
+  superblock_.Found(length);
   MutexLock lock(mutex_);
-  if (pending_.held_begin() != superblock_begin_ || pending_.held_end() != superblock_end_) {
-    pending_.SetHeld(superblock_begin_, superblock_end_);
+  if (pending_.held_begin() != superblock_.begin() || pending_.held_end() != superblock_.end()) {
+    pending_.SetHeld(superblock_.begin(), superblock_.end());
   }
   // A file that had a superblock must be marked on storage before its contents change: a killed writer would leave a file
   // that looks clean, and where files are not locked another writer would be let in. So must a new one where nothing but
   // the mark keeps others out. Other new files have none until their first drain: nobody takes them for whole before.
-  const bool existing = disk_size_ > base_address_;
-  const bool nothing_else = HasOpenMark(found) && !locked_.load();
-  if (!captured_any_ && (existing || nothing_else)) order_ = PendingMap::Order::kHeldFirst;
+  const bool existing = store_->size() > superblock_.base();
+  const bool nothing_else = HasOpenMark(found) && !lock_.held();
+  order_.Written(existing || nothing_else);
 }
 
 void File::StoreSignature() {
-  if (has_signature_ || superblock_end_ == 0) return;
-  has_signature_ = true;
+  if (!superblock_.LacksSignature()) return;
   // Without its version netCDF-C takes it for no file yet. Neither changes: it does not matter which superblock this is of.
   std::byte front[sizeof kSignature + 1];
-  if (!Read(superblock_begin_, sizeof front, front, false).ok()) return;
+  if (!Read(superblock_.begin(), sizeof front, front, false).ok()) return;
   const Waiting waiting(Wait::kOther);
-  const iovec part{front, sizeof front};
-  if (const int error = device_->Write(superblock_begin_, &part, 1); error != 0) {
-    NoteError(Status::Failed(error, "write").At(path_, superblock_begin_, sizeof front));
-    return;
+  Run run;
+  run.begin = superblock_.begin();
+  run.end = run.begin + sizeof front;
+  if (const int error = store_->WriteBytes(run, front); error != 0) {
+    NoteError(Status::Failed(error, "write").At(path_, run.begin, run.size()));
   }
-  MutexLock lock(mutex_);
-  NoteSize(superblock_begin_ + sizeof front);
 }
 
 void File::AwaitFirstSuperblock() {
@@ -78,9 +74,9 @@ void File::AwaitFirstSuperblock() {
 }
 
 void File::AwaitFirstSuperblockLocked() {
-  if (order_ != PendingMap::Order::kHeldFirst || !pending_.HeldPending()) return;
+  if (!order_.first() || !pending_.HeldPending()) return;
   const Waiting waiting(Wait::kOther);
-  while (order_ == PendingMap::Order::kHeldFirst && pending_.HeldPending() && !StuckLocked()) {
+  while (order_.first() && pending_.HeldPending() && !StuckLocked()) {
     StoreOrWaitLocked(std::chrono::steady_clock::time_point::max());
   }
   HandOverLocked();

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 }  // namespace
 
 bool File::NeedsTruncateLocked() const {
-  return !shared_ && disk_size_ < eof_.load(std::memory_order_relaxed);
+  return !shared_ && store_->size() < eof_.load(std::memory_order_relaxed);
 }
 
 bool File::DrainedLocked() const {
@@ -24,7 +24,8 @@ bool File::DrainedLocked() const {
 }
 
 bool File::StuckLocked() const {
-  return !resizing_ && (pending_.stuck(order_) || (extend_failed_ && pending_.only_held()));
+  return !resizing_ &&
+         (pending_.stuck(order_.order()) || (failures_.extend_failed() && pending_.only_held()));
 }
 
 bool File::drained() const {
@@ -40,8 +41,8 @@ bool File::stuck() const {
 bool File::failing() const {
   MutexLock lock(mutex_);
   // Also while what failed is being tried again, until somebody was told.
-  return pending_.failed_extents() != 0 || extend_failed_ || !lost_.ok() ||
-         (untold_ && !DrainedLocked());
+  return pending_.failed_extents() != 0 || failures_.extend_failed() || !failures_.lost().ok() ||
+         (failures_.untold() && !DrainedLocked());
 }
 
 bool File::being_closed() const {
@@ -94,7 +95,7 @@ void File::StoreGathered() {
   MutexLock lock(mutex_);
   // Somebody else who stores is not waited for: the next write looks again, and the arena is the limit.
   while (pending_.ordinary() != 0 && !StuckLocked() && ProgramStoresLocked()) {
-    urgent_ = true;
+    planner_.Hurry();
     if (!StoreHereLocked()) break;
   }
   HandOverLocked();
@@ -113,7 +114,9 @@ void File::StartDrainLocked() {
 
 Status File::Drain(Wait why) {
   bool drained = false;
-  return DrainUntil(why, Clock::time_point::max(), drained);
+  Status status = DrainUntil(why, Clock::time_point::max(), drained);
+  DowngradeIfDrained();  // who waited for that may be about to lock the file
+  return status;
 }
 
 Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
@@ -123,12 +126,11 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   TallyLocked();
   drained = DrainedLocked();
   if (drained) {
-    ToldLocked();  // what had failed was cut, or replaced by what did not fail
-    return lost_;
+    failures_.Told();  // what had failed was cut, or replaced by what did not fail
+    return failures_.lost();
   }
   pending_.RetryFailed();
-  extend_failed_ = false;
-  error_ = Status();
+  failures_.Retry();
   // A close waits in steps (its flush, the last superblock), and counts once.
   const bool rest = why == Wait::kClose && std::exchange(close_waited_, true);
   const Waiting waiting(why, 0, rest ? Waiting::kRest : Waiting::kCounted);
@@ -140,8 +142,8 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   HandOverLocked();
   chooser_->Waited(NowNs() - asked_ns);
   if (!drained && !StuckLocked()) return {};  // too late, and nothing has failed
-  ToldLocked();
-  return drained ? lost_ : error_;
+  failures_.Told();
+  return drained ? failures_.lost() : failures_.error();
 }
 
 Status File::WaitStored(Clock::time_point deadline, bool& stored) {
@@ -154,36 +156,22 @@ Status File::WaitStored(Clock::time_point deadline, bool& stored) {
     in_time = WaitLocked(deadline);
   }
   stored = !closing_;
-  return close_failed_ ? error_ : Status();
+  return failures_.closed();
 }
 
 Status File::Test(bool& stored) {
   MutexLock lock(mutex_);
   StartDrainLocked();
   stored = DrainedLocked();
-  return StuckLocked() ? error_ : lost_;
+  return StuckLocked() ? failures_.error() : failures_.lost();
 }
 
 Status File::TellFailure() {
   {
     MutexLock lock(mutex_);
-    if (!untold_) return {};
+    if (!failures_.untold()) return {};
   }
   return Drain(Wait::kOther);
-}
-
-void File::NoteFailureLocked(Status error) {
-  try {
-    NoteError(error);
-  } catch (
-      const std::bad_alloc&) {  // the summary will not have its words; whoever asks the file has
-  }
-  error_ = std::move(error);
-  if (!std::exchange(untold_, true)) untold_files_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void File::ToldLocked() {
-  if (std::exchange(untold_, false)) untold_files_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Status File::Flush(bool closing, const CallContext& call) {
@@ -196,7 +184,7 @@ Status File::Flush(bool closing, const CallContext& call) {
   }
   if (!call.MayFlushEarly(settings())) {
     Status status = Drain(closing || call.is_close() ? Wait::kClose : Wait::kFlush);
-    if (status.ok() && superblock_end_ != 0) has_signature_ = true;
+    if (status.ok()) (void)superblock_.LacksSignature();  // all of it is stored
     return status;
   }
   // Who has a request, or waits by itself, knows when to look.
@@ -205,7 +193,7 @@ Status File::Flush(bool closing, const CallContext& call) {
     MutexLock lock(mutex_);
     if (DrainedLocked()) return {};
     pending_.RetryFailed();
-    extend_failed_ = false;
+    failures_.Retry();
     StartDrainLocked();
     if (CallScope* const request = call.request(); request != nullptr) {
       request->Touch(shared_from_this(), OpenBarrierLocked(), true);
@@ -232,7 +220,7 @@ bool File::Adopt() {
   // The last superblock is on its way: storage is about to look closed. Too late, as when it has finished.
   if (pending_.InFlight(pending_.held_begin(), pending_.held_end())) return false;
   // If storage looks closed already, the next superblock write marks it as open, as in a file opened anew.
-  if (!pending_.HeldPending()) captured_any_ = false;
+  if (!pending_.HeldPending()) order_.LooksClosed();
   closing_ = false;
   finished_ = nullptr;
   changed_.NotifyAll();
@@ -242,25 +230,20 @@ bool File::Adopt() {
 Status File::CloseDevice() {
   deferred_reads_.AwaitAll();
   StopAhead();
-  uint64_t expected = 0;
   Status status;
   {
     MutexLock lock(mutex_);
     writer_.Recycle(true);
-    expected = writable_ && !shared_ ? disk_size_ : 0;
-    status = lost_;
+    status = failures_.lost();
   }
-  uint64_t size = 0;
   // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
-  if (expected != 0 && device_->Size(size) == 0) {
-    if (size < expected) {
-      status = Status::Failed(EIO, "keep (another process cut the file short)")
-                   .At(path_, size, expected - size);
-    } else if (size == expected && reserved_any_) {
-      (void)device_->Truncate(size);  // gives back what was reserved beyond
-    }
+  uint64_t size = store_->size();
+  if (writable_ && !shared_) store_->EndReservations(size);
+  if (size < store_->size()) {
+    status = Status::Failed(EIO, "keep (another process cut the file short)")
+                 .At(path_, size, store_->size() - size);
   }
-  const int error = device_->Close();
+  const int error = store_->Close();
   if (status.ok() && error != 0) status = Status::Failed(error, "close").At(path_, 0, 0);
   // Before anybody hears that the file is closed: the program's summary may be next.
   if (!status.ok()) {
@@ -272,10 +255,7 @@ Status File::CloseDevice() {
   }
   MutexLock lock(mutex_);
   closing_ = false;
-  if (!status.ok()) {
-    close_failed_ = true;
-    error_ = status;
-  }
+  if (!status.ok()) failures_.NoteNotClosed(status);
   changed_.NotifyAll();
   return status;
 }
@@ -283,7 +263,7 @@ Status File::CloseDevice() {
 Status File::WaitClosed(Wait why) {
   {
     MutexLock lock(mutex_);
-    if (DrainedLocked() && !closing_) return close_failed_ ? error_ : Status();
+    if (DrainedLocked() && !closing_) return failures_.closed();
   }
   const Waiting waiting(why);
   if (Status status = Drain(why); !status.ok()) return status;
@@ -292,7 +272,7 @@ Status File::WaitClosed(Wait why) {
     if (finished_ != nullptr) KickLocked();  // a fork's child has no lane that was told
     WaitLocked();
   }
-  return close_failed_ ? error_ : Status();
+  return failures_.closed();
 }
 
 bool File::AwaitClosed(Wait why) {
@@ -320,7 +300,7 @@ void File::UnlockAfterFork(bool child) {
   if (child) {
     scheduled_ = false;
     storing_here_ = false;
-    lingering_ = false;
+    planner_.ForgetLinger();
     new (&changed_) Condition();
     board_ = nullptr;  // it is the parent's
   }
@@ -331,8 +311,8 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
   const Epochs& epochs = pending_.epochs();
   Epochs::State state = and_older ? epochs.StateUpTo(epoch, error) : epochs.StateOf(epoch, error);
   if (state == Epochs::State::kFailed) return state;
-  if (and_older && !lost_.ok()) {
-    error = lost_;
+  if (and_older && !failures_.lost().ok()) {
+    error = failures_.lost();
     return Epochs::State::kFailed;
   }
   // A request for a close is done when others can open the file: when its lock is gone, too.
@@ -340,8 +320,8 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
     state = Epochs::State::kPending;
   // Nothing that is left can be stored without a retry, which is the program's to ask for: do not let it wait.
   if ((state == Epochs::State::kPending && StuckLocked()) ||
-      (and_older && (extend_failed_ || close_failed_))) {
-    error = error_;
+      (and_older && (failures_.extend_failed() || failures_.close_failed()))) {
+    error = failures_.error();
     return Epochs::State::kFailed;
   }
   return state;
@@ -361,7 +341,7 @@ void File::EndLoansLocked() {
   }
   const Status no_memory =
       Status::Failed(ENOMEM, "keep a copy of what could not be written").At(path_, 0, 0);
-  if (pending_.KeepLent(no_memory) != 0) lost_ = no_memory;
+  if (pending_.KeepLent(no_memory) != 0) failures_.NoteLost(no_memory);
   has_loans_ = false;
 }
 
@@ -376,7 +356,7 @@ Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
 }
 
 void File::WantLocked(bool and_older) {
-  urgent_ = true;
+  planner_.Hurry();
   if (and_older) drain_wanted_ = true;
 }
 

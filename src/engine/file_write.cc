@@ -24,7 +24,6 @@ constexpr unsigned kSlowInTurn = 3;
 constexpr uint64_t kQuickPiece =
     1u << 20;  // written by the caller at a time: storage may be slower the next time
 constexpr uint64_t kSmallestLoan = 4096;  // copying less is cheaper than keeping it apart
-constexpr uint64_t kReserveStep = 1u << 20;
 constexpr auto kArenaWait = std::chrono::milliseconds(5);
 constexpr auto kIdleArenaWait = std::chrono::microseconds(100);  // where lanes have nothing to do
 
@@ -45,8 +44,9 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes, const Cal
   deferred_reads_.Await(address, address + size);
   const bool write_through = write_through_.load(std::memory_order_relaxed);
   // Before anyone is told of the bytes: if there is no space, the file does not have them.
-  if (!write_through && reserving_) {
-    if (Status status = Reserve(address, size); !status.ok()) return status;
+  if (!write_through && reservation_.wanted()) {
+    if (const int error = reservation_.Cover(*store_, address, size); error != 0)
+      return Status::Failed(error, "reserve space for").At(path_, address, size);
   }
   if (caching_.load(std::memory_order_relaxed)) {
     MutexLock lock(read_mutex_);
@@ -55,11 +55,10 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes, const Cal
   DropAhead(address, address + size);
   if (write_through) return WriteAsNatively(address, size, bytes);
   Span span(SpanKind::kWrite, size);
-  if (!shared_ && address <= base_address_ && base_address_ < address + size)
-    FindSuperblock(address, size, bytes);
+  if (!shared_ && superblock_.MayBeIn(address, size)) FindSuperblock(address, size, bytes);
   const auto* at = static_cast<const std::byte*>(bytes);
   const bool through = CallIsSynchronous(call);
-  const bool apart = address + size <= superblock_begin_ || superblock_end_ <= address;
+  const bool apart = superblock_.IsApartFrom(address, size);
   if (apart && !through) return Capture(address, size, at, call);
   return WriteAtSuperblock(address, size, at, through, call);
 }
@@ -96,7 +95,7 @@ uint64_t File::OpenBarrierLocked() {
 
 void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, const CallContext& call) {
   // No request waits for the superblock, which may have to wait for a drain: only barriers do.
-  const bool superblock = address < superblock_end_ && address >= superblock_begin_;
+  const bool superblock = superblock_.Holds(address);
   uint64_t epoch = Epochs::kUntracked;
   try {
     if (!superblock) epoch = CurrentEpochLocked(call);
@@ -105,7 +104,7 @@ void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, const 
     throw;
   }
   pending_.Insert({address, space.size, space.data, space.slab, epoch, false});
-  captured_any_ = true;
+  order_.Captured();
   tally_.bytes += space.size;
   const uint64_t end = address + space.size;
   if (board_ != nullptr) board_->Extend(address, end);
@@ -147,34 +146,13 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes,
 // It stays until the drain: apart, so that it pins no slab.
 bool File::CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes,
                              const CallContext& call) {
-  if (address != superblock_begin_ || address + size != superblock_end_) return false;
+  if (!superblock_.Is(address, size)) return false;
   Slab* const kept = KeepCopy(bytes, size);
   if (kept == nullptr) return false;
   MutexLock lock(mutex_);
   InsertLocked({kept->data, size, kept}, address, call);
   ++tally_.writes;
   return true;
-}
-
-// Space is reserved in larger steps than it is written in, for a program that appends a little at a time.
-Status File::Reserve(uint64_t address, uint64_t size) {
-  const uint64_t end = address + size;
-  if (reserved_.Covers(address, end)) return {};
-  uint64_t stepped = (end / kReserveStep + 1) * kReserveStep;
-  int error = device_->Reserve(address, stepped - address);
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    stepped = end;
-    error = device_->Reserve(address, size);
-  }
-  if (error == EOPNOTSUPP || error == ENOSYS || error == EINVAL) {
-    reserving_ = false;
-    Count(Fallback::kNoReservation);
-    return {};
-  }
-  if (error != 0) return Status::Failed(error, "reserve space for").At(path_, address, size);
-  reserved_.Add(address, stepped);
-  reserved_any_ = true;
-  return {};
 }
 
 // Of what the program itself stored.
@@ -327,7 +305,7 @@ void File::RelieveArena() {
   MutexLock lock(mutex_);
   writer_.Recycle(true);
   if (pending_.ordinary() == 0) return;
-  urgent_ = true;
+  planner_.Hurry();
   KickLocked();
 }
 
@@ -379,22 +357,18 @@ void File::BeginDirectLocked(const Run& direct) {
   AwaitInFlightLocked(direct.begin, direct.end);
   // What is queued under it stays there: if this fails, it is the file's content.
   pending_.BeginDirect(direct);
-  captured_any_ = true;
+  order_.Captured();
 }
 
 Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
   const uint64_t size = direct.size();
   const Waiting waiting(Wait::kWrite, size);
-  const iovec part{const_cast<void*>(bytes), size};
-  direct.write_begin_ns = NowNs();
-  int error = device_->Write(direct.begin, &part, 1);
-  direct.write_end_ns = NowNs();
+  int error = store_->WriteBytes(direct, bytes);
   Count(Counter::kWritesSync);
   if (error != 0) {
     MutexLock lock(read_mutex_);
     cache_.Clear();  // it was told of bytes that the file does not have
   }
-  const uint64_t stored_end = error == 0 ? direct.end : EndAfterFailure(*device_, direct.end);
   MutexLock lock(mutex_);
   pending_.Complete(direct);
   if (error == 0) {
@@ -405,7 +379,8 @@ Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
       error = ENOMEM;  // older bytes are still queued, and will be stored over these
     }
   }
-  NoteSize(stored_end);
+  // Also of one that failed in the middle: a later truncation must know.
+  const uint64_t stored_end = std::min(direct.end, store_->size());
   if (stored_end > eof_.load(std::memory_order_relaxed))
     eof_.store(stored_end, std::memory_order_relaxed);
   SettleLocked();

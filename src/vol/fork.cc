@@ -1,15 +1,12 @@
 #include "vol/fork.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include <atomic>
 #include <chrono>
-#include <fstream>
-#include <string>
 
-#include "base/thread_name.h"
+#include "engine/call_scope.h"
 #include "vol/chunk_holders.h"
 #include "vol/enter.h"
 #include "vol/filtered_writes.h"
@@ -37,28 +34,13 @@ bool LockSoon(h5::Library& hdf5) {
   return true;
 }
 
-// Where HDF5 has no lock nothing says whether another thread of the program is inside it. Threads of ours are not.
-bool OtherThreads() {
-  DIR* const tasks = opendir("/proc/self/task");
-  if (tasks == nullptr) return true;
-  unsigned threads = 0;
-  while (const dirent* entry = readdir(tasks)) {
-    if (entry->d_name[0] == '.') continue;
-    std::ifstream file(std::string("/proc/self/task/") + entry->d_name + "/comm");
-    std::string name;
-    if (std::getline(file, name) && !name.starts_with(kThreadName)) ++threads;
-  }
-  closedir(tasks);
-  return threads > 1;
-}
-
 void BeforeFork() {
   for (Instance& instance : internal::instances) {
     if (!AnyChunksPending(instance)) continue;
     h5::Library& hdf5 = instance.hdf5();
     if (!hdf5.CanTryLock()) {
       if (pthread_equal(instance.filtered_writes->writer(), pthread_self()) != 0 &&
-          !OtherThreads()) {
+          !CallScope::OthersMayBeInside()) {
         InsertAll(instance);
       }
     } else if (LockSoon(hdf5)) {

@@ -7,7 +7,8 @@
 ///   - A thread-safe HDF5: if no other thread is inside it. A fork waits only a moment for one that
 ///     is: that thread may wait for what the forking one has (an interpreter's lock). The child of
 ///     such a fork cannot use HDF5 anyway, whose lock stays taken there.
-///   - Any other HDF5: only by the thread that wrote them, as another could be inside HDF5 now.
+///   - Any other HDF5: only by the thread that wrote them, and where no other thread that is still there has ever called it
+///     through us: such a one could be inside HDF5 now.
 ///
 /// Otherwise they stay with the parent, and the child forgets them.
 ///

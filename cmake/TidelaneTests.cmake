@@ -26,6 +26,7 @@ function(tidelane_test_program target)
   add_executable(${target} ${ARGN})
   target_compile_options(${target} PRIVATE -O1)
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main nlohmann_json::nlohmann_json)
+  tidelane_precompile(tests ${target} gtest/gtest.h)
 endfunction()
 
 # A program that drives the plugin from outside holds nothing of what is checked, and checks for undefined behaviour are
@@ -36,6 +37,9 @@ if(TIDELANE_SANITIZE MATCHES "undefined")
   target_compile_options(tidelane_unchecked INTERFACE -fno-sanitize=undefined)
 endif()
 function(tidelane_drives_plugin target)
+  if(TIDELANE_SANITIZE)
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # its options are others
+  endif()
   target_link_libraries(${target} PRIVATE tidelane_unchecked)
 endfunction()
 

@@ -7,6 +7,7 @@ logs="$build/log"
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 # A compiler cache, where one is installed, serves every build, HDF5's too (CMake reads these).
 if command -v ccache >/dev/null 2>&1; then
+  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-pch_defines,time_macros}  # without it nothing that uses precompiled headers is kept
   export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache} CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
 fi
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace tidelane {
 
@@ -34,24 +35,17 @@ bool BlockCache::Read(uint64_t address, uint64_t size, void* buffer) {
   return true;
 }
 
-std::byte* BlockCache::Claim(uint64_t start) {
-  Block* block = Find(start);
-  if (block == nullptr && blocks_.size() < kBlocks) {
-    blocks_.push_back({start, 0, 0, std::make_unique_for_overwrite<std::byte[]>(kBlock)});
-    block = &blocks_.back();
-  }
-  if (block == nullptr) {
-    block = &*std::min_element(blocks_.begin(), blocks_.end(),
-                               [](const Block& a, const Block& b) { return a.used < b.used; });
-  }
-  block->start = start;
-  block->valid = 0;
-  block->used = ++clock_;
-  return block->bytes.get();
+std::unique_ptr<std::byte[]> BlockCache::TakeMemory() {
+  if (blocks_.size() < kBlocks) return std::make_unique_for_overwrite<std::byte[]>(kBlock);
+  const auto oldest = std::ranges::min_element(blocks_, {}, &Block::used);
+  std::unique_ptr<std::byte[]> bytes = std::move(oldest->bytes);
+  blocks_.erase(oldest);
+  return bytes;
 }
 
-void BlockCache::Commit(uint64_t start, uint64_t valid) {
-  if (Block* block = Find(start); block != nullptr) block->valid = valid;
+void BlockCache::Insert(uint64_t start, uint64_t valid, std::unique_ptr<std::byte[]> bytes) {
+  std::erase_if(blocks_, [&](const Block& block) { return block.start == start; });
+  blocks_.push_back({start, valid, ++clock_, std::move(bytes)});
 }
 
 void BlockCache::Update(uint64_t address, uint64_t size, const void* bytes) {

@@ -36,12 +36,13 @@ class BlockCache {
   bool Wants(uint64_t address, uint64_t size, bool raw, uint64_t eof);
   /// Copies [address, address + size) when it is all here.
   bool Read(uint64_t address, uint64_t size, void* buffer);
-  /// Where the block around `address` begins; fill it (up to `eof`) and hand it to Insert.
+  /// Where the block around `address` begins.
   static uint64_t BlockStart(uint64_t address) { return address / kBlock * kBlock; }
-  /// Memory of kBlock bytes to fill for the block at `start`, replacing the one least recently used.
-  std::byte* Claim(uint64_t start);
-  /// The claimed block now holds `valid` bytes; 0 gives it up.
-  void Commit(uint64_t start, uint64_t valid);
+  /// Memory of kBlock bytes to fill (up to the file's end) and hand to Insert: that of the block least recently used, if there are
+  /// as many as there may be.
+  std::unique_ptr<std::byte[]> TakeMemory();
+  /// The block at `start` holds `valid` bytes.
+  void Insert(uint64_t start, uint64_t valid, std::unique_ptr<std::byte[]> bytes);
 
   /// A write of these bytes happened.
   void Update(uint64_t address, uint64_t size, const void* bytes);

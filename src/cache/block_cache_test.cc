@@ -16,8 +16,9 @@ namespace {
 constexpr uint64_t kBlock = BlockCache::kBlock;
 
 void Fill(BlockCache& cache, uint64_t start, char letter, uint64_t valid = kBlock) {
-  std::memset(cache.Claim(start), letter, valid);
-  cache.Commit(start, valid);
+  auto bytes = cache.TakeMemory();
+  std::memset(bytes.get(), letter, valid);
+  cache.Insert(start, valid, std::move(bytes));
 }
 
 std::string Read(BlockCache& cache, uint64_t address, uint64_t size) {
@@ -39,8 +40,7 @@ TEST(BlockCacheTest, ABlockAnswersWhatLiesWhollyInItsValidBytes) {
 
 TEST(BlockCacheTest, AFailedFillHoldsNothing) {
   BlockCache cache(Toggle::kOn);
-  cache.Claim(0);
-  cache.Commit(0, 0);
+  cache.Insert(0, 0, cache.TakeMemory());
   EXPECT_EQ(Read(cache, 0, 1), "miss");
 }
 
@@ -147,8 +147,9 @@ TEST(BlockCacheTest, RandomHistoriesNeverReadStaleBytes) {
         case 4:
         case 5: {
           const uint64_t valid = std::min(kBlock, file.size() - start);
-          std::memcpy(cache.Claim(start), file.data() + start, valid);
-          cache.Commit(start, valid);
+          auto bytes = cache.TakeMemory();
+          std::memcpy(bytes.get(), file.data() + start, valid);
+          cache.Insert(start, valid, std::move(bytes));
           break;
         }
         default: {

@@ -9,8 +9,9 @@
 
 #include "base/counters.h"
 #include "buffer/loan.h"
-#include "engine/file.h"
-#include "engine/piece_read.h"
+#include "content/deferred_reads.h"
+#include "content/piece_read.h"
+#include "engine/epoch_source.h"
 
 namespace tidelane {
 namespace {
@@ -70,7 +71,7 @@ CallScope::~CallScope() {
   for (const auto& read : reads_) (void)read->Finish();
   if (loan_ == nullptr) return;
   // No request was taken, because the call failed after all: nobody would say when its buffer is free.
-  for (const Completion::Part& part : parts_) part.file->EndLoans();
+  for (const Completion::Part& part : parts_) part.source->EndLoans();
   Arena::Unref(loan_);
 }
 
@@ -100,15 +101,15 @@ Slab* CallScope::LoanOf(const std::byte* bytes, uint64_t size) {
   return loan_;
 }
 
-void CallScope::Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older) {
+void CallScope::Touch(const std::shared_ptr<EpochSource>& file, uint64_t epoch, bool and_older) {
   // A barrier waits for all before it.
-  if (and_older) std::erase_if(parts_, [&](const auto& part) { return part.file == file; });
+  if (and_older) std::erase_if(parts_, [&](const auto& part) { return part.source == file; });
   parts_.push_back({file, epoch, and_older});
 }
 
-uint64_t CallScope::EpochOf(const File* file) const {
+uint64_t CallScope::EpochOf(const EpochSource* file) const {
   const auto newest = std::find_if(parts_.rbegin(), parts_.rend(),
-                                   [&](const auto& part) { return part.file.get() == file; });
+                                   [&](const auto& part) { return part.source.get() == file; });
   return newest == parts_.rend() ? 0 : newest->epoch;
 }
 
@@ -119,23 +120,23 @@ bool CallScope::MayComeLater(const std::byte* to, uint64_t size) const {
   });
 }
 
-std::shared_ptr<PieceRead> CallScope::PiecesOf(const File& file) const {
+std::shared_ptr<PieceRead> CallScope::PiecesOf(const SharedReadSource& file) const {
   const auto found = std::ranges::find_if(
-      pieces_, [&](const auto& read) { return &read->file() == &file && !read->sealed(); });
+      pieces_, [&](const auto& read) { return &read->source() == &file && !read->sealed(); });
   return found == pieces_.end() ? nullptr : *found;
 }
 
 void CallScope::AddPieces(std::shared_ptr<PieceRead> read) {
   read->Defer();
-  read->file().deferred_reads().Add(read);
+  read->source().deferred_reads().Add(read);
   pieces_.push_back(std::move(read));
 }
 
 void CallScope::AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes) {
   Count(Counter::kReadBytesDeferred, bytes);
-  read->file().TellDeferred(read->FileBytes());
+  read->source().TellDeferred(read->FileBytes());
   read->Defer();
-  read->file().deferred_reads().Add(read);
+  read->source().deferred_reads().Add(read);
   read->Start();
   reads_.push_back(std::move(read));
 }
@@ -143,7 +144,7 @@ void CallScope::AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes) {
 std::shared_ptr<Completion> CallScope::TakeCompletion() {
   for (auto& read : pieces_) {
     Count(Counter::kReadBytesDeferred, read->FileBytes());
-    read->file().TellDeferred(read->FileBytes());
+    read->source().TellDeferred(read->FileBytes());
     read->Start();
     reads_.push_back(std::move(read));
   }

@@ -18,8 +18,11 @@
 
 namespace tidelane {
 
+class EpochSource;
+class File;
 class PieceRead;
 class SharedRead;
+class SharedReadSource;
 struct Slab;
 
 class CallScope {
@@ -66,15 +69,15 @@ class CallScope {
   // Driver side -------------------------------------------------------------------------------------------------
   bool tracks() const { return track_; }
   /// This call captured bytes of `file` in `epoch`, its newest, or asked for a barrier on it.
-  void Touch(const std::shared_ptr<File>& file, uint64_t epoch, bool and_older);
+  void Touch(const std::shared_ptr<EpochSource>& file, uint64_t epoch, bool and_older);
   /// The last epoch this call opened on `file`, 0 if none yet.
-  uint64_t EpochOf(const File* file) const;
+  uint64_t EpochOf(const EpochSource* file) const;
   /// A loan (buffer/loan.h) that `bytes` lie in, with a reference for the extent to be; nullptr: they must be copied.
   Slab* LoanOf(const std::byte* bytes, uint64_t size);
   /// Whether bytes that are read into [to, to + size) may come after the call.
   bool MayComeLater(const std::byte* to, uint64_t size) const;
   /// What of `file` this call reads later, so far; nullptr: nothing yet.
-  std::shared_ptr<PieceRead> PiecesOf(const File& file) const;
+  std::shared_ptr<PieceRead> PiecesOf(const SharedReadSource& file) const;
   void AddPieces(std::shared_ptr<PieceRead> read);
   /// This call closed `file`, whose bytes could not be stored: the engine keeps it for another attempt.
   void Keep(std::shared_ptr<File> file) { kept_ = std::move(file); }

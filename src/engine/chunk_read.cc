@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/counters.h"
+#include "cache/foresight.h"
 
 namespace tidelane {
 namespace {
@@ -18,7 +19,7 @@ constexpr uint64_t kLongRun = uint64_t{64} * 1024;
 class ChunkRead final : public SharedRead {
  public:
   ChunkRead(ChunkReading reading, Lanes& lanes, unsigned helpers)
-      : SharedRead(reading.file, lanes, helpers),
+      : SharedRead(reading.source, lanes, helpers),
         reading_(std::move(reading)),
         count_(reading_.touched.count()),
         chunk_bytes_(reading_.grid.ChunkBytes()) {
@@ -57,12 +58,12 @@ class ChunkRead final : public SharedRead {
     uint64_t end = 0;
     ForEachStored([&](const StoredChunk& chunk) {
       if (chunk.address != end) {
-        file().NoteRead(begin, end - begin);
+        source().NoteRead(begin, end - begin);
         begin = chunk.address;
       }
       end = chunk.address + chunk.size;
     });
-    file().NoteRead(begin, end - begin);
+    source().NoteRead(begin, end - begin);
   }
 
  private:
@@ -74,26 +75,26 @@ class ChunkRead final : public SharedRead {
     }
   }
 
-  Status ReadPart(File::Reader reader, uint64_t part, Rooms& rooms) override {
+  Status ReadPart(Reader reader, uint64_t part, Rooms& rooms) override {
     const ChunkPiece piece = reading_.touched.At(part);
     const StoredChunk& chunk = (*reading_.map)[piece.chunk];
     if (chunk.size == 0) return Fill(piece);
     Status status = reading_.pipeline == nullptr ? ReadPlain(reader, piece, chunk, rooms)
                                                  : ReadFiltered(reader, piece, chunk, rooms);
     if (!status.ok()) return status;
-    Count(reader == File::Reader::kProgram ? Counter::kChunksByCallers : Counter::kChunksByLanes);
+    Count(reader == Reader::kProgram ? Counter::kChunksByCallers : Counter::kChunksByLanes);
     Count(Counter::kChunkBytesRead, chunk_bytes_);
     return {};
   }
 
-  Status ReadFiltered(File::Reader reader, const ChunkPiece& piece, const StoredChunk& chunk,
+  Status ReadFiltered(Reader reader, const ChunkPiece& piece, const StoredChunk& chunk,
                       Rooms& rooms) {
     std::byte* const stored = rooms.stored.Get(chunk.size);
     std::byte* const whole =
         piece.whole ? reading_.memory + piece.to : rooms.whole.Get(chunk_bytes_);
     if (stored == nullptr || whole == nullptr) return Refuse(ENOMEM, chunk);
     // Beyond its end storage reads as zeros, which some filters take for data.
-    const uint64_t eof = file().eof();
+    const uint64_t eof = source().size();
     if (chunk.address > eof || chunk.size > eof - chunk.address) return Refuse(EIO, chunk);
     Status status = ReadBytes(reader, chunk.address, chunk.size, stored);
     if (!status.ok()) return status;
@@ -102,8 +103,7 @@ class ChunkRead final : public SharedRead {
     return status;
   }
 
-  Status ReadPlain(File::Reader reader, const ChunkPiece& piece, const StoredChunk& chunk,
-                   Rooms& rooms) {
+  Status ReadPlain(Reader reader, const ChunkPiece& piece, const StoredChunk& chunk, Rooms& rooms) {
     uint64_t runs = 0;
     uint64_t wanted = 0;
     uint64_t end = 0;
@@ -149,7 +149,7 @@ class ChunkRead final : public SharedRead {
   }
 
   Status Refuse(int error, const StoredChunk& chunk) const {
-    return Status::Failed(error, "read a chunk").At(file().path(), chunk.address, chunk.size);
+    return Status::Failed(error, "read a chunk").At(source().path(), chunk.address, chunk.size);
   }
 
   const ChunkReading reading_;

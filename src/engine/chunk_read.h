@@ -15,8 +15,8 @@
 
 #include "base/status.h"
 #include "codec/pipeline.h"
+#include "content/shared_read.h"
 #include "engine/chunk_grid.h"
-#include "engine/shared_read.h"
 
 namespace tidelane {
 
@@ -30,7 +30,7 @@ struct StoredChunk {
 using ChunkMap = std::vector<StoredChunk>;
 
 struct ChunkReading {
-  std::shared_ptr<File> file;
+  std::shared_ptr<SharedReadSource> source;
   std::shared_ptr<const Pipeline> pipeline;  ///< nullptr: chunks are stored as they are
   std::shared_ptr<const ChunkMap> map;
   std::shared_ptr<const std::vector<std::byte>>

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "engine/file.h"
-#include "engine/shared_read.h"
+#include "content/shared_read.h"
+#include "engine/epoch_source.h"
 
 namespace tidelane {
 
@@ -41,13 +41,13 @@ void Completion::WaitForParts(uint64_t timeout_ns, Deadline deadline) {
   Status error;
   // All parts start before any is waited for.
   if (timeout_ns != 0 && parts_.size() > 1) {
-    for (const Part& part : parts_) (void)part.file->Poll(part.epoch, part.and_older, error);
+    for (const Part& part : parts_) (void)part.source->Poll(part.epoch, part.and_older, error);
   }
   for (size_t i = 0; i < parts_.size();) {
     const Part& part = parts_[i];
     const Epochs::State state =
-        timeout_ns == 0 ? part.file->Poll(part.epoch, part.and_older, error)
-                        : part.file->WaitFor(part.epoch, part.and_older, deadline, error);
+        timeout_ns == 0 ? part.source->Poll(part.epoch, part.and_older, error)
+                        : part.source->WaitFor(part.epoch, part.and_older, deadline, error);
     if (state == Epochs::State::kPending) {
       ++i;
       continue;

@@ -20,16 +20,16 @@
 
 namespace tidelane {
 
-class File;
+class EpochSource;
 class SharedRead;
 
 class Completion {
  public:
   enum class State { kPending, kDone, kFailed };
 
-  /// One part: an epoch of a file; `and_older` makes it a barrier that waits for everything written before as well.
+  /// One part: an epoch of a file's; `and_older` makes it a barrier that waits for everything written before as well.
   struct Part {
-    std::shared_ptr<File> file;
+    std::shared_ptr<EpochSource> source;
     uint64_t epoch;
     bool and_older;
   };

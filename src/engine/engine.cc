@@ -294,7 +294,7 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
     std::ranges::copy_if(open_, std::back_inserter(same),
                          [&](const auto& known) { return known->identity() == file->identity(); });
   }
-  for (const auto& known : same) known->ForgetRead();
+  for (const auto& known : same) known->reads().Forget();
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
   MutexLock lock(mutex_);
   ReserveLocked();

@@ -40,16 +40,17 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       superblock_(!IsEmpty(*device_)),
       lock_(device_),
       mode_(config_.mode),
-      may_read_ahead_(config_.read_ahead != Toggle::kOff && environment.ahead_room != nullptr &&
-                      !environment.ahead_room->none()),
-      ahead_room_(std::move(environment.ahead_room)),
-      cache_(config_.read_ahead),
+      reads_(content_, {.config = config_,
+                        .lanes = lanes_,
+                        .chooser = chooser_,
+                        .device = identity_.device,
+                        .ahead_room = std::move(environment.ahead_room)}),
       settings_(config_),
       writer_(arena_),
       quick_storage_(chooser_->Opened(identity_.device, store_->memory_speed())) {}
 
 File::~File() {
-  StopAhead();
+  reads_.prefetch().Stop();
   MutexLock lock(mutex_);
   TallyLocked();
 }
@@ -127,11 +128,8 @@ bool File::nameless() const {
 }
 
 void File::GiveUp() {
-  deferred_reads_.AwaitAll();
-  {
-    MutexLock lock(read_mutex_);
-    cache_.Clear();
-  }
+  deferred_reads().AwaitAll();
+  reads_.ForgetBlocks();
   MutexLock lock(mutex_);
   pending_.CutFrom(0);
   AwaitInFlightLocked(0, UINT64_MAX);
@@ -143,7 +141,7 @@ void File::GiveUp() {
 
 void File::Abandon() {
   GiveUp();
-  StopAhead();
+  reads_.prefetch().Stop();
   (void)store_->Close();
 }
 
@@ -158,12 +156,8 @@ Status File::Truncate(uint64_t size) {
     eof_.store(size, std::memory_order_relaxed);
     return {};
   }
-  deferred_reads_.Await(size, UINT64_MAX);
-  {
-    MutexLock lock(read_mutex_);
-    cache_.CutFrom(size);
-  }
-  DropAhead(size, UINT64_MAX);
+  deferred_reads().Await(size, UINT64_MAX);
+  reads_.CutFrom(size);
   AwaitFirstSuperblock();
   bool cut_storage = false;
   {
@@ -193,11 +187,7 @@ Status File::Lock(bool exclusive) {
         .At(path_, 0, 0);
   }
   DowngradeIfDrained();  // lanes may have finished meanwhile
-  if (std::exchange(adopted_ahead_, false)) {
-    FileVersion
-        version;  // nobody changes it from now on: whatever was done to it before would show
-    if (store_->Version(version) != 0 || version != adopted_version_) DropAhead(0, UINT64_MAX);
-  }
+  reads_.prefetch().CheckAdopted(*store_);
   return {};
 }
 
@@ -208,13 +198,9 @@ void File::DowngradeIfDrained() {
 Status File::Unlock(const CallContext& call) {
   // A file whose close is deferred keeps its lock until it is whole; closing the descriptor releases it.
   if (CloseMayBeDeferred(call)) return {};
-  deferred_reads_.AwaitAll();
+  deferred_reads().AwaitAll();
   Status status = Drain(Wait::kClose);
-  {
-    MutexLock lock(read_mutex_);
-    cache_.Clear();
-  }
-  DropAhead(0, UINT64_MAX);
+  reads_.Forget();
   const int error = lock_.Release();
   if (status.ok() && error != 0) status = Status::Failed(error, "unlock").At(path_, 0, 0);
   return status;
@@ -224,18 +210,12 @@ Status File::WriteThrough(Fallback reason) {
   if (!write_through_.load(std::memory_order_relaxed)) {  // the program's side: one caller
     through_reason_.store(reason, std::memory_order_relaxed);
     write_through_.store(true, std::memory_order_relaxed);
-    deferred_reads_.AwaitAll();
-    DropAhead(0, UINT64_MAX);
+    deferred_reads().AwaitAll();
+    reads_.DropFetched();
     Count(reason);
     if (reason != Fallback::kModeSync) NoteNative(reason, path_);
   }
   return Drain(Wait::kOther);
-}
-
-void File::ForgetRead() {
-  DropAhead(0, UINT64_MAX);
-  MutexLock lock(read_mutex_);
-  cache_.Clear();
 }
 
 Status File::Descriptor(int*& descriptor, const CallContext& call) {
@@ -243,10 +223,7 @@ Status File::Descriptor(int*& descriptor, const CallContext& call) {
   const bool out = call.hands_out_descriptor();
   if (!out && !call.starts_swmr()) return {};
   lock_.HandOut();
-  {
-    MutexLock lock(read_mutex_);
-    cache_.Clear();
-  }
+  reads_.ForgetBlocks();
   return WriteThrough(out ? Fallback::kHandleOut : Fallback::kSwmrWrite);
 }
 

@@ -11,7 +11,7 @@
 ///
 /// Invariant: `eof()` and Read give what a synchronous driver would give, at every moment.
 /// Thread safety: the program's side needs one caller at a time (HDF5's lock gives that); everything else may be called
-/// from any thread. Lock order: read_mutex_, then mutex_, then lanes, then arena.
+/// from any thread. Lock order: mutex_, then lanes, then arena. Storage is asked with no lock held.
 #pragma once
 
 #include <atomic>
@@ -25,15 +25,15 @@
 #include "base/config.h"
 #include "base/counters.h"
 #include "base/status.h"
-#include "cache/block_cache.h"
+#include "content/content_view.h"
+#include "content/read_path.h"
 #include "device/device.h"
 #include "engine/call_scope.h"
-#include "engine/deferred_reads.h"
+#include "engine/epoch_source.h"
 #include "engine/failure_state.h"
 #include "engine/file_lock.h"
 #include "engine/flush_planner.h"
 #include "engine/pending_board.h"
-#include "engine/read_ahead.h"
 #include "engine/reservation.h"
 #include "engine/slab_writer.h"
 #include "engine/superblock_order.h"
@@ -47,7 +47,7 @@ namespace tidelane {
 
 class PieceRead;
 
-class File final : public LaneTask, public std::enable_shared_from_this<File> {
+class File final : public LaneTask, public EpochSource, public std::enable_shared_from_this<File> {
  public:
   /// What a file needs of its surroundings; both outlive it.
   struct Environment {
@@ -118,39 +118,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   /// `raw`: dataset elements rather than metadata.
   Status Read(uint64_t address, uint64_t size, void* buffer, bool raw, const CallContext& call = {})
       TL_EXCLUDES(mutex_);
-  /// For a read of `bytes` dataset elements in large pieces, all of which are added to it and then read by Finish, the
-  /// program's thread and lanes together; nullptr: storage is as quick as memory, or it is too little, so that Read is
-  /// as good.
-  std::shared_ptr<PieceRead> ShareRead(uint64_t bytes, uint64_t pieces);
-  /// Who reads: the program waits for its own reads, and for those that lanes make for it; not for those of deferred
-  /// reads, and those made ahead.
-  enum class Reader { kProgram, kLane, kLater, kAhead };
-  /// As Read, of dataset elements, by several threads at once. Meanwhile the program may do anything but change those
-  /// bytes: see shared_read.h.
-  Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer)
-      TL_EXCLUDES(mutex_);
-  /// Reads that go on after their calls. A read of dataset elements into memory that its call has named for it
-  /// becomes one.
-  DeferredReads& deferred_reads() { return deferred_reads_; }
-  /// To the model: the program waits for a shared read, and has waited for one of so much.
-  void BeginShared() { chooser_->reads().Begin(NowNs()); }
-  void EndShared(uint64_t bytes) {
-    chooser_->reads().End(identity_.device, {.end_ns = NowNs(), .bytes = bytes});
-  }
-  /// A read of so much will come after its call.
-  void TellDeferred(uint64_t bytes);
-  /// The program waited for one.
-  void TellWaited(uint64_t ns) { chooser_->reads().Waited(ns); }
-  /// The program has read these dataset elements: what comes next may be fetched. Read says so itself.
-  void NoteRead(uint64_t address, uint64_t size);
-  /// From now on the places that are read are noted, for as long as they are few.
-  void NotePlaces() { noting_places_ = may_read_ahead_; }
-  /// What was noted; nothing where storage is too quick for it to matter.
-  std::vector<ByteRange> TakePlaces();
-  /// What was read is forgotten: somebody opens the file anew, and may know that it was changed past us.
-  void ForgetRead() TL_EXCLUDES(mutex_);
-  /// These bytes were fetched before the file was opened, when it was at `version`. Only for files that are only read.
-  void AdoptAhead(std::shared_ptr<AheadPieces> pieces, const FileVersion& version);
+  /// How it is read. A read of dataset elements into memory that its call has named for it becomes a deferred one.
+  ReadPath& reads() { return reads_; }
+  DeferredReads& deferred_reads() { return reads_.deferred_reads(); }
+  /// The same, for reads that go on by themselves, and keep the file.
+  std::shared_ptr<ReadPath> SharedReads() { return {shared_from_this(), &reads_}; }
   /// What was captured since lanes last stored some of it is counted now, for who reads the counters.
   void CountCaptured() TL_EXCLUDES(mutex_);
   /// The size this file has, or will have when drained.
@@ -185,9 +157,6 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   /// Nothing is deferred here: somebody else looks at the file while it is open, or Tidelane is to keep out of it.
   bool writes_through() const { return write_through_.load(std::memory_order_relaxed); }
-
-  /// Storage has lately taken longer for a read than memory does.
-  bool reads_slowly() const { return read_speed_.slow(); }
 
   /// The descriptor as HDF5's get_handle returns it. Drains and writes through from now on if the call says that it
   /// goes to the program.
@@ -242,15 +211,11 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
 
   // For completions ---------------------------------------------------------------------------------------------
 
-  /// How an epoch (or all up to it) stands; starts its work.
-  Epochs::State Poll(uint64_t epoch, bool and_older, Status& error) TL_EXCLUDES(mutex_);
-  /// Waits for it until `deadline`.
+  Epochs::State Poll(uint64_t epoch, bool and_older, Status& error) override TL_EXCLUDES(mutex_);
   Epochs::State WaitFor(uint64_t epoch, bool and_older,
-                        std::chrono::steady_clock::time_point deadline, Status& error)
+                        std::chrono::steady_clock::time_point deadline, Status& error) override
       TL_EXCLUDES(mutex_);
-
-  /// Copies what is queued from lent buffers, after waiting for what is in flight from them; nothing is lent any more.
-  void EndLoans() TL_EXCLUDES(mutex_);
+  void EndLoans() override TL_EXCLUDES(mutex_);
 
   // The lanes' side ---------------------------------------------------------------------------------------------
 
@@ -367,49 +332,25 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   void Finish() TL_EXCLUDES(mutex_);
   /// Nobody else can write the file now.
   bool Alone() const { return !shared_ && lock_.alone(); }
-  /// What storage did for a read: all zero if it was not asked.
-  struct Took {
-    uint64_t begin_ns = 0;      // of the first request
-    uint64_t end_ns = 0;        // of the last one
-    uint64_t last_ns = 0;       // which took so long
-    uint64_t bytes = 0;         // of all of them
-    uint64_t copied_bytes = 0;  // from what lanes had fetched, where that was timed, and
-    uint64_t copy_ns = 0;       // what it took
-    uint64_t waited_ns = 0;     // for lanes that were fetching
+  /// What readers see of it, and what of that is not stored yet.
+  class Content final : public ByteSource, public PendingBytes {
+   public:
+    explicit Content(File& file) : file_(file) {}
+    Status Read(Reader reader, uint64_t address, uint64_t size, void* buffer,
+                ReadTimes& times) override {
+      return ReadContent(*this, *file_.store_, file_.lanes_, file_.path_, reader, address, size,
+                         buffer, times);
+    }
+    uint64_t size() const override { return file_.eof(); }
+    const std::string& path() const override { return file_.path_; }
+    Keep keep() const override;
+    void Overlay(uint64_t address, uint64_t size, std::byte* out, Pieces& pieces, bool& lent,
+                 uint64_t& stored) override;
+
+   private:
+    File& file_;
   };
-  Status LogicalRead(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took)
-      TL_EXCLUDES(mutex_);
-  Status ReadStorage(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took)
-      TL_EXCLUDES(mutex_);
-  bool ReadThroughCache(uint64_t address, uint64_t size, void* buffer, bool raw, Status& status)
-      TL_REQUIRES(read_mutex_) TL_EXCLUDES(mutex_);
-  ReadAhead* Ahead() const { return ahead_.load(std::memory_order_acquire); }
-  bool MayReadAhead() const {
-    return may_read_ahead_ && lock_.held() && !write_through_.load(std::memory_order_relaxed);
-  }
-  bool DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call)
-      TL_EXCLUDES(read_mutex_);
-  bool FetchedAhead(uint64_t address, uint64_t size, bool raw) const;
-  Status ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer, Took& took)
-      TL_EXCLUDES(mutex_);
-  static void NoteTook(uint64_t begin_ns, uint64_t end_ns, uint64_t size, Took& took);
-  // To the model, of large reads.
-  void TellAnswered(Reader reader, const Took& took);
-  void TellRead(uint64_t begin_ns, uint64_t size, const Took& took);
-  void TellFetched(uint64_t begin_ns, uint64_t size, const Took& took);
-  void TellSmall(const Took& took) {
-    if (took.bytes != 0) chooser_->reads().Small(took.begin_ns, took.end_ns);
-  }
-  void DropAhead(uint64_t begin, uint64_t end) {
-    if (ReadAhead* ahead = Ahead(); ahead != nullptr) ahead->pieces().Drop(begin, end);
-  }
-  void StopAhead();
-  void MakeAhead(std::shared_ptr<AheadPieces> pieces);
-  void NotePlace(uint64_t address, uint64_t size);
-  void CountUnlockedLocked() TL_REQUIRES(read_mutex_) {
-    if (!std::exchange(counted_unlocked_, true)) Count(Fallback::kLocking);
-  }
-  void NoteSpeed(uint64_t size, uint64_t ns) TL_NO_ANALYSIS;  // BlockCache::Observe needs no mutex
+  bool DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call);
   void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_) {
     quick_storage_ = Whim(chooser_->Stored(identity_.device, bytes, begin_ns, end_ns));
   }
@@ -446,22 +387,8 @@ class File final : public LaneTask, public std::enable_shared_from_this<File> {
   std::atomic<Mode> mode_;                  // settings_.mode
   std::atomic<Fallback> through_reason_{};  // valid once write_through_ is set
 
-  DeferredReads deferred_reads_;
-  const bool may_read_ahead_;
-  const std::shared_ptr<AheadRoom> ahead_room_;
-  std::unique_ptr<ReadAhead> ahead_owner_;  // made by the first read that is worth it
-  std::atomic<ReadAhead*> ahead_{nullptr};
-  ReadSpeed read_speed_;
-  bool adopted_ahead_ =
-      false;  // what lies in ahead_ is of `adopted_version_`; until the lock is held
-  FileVersion adopted_version_;
-  bool noting_places_ = false;  // the program's side only, as is what follows
-  std::vector<ByteRange> places_;
-
-  std::atomic<bool> caching_{false};  // something may be in cache_; the program's side only sets it
-  Mutex read_mutex_;
-  bool counted_unlocked_ TL_GUARDED_BY(read_mutex_) = false;
-  BlockCache cache_ TL_GUARDED_BY(read_mutex_);
+  Content content_{*this};
+  ReadPath reads_;
 
   mutable Mutex mutex_;
   Condition changed_;

@@ -72,7 +72,7 @@ class NextFile final : public LaneTask {
     const std::shared_ptr<AheadPieces> pieces = std::exchange(pieces_, nullptr);
     if (pieces == nullptr) return;
     if (file != nullptr && file->identity() == identity_) {
-      file->AdoptAhead(pieces, version_);
+      file->reads().AdoptAhead(pieces, version_);
     } else {
       pieces->DropAll();
     }
@@ -139,12 +139,12 @@ void FileSeries::Opened(File& file) {
     last_ = std::move(name);
     next = std::exchange(next_, nullptr);
   }
-  file.NotePlaces();
+  file.reads().NotePlaces();
   if (next != nullptr) next->GiveTo(&file);
 }
 
 void FileSeries::Closing(File& file) {
-  std::vector<ByteRange> places = file.TakePlaces();
+  std::vector<ByteRange> places = file.reads().TakePlaces();
   if (places.empty()) return;
   std::shared_ptr<NextFile> next;
   {

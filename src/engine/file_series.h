@@ -2,9 +2,9 @@
 /// Files that follow one another by name: time_0001.h5, time_0002.h5, … A program that opened one after the other, reads
 /// the same places of each: when it has closed one, lanes open the next and fetch these.
 ///
-///   1. A file that is only read notes the places that were asked for (File::NotePlaces).
+///   1. A file that is only read notes the places that were asked for (ReadPath::NotePlaces).
 ///   2. It is closed, and the file opened before it has the name before it: the next one is fetched, by POSIX calls alone.
-///   3. The program opens that file, only to read: what was fetched becomes the file's (File::AdoptAhead), which believes
+///   3. The program opens that file, only to read: what was fetched becomes the file's (ReadPath::AdoptAhead), which believes
 ///      it once it holds its lock and size and times are those that the file had before it was fetched.
 ///
 /// Invariant: at most one file is fetched; a file that is open or draining here is not, nor one that was changed a moment

@@ -228,8 +228,8 @@ bool File::Adopt() {
 }
 
 Status File::CloseDevice() {
-  deferred_reads_.AwaitAll();
-  StopAhead();
+  deferred_reads().AwaitAll();
+  reads_.prefetch().Stop();
   Status status;
   {
     MutexLock lock(mutex_);

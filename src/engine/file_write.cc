@@ -41,18 +41,14 @@ Run DirectPiece(uint64_t address, uint64_t size) {
 
 Status File::Write(uint64_t address, uint64_t size, const void* bytes, const CallContext& call) {
   if (size == 0) return {};
-  deferred_reads_.Await(address, address + size);
+  deferred_reads().Await(address, address + size);
   const bool write_through = write_through_.load(std::memory_order_relaxed);
   // Before anyone is told of the bytes: if there is no space, the file does not have them.
   if (!write_through && reservation_.wanted()) {
     if (const int error = reservation_.Cover(*store_, address, size); error != 0)
       return Status::Failed(error, "reserve space for").At(path_, address, size);
   }
-  if (caching_.load(std::memory_order_relaxed)) {
-    MutexLock lock(read_mutex_);
-    cache_.Update(address, size, bytes);
-  }
-  DropAhead(address, address + size);
+  reads_.Written(address, size, bytes);
   if (write_through) return WriteAsNatively(address, size, bytes);
   Span span(SpanKind::kWrite, size);
   if (!shared_ && superblock_.MayBeIn(address, size)) FindSuperblock(address, size, bytes);
@@ -301,7 +297,7 @@ bool File::MakeRoom() {
 }
 
 void File::RelieveArena() {
-  DropAhead(0, UINT64_MAX);
+  reads_.DropFetched();
   MutexLock lock(mutex_);
   writer_.Recycle(true);
   if (pending_.ordinary() == 0) return;
@@ -328,10 +324,7 @@ Status File::StoreOrKeep(Run& direct, const std::byte* bytes, Fallback reason,
   if (status.ok() || !call.keeps_refused()) return status;
   Slab* kept = KeepCopy(bytes, direct.size());
   if (kept == nullptr) return status;
-  {
-    MutexLock lock(read_mutex_);
-    cache_.Update(direct.begin, direct.size(), bytes);
-  }
+  reads_.Written(direct.begin, direct.size(), bytes);
   MutexLock lock(mutex_);
   InsertLocked({kept->data, direct.size(), kept}, direct.begin, call);
   return {};
@@ -365,10 +358,7 @@ Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
   const Waiting waiting(Wait::kWrite, size);
   int error = store_->WriteBytes(direct, bytes);
   Count(Counter::kWritesSync);
-  if (error != 0) {
-    MutexLock lock(read_mutex_);
-    cache_.Clear();  // it was told of bytes that the file does not have
-  }
+  if (error != 0) reads_.ForgetBlocks();
   MutexLock lock(mutex_);
   pending_.Complete(direct);
   if (error == 0) {

@@ -18,9 +18,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "content/piece_read.h"
 #include "engine/call_scope.h"
 #include "engine/engine.h"
-#include "engine/piece_read.h"
 #include "h5/error.h"
 #include "h5/library.h"
 
@@ -264,7 +264,8 @@ std::shared_ptr<PieceRead> Shared(Handle& handle, uint32_t count, const H5FD_mem
     if (entry.type() != H5FD_MEM_DRAW || Overflows(addresses[i], entry.size())) return nullptr;
     bytes += entry.size();
   }
-  std::shared_ptr<PieceRead> read = handle.file->ShareRead(bytes, count);
+  std::shared_ptr<PieceRead> read =
+      handle.file->reads().Share(handle.file->SharedReads(), bytes, count);
   if (read == nullptr) return nullptr;
   VectorShorthand again(types, sizes);
   for (uint32_t i = 0; i < count; ++i) {

@@ -170,7 +170,7 @@ std::optional<ChunkReading> ChunksOf(Instance& instance, const Reading& reading,
   std::shared_ptr<File> file = known.file.lock();
   if (file == nullptr || file->writes_through()) return std::nullopt;
   if (!HaveMap(instance, reading, touched.count(), known)) return std::nullopt;
-  return ChunkReading{std::move(file),
+  return ChunkReading{file->SharedReads(),
                       known.pipeline,
                       known.map,
                       known.fill,
@@ -207,7 +207,7 @@ void Tell(Instance& instance, const Reading& reading, const ReadDataset& known,
 bool IsQuicklyRead(Instance& instance, const Reading& reading, const ReadDataset& known) {
   if (known.pipeline != nullptr || reading.file_space == H5S_ALL) return false;
   const std::shared_ptr<File> file = known.file.lock();
-  return file != nullptr && !file->reads_slowly() && !IsLarge(instance.hdf5(), reading, known);
+  return file != nullptr && !file->reads().slow() && !IsLarge(instance.hdf5(), reading, known);
 }
 
 bool Read(Instance& instance, const Reading& reading) {

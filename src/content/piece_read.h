@@ -16,14 +16,14 @@
 #include <utility>
 #include <vector>
 
-#include "engine/shared_read.h"
+#include "content/shared_read.h"
 
 namespace tidelane {
 
 class PieceRead final : public SharedRead {
  public:
-  PieceRead(std::shared_ptr<File> file, Lanes& lanes, unsigned helpers)
-      : SharedRead(std::move(file), lanes, helpers) {}
+  PieceRead(std::shared_ptr<SharedReadSource> source, Lanes& lanes, unsigned helpers)
+      : SharedRead(std::move(source), lanes, helpers) {}
 
   /// False: it has been sealed, or has as many as it takes.
   bool Add(uint64_t address, uint64_t size, std::byte* to) TL_EXCLUDES(pieces_mutex_);
@@ -42,8 +42,8 @@ class PieceRead final : public SharedRead {
     uint64_t end() const { return address + size; }
   };
 
-  Status ReadPart(File::Reader reader, uint64_t part, Rooms& rooms) override;
-  Status ReadSpan(File::Reader reader, size_t first, size_t last, Rooms& rooms);
+  Status ReadPart(Reader reader, uint64_t part, Rooms& rooms) override;
+  Status ReadSpan(Reader reader, size_t first, size_t last, Rooms& rooms);
 
   mutable Mutex pieces_mutex_;  // until it is sealed; then nothing changes any more
   std::atomic<bool> sealed_{false};

@@ -1,4 +1,4 @@
-#include "engine/shared_read.h"
+#include "content/shared_read.h"
 
 #include <unistd.h>
 
@@ -32,16 +32,16 @@ void SharedRead::Defer() {
   Count(Counter::kReadsDeferred);
 }
 
-Status SharedRead::ReadBytes(File::Reader reader, uint64_t address, uint64_t size, std::byte* to) {
+Status SharedRead::ReadBytes(Reader reader, uint64_t address, uint64_t size, std::byte* to) {
   asked_bytes_.fetch_add(size, std::memory_order_relaxed);
-  return file_->ReadAlongside(reader, address, size, to);
+  return source_->ReadAlongside(reader, address, size, to);
 }
 
 Status SharedRead::ReadAtOnce() {
-  file_->BeginShared();
+  source_->BeginShared();
   Start();
   Status status = Finish();
-  if (status.ok()) file_->EndShared(asked_bytes_.load(std::memory_order_relaxed));
+  if (status.ok()) source_->EndShared(asked_bytes_.load(std::memory_order_relaxed));
   return status;
 }
 
@@ -69,23 +69,22 @@ void SharedRead::RunOne() {
     most = per_turn_;
   }
   try {
-    if (Work(deferred_ ? File::Reader::kLater : File::Reader::kLane, most))
-      lanes_.Schedule(shared_from_this());
+    if (Work(deferred_ ? Reader::kLater : Reader::kLane, most)) lanes_.Schedule(shared_from_this());
   } catch (const std::bad_alloc&) {
     // As above.
   }
 }
 
-Status SharedRead::TryPart(File::Reader reader, uint64_t part, Rooms& rooms) {
+Status SharedRead::TryPart(Reader reader, uint64_t part, Rooms& rooms) {
   try {
     return ReadPart(reader, part, rooms);
   } catch (const std::bad_alloc&) {
-    return Status::Failed(ENOMEM, "read").At(file_->path(), 0, 0);
+    return Status::Failed(ENOMEM, "read").At(source_->path(), 0, 0);
   }
 }
 
 // Whether parts are left.
-bool SharedRead::Work(File::Reader reader, uint64_t most) {
+bool SharedRead::Work(Reader reader, uint64_t most) {
   Rooms rooms;
   std::optional<Working> working;
   for (bool another = false;; another = true) {
@@ -102,7 +101,7 @@ bool SharedRead::Work(File::Reader reader, uint64_t most) {
       if (most-- == 0) return true;
       part = next_++;
     }
-    if (reader == File::Reader::kLater && !working.has_value()) working.emplace();
+    if (reader == Reader::kLater && !working.has_value()) working.emplace();
     Status status = TryPart(reader, part, rooms);
     if (status.ok()) continue;
     MutexLock lock(mutex_);
@@ -114,9 +113,9 @@ bool SharedRead::FinishUntil(std::chrono::steady_clock::time_point deadline) {
   using Clock = std::chrono::steady_clock;
   Seal();
   if (deadline == Clock::time_point::max()) {
-    (void)Work(File::Reader::kProgram, UINT64_MAX);
+    (void)Work(Reader::kProgram, UINT64_MAX);
   } else if (!lanes_.threaded()) {
-    while (Work(File::Reader::kProgram, 1) && Clock::now() < deadline) {
+    while (Work(Reader::kProgram, 1) && Clock::now() < deadline) {
     }
   }
   MutexLock lock(mutex_);
@@ -132,7 +131,7 @@ bool SharedRead::FinishUntil(std::chrono::steady_clock::time_point deadline) {
     }
   }
   const uint64_t ns = waiting.Stop();
-  if (deferred_) file_->TellWaited(ns);
+  if (deferred_) source_->TellWaited(ns);
   return finished_ == parts_;
 }
 

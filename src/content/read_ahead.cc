@@ -1,4 +1,4 @@
-#include "engine/read_ahead.h"
+#include "content/read_ahead.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-#include "engine/deferred_reads.h"
+#include "content/deferred_reads.h"
 
-#include "engine/shared_read.h"
+#include "content/shared_read.h"
 
 namespace tidelane {
 

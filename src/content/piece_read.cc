@@ -1,9 +1,11 @@
-#include "engine/piece_read.h"
+#include "content/piece_read.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
+
+#include "cache/foresight.h"
 
 namespace tidelane {
 namespace {
@@ -63,12 +65,12 @@ Status PieceRead::ReadNow() {
   ByteRange range;
   for (const Piece& piece : pieces_) {
     if (piece.address != range.end) {
-      file().NoteRead(range.begin, range.size());
+      source().NoteRead(range.begin, range.size());
       range.begin = piece.address;
     }
     range.end = piece.end();
   }
-  file().NoteRead(range.begin, range.size());
+  source().NoteRead(range.begin, range.size());
   return {};
 }
 
@@ -87,7 +89,7 @@ bool PieceRead::Touches(uint64_t begin, uint64_t end) const {
   return false;
 }
 
-Status PieceRead::ReadPart(File::Reader reader, uint64_t part, Rooms& rooms) {
+Status PieceRead::ReadPart(Reader reader, uint64_t part, Rooms& rooms) {
   const size_t last = begins_[part + 1];
   for (size_t i = begins_[part]; i < last;) {
     size_t next = i + 1;
@@ -105,13 +107,13 @@ Status PieceRead::ReadPart(File::Reader reader, uint64_t part, Rooms& rooms) {
   return {};
 }
 
-Status PieceRead::ReadSpan(File::Reader reader, size_t first, size_t last, Rooms& rooms) {
+Status PieceRead::ReadSpan(Reader reader, size_t first, size_t last, Rooms& rooms) {
   const uint64_t begin = pieces_[first].address;
   uint64_t end = begin;
   for (size_t i = first; i < last; ++i) end = std::max(end, pieces_[i].end());
   std::byte* const span = rooms.stored.Get(end - begin);
   if (span == nullptr) {
-    return Status::Failed(ENOMEM, "read").At(file().path(), begin, end - begin);
+    return Status::Failed(ENOMEM, "read").At(source().path(), begin, end - begin);
   }
   Status status = ReadBytes(reader, begin, end - begin, span);
   if (!status.ok()) return status;

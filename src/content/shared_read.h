@@ -27,7 +27,7 @@
 
 #include "base/annotations.h"
 #include "base/status.h"
-#include "engine/file.h"
+#include "content/shared_read_source.h"
 #include "lane/lanes.h"
 
 namespace tidelane {
@@ -68,7 +68,7 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
   virtual uint64_t FileBytes() const = 0;
   /// Whether it reads bytes of [begin, end) of its file.
   virtual bool Touches(uint64_t begin, uint64_t end) const = 0;
-  File& file() const { return *file_; }
+  SharedReadSource& source() const { return *source_; }
 
  protected:
   /// What one thread needs for one part after another.
@@ -78,12 +78,12 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
   };
 
   /// `helpers`: so many lanes, at most, help at once.
-  SharedRead(std::shared_ptr<File> file, Lanes& lanes, unsigned helpers)
-      : file_(std::move(file)), lanes_(lanes), helpers_(helpers), process_(OwnProcess()) {}
+  SharedRead(std::shared_ptr<SharedReadSource> source, Lanes& lanes, unsigned helpers)
+      : source_(std::move(source)), lanes_(lanes), helpers_(helpers), process_(OwnProcess()) {}
 
-  virtual Status ReadPart(File::Reader reader, uint64_t part, Rooms& rooms) = 0;
+  virtual Status ReadPart(Reader reader, uint64_t part, Rooms& rooms) = 0;
   /// For ReadPart: bytes of the file.
-  Status ReadBytes(File::Reader reader, uint64_t address, uint64_t size, std::byte* to);
+  Status ReadBytes(Reader reader, uint64_t address, uint64_t size, std::byte* to);
   /// Start and Finish of a read that the program waits for, as the model is told of it.
   Status ReadAtOnce() TL_EXCLUDES(mutex_);
   /// So many parts; a lane goes on to the next task after `per_turn` of them.
@@ -91,10 +91,10 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
 
  private:
   static pid_t OwnProcess();
-  bool Work(File::Reader reader, uint64_t most) TL_EXCLUDES(mutex_);
-  Status TryPart(File::Reader reader, uint64_t part, Rooms& rooms);
+  bool Work(Reader reader, uint64_t most) TL_EXCLUDES(mutex_);
+  Status TryPart(Reader reader, uint64_t part, Rooms& rooms);
 
-  const std::shared_ptr<File> file_;
+  const std::shared_ptr<SharedReadSource> source_;
   Lanes& lanes_;
   const unsigned helpers_;
   const pid_t process_;

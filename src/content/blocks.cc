@@ -1,0 +1,77 @@
+#include "content/blocks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/counters.h"
+
+namespace tidelane {
+
+bool Blocks::Find(uint64_t address, uint64_t size, void* buffer) {
+  MutexLock lock(mutex_);
+  if (!cache_.Read(address, size, buffer)) return false;
+  Count(Counter::kReadAheadHits);
+  return true;
+}
+
+bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buffer, bool raw,
+                  Filled& filled) {
+  const uint64_t end = source.size();
+  const uint64_t start = BlockCache::BlockStart(address);
+  std::unique_ptr<std::byte[]> block;
+  uint64_t changes = 0;
+  {
+    MutexLock lock(mutex_);
+    if (cache_.Read(address, size, buffer)) {
+      Count(Counter::kReadAheadHits);
+      return true;
+    }
+    if (!cache_.Wants(address, size, raw, end)) return false;
+    // Nobody but us may change the file under a cached block: a lock tells, and what the program does with its own
+    // descriptor (or a SWMR writer in another process) nobody tells.
+    const ByteSource::Keep keep = source.keep();
+    if (keep != ByteSource::Keep::kYes) {
+      if (keep == ByteSource::Keep::kNotLocked && !std::exchange(counted_unlocked_, true))
+        Count(Fallback::kLocking);
+      return false;
+    }
+    block = cache_.TakeMemory();
+    changes = changes_;
+    kept_.store(true, std::memory_order_relaxed);
+  }
+  filled.begin = start;
+  filled.size = std::min(BlockCache::kBlock, end - start);
+  filled.ok = source.Read(Reader::kProgram, start, filled.size, block.get(), filled.times).ok();
+  if (!filled.ok) return false;  // the plain read decides what the program is told
+  std::memcpy(buffer, block.get() + (address - start), size);
+  MutexLock lock(mutex_);
+  if (changes_ == changes) cache_.Insert(start, filled.size, std::move(block));
+  return true;
+}
+
+void Blocks::Update(uint64_t address, uint64_t size, const void* bytes) {
+  MutexLock lock(mutex_);
+  ++changes_;
+  cache_.Update(address, size, bytes);
+}
+
+void Blocks::CutFrom(uint64_t address) {
+  MutexLock lock(mutex_);
+  ++changes_;
+  cache_.CutFrom(address);
+}
+
+void Blocks::Clear() {
+  MutexLock lock(mutex_);
+  ++changes_;
+  cache_.Clear();
+}
+
+void Blocks::CountUnlocked() {
+  MutexLock lock(mutex_);
+  if (!std::exchange(counted_unlocked_, true)) Count(Fallback::kLocking);
+}
+
+}  // namespace tidelane

@@ -1,0 +1,133 @@
+/// \file
+/// How one file is read: small reads through blocks, large ones from what lanes fetched ahead or by several of them together, everything
+/// else as it comes.
+///
+/// Invariant: what Read gives is what the source gives at that moment; nothing is kept where the source says that it may
+/// not be.
+/// Thread safety: Read, Share and what changes bytes (Written, CutFrom, Forget …) belong to the program's side;
+/// ReadAlongside, and Drop, may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "base/trace.h"
+#include "content/blocks.h"
+#include "content/byte_source.h"
+#include "content/deferred_reads.h"
+#include "content/noted_places.h"
+#include "content/prefetch.h"
+#include "content/read_ahead.h"
+#include "content/shared_read_source.h"
+#include "lane/lanes.h"
+#include "model/chooser.h"
+
+namespace tidelane {
+
+class PieceRead;
+
+class ReadPath final : public SharedReadSource {
+ public:
+  /// Smaller reads tell nothing of what comes next: looking at them would take as long as they do.
+  static constexpr uint64_t kLarge = uint64_t{16} * 1024;
+  /// Below this one request is as good as two.
+  static constexpr uint64_t kLeastShared = 2u << 20;
+
+  struct Surroundings {
+    const Config& config;
+    Lanes& lanes;
+    const std::shared_ptr<model::Chooser>& chooser;
+    uint64_t device = 0;  ///< by which the model knows the storage
+    std::shared_ptr<AheadRoom> ahead_room;
+  };
+  /// `source` and what Surroundings refers to outlive it.
+  ReadPath(ByteSource& source, Surroundings surroundings);
+
+  /// `raw`: dataset elements rather than metadata.
+  Status Read(uint64_t address, uint64_t size, void* buffer, bool raw);
+  /// Copies it, if it is all in blocks.
+  bool Find(uint64_t address, uint64_t size, void* buffer) {
+    return blocks_.Find(address, size, buffer);
+  }
+  /// For a read of `bytes` dataset elements in large pieces, all of which are added to it and then read by Finish, the
+  /// program's thread and lanes together; nullptr: storage is as quick as memory, or it is too little, so that Read is as
+  /// good. `self`: this, with whom it lives in.
+  std::shared_ptr<PieceRead> Share(const std::shared_ptr<ReadPath>& self, uint64_t bytes,
+                                   uint64_t pieces);
+
+  Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer) override;
+  uint64_t size() const override { return source_.size(); }
+  const std::string& path() const override { return source_.path(); }
+  DeferredReads& deferred_reads() override { return deferred_reads_; }
+  void NoteRead(uint64_t address, uint64_t size) override;
+  void BeginShared() override { reads().Begin(NowNs()); }
+  void EndShared(uint64_t bytes) override {
+    reads().End(around_.device, {.end_ns = NowNs(), .bytes = bytes});
+  }
+  void TellDeferred(uint64_t bytes) override;
+  void TellWaited(uint64_t ns) override { reads().Waited(ns); }
+
+  /// These bytes are written, before anybody is told of it.
+  void Written(uint64_t address, uint64_t size, const void* bytes) {
+    blocks_.Written(address, size, bytes);
+    prefetch_.Drop(address, address + size);
+  }
+  /// What blocks hold may not be what the file has: a write failed of which Written was told, or others may write.
+  void ForgetBlocks() { blocks_.Clear(); }
+  void CutFrom(uint64_t size) {
+    blocks_.CutFrom(size);
+    prefetch_.Drop(size, UINT64_MAX);
+  }
+  /// What was read is forgotten: somebody may change the file past us.
+  void Forget() {
+    prefetch_.Drop(0, UINT64_MAX);
+    blocks_.Clear();
+  }
+  /// What was fetched is given back.
+  void DropFetched() { prefetch_.Drop(0, UINT64_MAX); }
+  Prefetch& prefetch() { return prefetch_; }
+  /// As Prefetch::Adopt.
+  void AdoptAhead(std::shared_ptr<AheadPieces> pieces, const FileVersion& version) {
+    prefetch_.Adopt(std::move(pieces), version, Fetcher());
+  }
+
+  /// From now on the places that are read are noted, for as long as they are few.
+  void NotePlaces() { places_.Start(may_fetch_); }
+  /// What was noted; nothing where storage is too quick for it to matter.
+  std::vector<ByteRange> TakePlaces();
+  /// Storage has lately taken longer for a read than memory does.
+  bool slow() const { return speed_.slow(); }
+
+ private:
+  model::ReadPhases& reads() { return around_.chooser->reads(); }
+  AheadFetcher::Fetch Fetcher();
+  bool FetchedAhead(uint64_t address, uint64_t size, bool raw) const;
+  Status ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer,
+                     ReadTimes& times);
+  Status ReadAfterFetching(uint64_t address, uint64_t size, void* buffer, bool large,
+                           ReadTimes& times);
+  Status ReadPlainly(uint64_t address, uint64_t size, void* buffer, bool large, ReadTimes& times);
+  bool ReadBlock(uint64_t address, uint64_t size, void* buffer, bool raw);
+  void NoteSpeed(uint64_t size, uint64_t ns);
+  // To the model, of large reads.
+  void TellAnswered(Reader reader, const ReadTimes& times);
+  void TellRead(uint64_t begin_ns, uint64_t size, const ReadTimes& times);
+  void TellFetched(uint64_t begin_ns, uint64_t size, const ReadTimes& times);
+  void TellSmall(const ReadTimes& times) {
+    if (times.bytes != 0) reads().Small(times.begin_ns, times.end_ns);
+  }
+
+  ByteSource& source_;
+  const Surroundings around_;
+  Prefetch prefetch_;
+  const bool may_fetch_;
+  DeferredReads deferred_reads_;
+  ReadSpeed speed_;
+  NotedPlaces places_;
+  Blocks blocks_;
+};
+
+}  // namespace tidelane

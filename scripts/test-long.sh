@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is too slow for every change (`make test-long`, hours): everything twenty times under a time limit, the long stress
-# runs, all of HDF5's own test programs, programs of ranks on thread-safe and on asserting parallel HDF5, the clients under
+# runs, all of HDF5's own test programs, netCDF-C's own tests, programs of ranks on thread-safe and on asserting parallel HDF5, the clients under
 # the address sanitizer, and the plugin on an HDF5 that is itself built with the thread sanitizer.
 # REPEATS (20) sets the repeats, WHEELS_SECONDS (600: an hour for all six) how long random programs run through the wheels
 # of each library.
@@ -11,6 +11,7 @@ cd "$repo"
 repeats=${REPEATS:-20}
 
 stage "HDF5's test programs" scripts/setup/hdf5-tests.sh all
+stage "netCDF-C with its tests" scripts/setup/netcdf-tests.sh
 stage "build (release)" compile release
 stage "tests, long ones included" tests release
 stage "tests x$repeats (release)" tests release -LE 'long|client' --repeat "until-fail:$repeats"

@@ -47,6 +47,9 @@ for group in "$@"; do
       need universal-ctags program ctags-universal
       need libfuse3-dev header fuse3/fuse.h
       ;;
+    netcdf)  # what building netCDF-C with its tests takes, besides HDF5
+      need m4 program m4
+      ;;
     lint)
       # The newest that knows C++20 well enough: Debian 12's plain `clang` does not.
       for lint in 19 18 17 16; do

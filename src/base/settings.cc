@@ -12,12 +12,13 @@ constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
 #ifdef TIDELANE_BREAK
 bool ParseRule(Config& config, std::string_view text) {
   static constexpr std::string_view kRules[] = {
-      "overlay",     "truncate",      "order",          "adopt",           "failure",
-      "ranks_write", "ranks_fill",    "ranks_free",     "ranks_overwrite", "ranks_read",
-      "ranks_flush", "ranks_backoff", "ranks_shrink",   "ranks_copy",      "ranks_atomic",
-      "ranks_close", "ranks_board",   "ranks_chunks",   "ranks_fields",    "ranks_threads",
-      "ranks_mount", "ranks_take",    "ranks_unlinked", "ranks_outside",   "ranks_bell",
-      "whims"};
+      "overlay",         "truncate",      "order",          "adopt",           "failure",
+      "ranks_write",     "ranks_fill",    "ranks_free",     "ranks_overwrite", "ranks_read",
+      "ranks_flush",     "ranks_backoff", "ranks_shrink",   "ranks_copy",      "ranks_atomic",
+      "ranks_close",     "ranks_board",   "ranks_chunks",   "ranks_fields",    "ranks_threads",
+      "ranks_mount",     "ranks_take",    "ranks_unlinked", "ranks_outside",   "ranks_bell",
+      "ranks_different", "ranks_address", "ranks_metadata", "ranks_asked",     "ranks_hard",
+      "ranks_reopened",  "whims"};
   for (const auto& part : std::views::split(text, '+')) {
     const std::string_view rule(part.begin(), part.end());
     if (std::ranges::find(kRules, rule) == std::end(kRules)) return false;
@@ -42,7 +43,8 @@ program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask th
 
 `deferred`: `H5Fclose` returns while bytes still wait in memory, and worker threads store them while the program goes on.
 
-- *This process* sees no difference: opening the file again continues with what it holds; creating over it waits until it is whole.
+- *This process* sees no difference through HDF5: opening the file again continues with what it holds; creating over it waits until it is whole.
+  Whatever goes to the file without HDF5 (its own `open`, netCDF's classic formats) is like another process that looks at no locks.
 - *Other processes* find the file locked until it is whole, as if the program still had it open: HDF5 refuses to open it, instead of reading
   half of it. Programs that look at no locks (`cp`, HDF5 with `HDF5_USE_FILE_LOCKING=FALSE`, file systems without locks) can see an
   incomplete file meanwhile. (Creating a file over it is refused too, but HDF5 has cut the old one short before it looks at the lock, as with any

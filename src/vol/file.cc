@@ -7,6 +7,7 @@
 
 #include "base/notices.h"
 #include "engine/engine.h"
+#include "extent/broken.h"
 #include "h5/error.h"
 #include "vol/capture.h"
 #include "vol/control.h"
@@ -15,6 +16,7 @@
 #include "vol/lifetime.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
+#include "vol/ranks_dataset.h"
 #include "vol/settle.h"
 #include "vol/tracked_call.h"
 
@@ -46,6 +48,7 @@ void NoteOpened(Instance& instance, void* file) {
 }
 
 void NoteClosed(Instance& instance, void* file) {
+  if (Broken("ranks_reopened")) ForgetRankDatasets(instance);  // those of other handles, too
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();
 }

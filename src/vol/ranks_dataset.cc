@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "extent/broken.h"
 #include "h5/error.h"
 #include "h5/parallel_file.h"
 #include "vol/find_file.h"
@@ -96,7 +97,7 @@ void NoteRankDataset(Instance& instance, void* dataset) {
 
 RankDataset& RankDatasetOf(Instance& instance, void* dataset) {
   auto& known = DatasetsOf(instance).known;
-  if (!known.contains(dataset)) NoteRankDataset(instance, dataset);
+  if (!known.contains(dataset) || Broken("ranks_metadata")) NoteRankDataset(instance, dataset);
   return known[dataset];  // HDF5 did not say: nothing is
 }
 
@@ -125,7 +126,7 @@ bool IsLinked(Instance& instance, void* dataset) {
   RankDataset& known = RankDatasetOf(instance, dataset);
   if (known.linked && known.asked_at == instance.rank_datasets->groups_unlinked) return true;
   const auto file = h5::ParallelFileWithSerial(instance.slot, known.serial);
-  if (file == nullptr || file->metadata_together) return false;
+  if (file == nullptr || (file->metadata_together && !Broken("ranks_asked"))) return false;
   const h5::KeepErrorStack keep(instance.hdf5());
   return LookAtHeader(instance, dataset, known) && known.linked;
 }

@@ -134,7 +134,7 @@ bool Collective::Agree(Decision& decision) {
   uint64_t all[kVotes];
   if (!file_.Max(votes, all, kVotes)) return false;
   decision.capture = all[kRefused] == 0 && all[kSmall] == 0;
-  decision.same_datasets = all[kDatasets] == kTop - all[kDatasetsRest];
+  decision.same_datasets = all[kDatasets] == kTop - all[kDatasetsRest] || Broken("ranks_different");
   decision.take_chunks = !decision.capture && all[kNoChunks] == 0 && decision.same_datasets;
   decision.make_room = all[kNoRoom] != 0;
   decision.chunks = all[kChunks];

@@ -5,7 +5,8 @@ were deferred and lanes that stored them.
     run.py ... --only-plugin    what native HDF5 cannot do; storage may fail
     run.py ... --errors         storage fails under the plugin, and the file must be the same in the end
     run.py ... --killed OBJECT  a rank is gone in the middle: what is in that object, which was flushed, must be the same
-    run.py ... --wrong          a negative control: the program must find what is wrong
+    run.py ... --wrong          a negative control: the program must find what is wrong, or a rank have left something to HDF5
+                                that --never names
 """
 
 import argparse
@@ -42,6 +43,16 @@ def run(arguments, path, folder, plugin, settings, wrong=False):
     return done.stdout
 
 
+def summaries_in(folder):
+    return [json.load(open(path)) for path in glob.glob(os.path.join(folder, "summary-*.json"))]
+
+
+def left_to_hdf5(reason, summaries):
+    """How much each rank left to HDF5 for that reason; nothing, if no rank left any."""
+    counts = [summary["fallbacks"][reason] for summary in summaries] if reason else []
+    return counts if any(counts) else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("mpirun", "program", "plugin", "h5diff"):
@@ -52,6 +63,7 @@ def main():
     parser.add_argument("--writers", type=int, help="ranks that must have deferred bytes; all, if not said")
     parser.add_argument("--chunks", action="store_true", help="lanes must have filtered chunks, and every rank have put some into the file")
     parser.add_argument("--left", metavar="REASON", help="every rank must have left something to HDF5 for it")
+    parser.add_argument("--never", metavar="REASON", help="no rank may have left anything to HDF5 for it")
     parser.add_argument("--preload", help="into every rank")
     parser.add_argument("--errors", action="store_true", help="a rank must have counted some")
     parser.add_argument("--killed", metavar="OBJECT")
@@ -63,6 +75,8 @@ def main():
         if arguments.wrong:
             for _ in range(ATTEMPTS):
                 run(arguments, files[1], folder, arguments.plugin, arguments.set, True)
+                if left_to_hdf5(arguments.never, summaries_in(folder)):
+                    return
             sys.exit("nothing wrong was found")
         ours = run(arguments, files[1], folder, arguments.plugin, arguments.set)
         if not arguments.only_plugin:
@@ -72,7 +86,7 @@ def main():
             subprocess.run([arguments.h5diff, *files, *filter(None, [arguments.killed])], check=True, timeout=TIMEOUT)
         if arguments.killed:
             return  # who is killed leaves no summary
-        summaries = [json.load(open(path)) for path in glob.glob(os.path.join(folder, "summary-*.json"))]
+        summaries = summaries_in(folder)
         if len(summaries) != arguments.ranks:
             sys.exit(f"{len(summaries)} summaries of {arguments.ranks} ranks")
         counters = [summary["counters"] for summary in summaries]
@@ -80,6 +94,8 @@ def main():
             sys.exit(f"errors were {'not ' if arguments.errors else ''}counted: {counters}")
         if arguments.chunks and not (any(of["chunks_filtered_by_lanes"] for of in counters) and all(of["filter_bytes_out"] for of in counters)):
             sys.exit(f"nothing was filtered: {counters}")
+        if counts := left_to_hdf5(arguments.never, summaries):
+            sys.exit(f"{arguments.never} was counted: {counts}")
         if arguments.left and not all(summary["fallbacks"][arguments.left] for summary in summaries):
             sys.exit(f"nothing was left to HDF5: {[summary['fallbacks'] for summary in summaries]}")
         if sum(of["bytes_deferred"] > 0 and of["lane_busy_ns"] > 0 for of in counters) < (arguments.writers or arguments.ranks):

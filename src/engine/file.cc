@@ -24,14 +24,9 @@ bool IsEmpty(Device& device) {
 
 File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity identity,
            std::string path, bool writable, Kind kind)
-    : config_(environment.config),
-      arena_(environment.arena),
-      lanes_(environment.lanes),
-      relieve_arena_(std::move(environment.relieve_arena)),
-      chooser_(std::move(environment.chooser)),
-      wrote_through_(std::move(environment.wrote_through)),
+    : env_(std::move(environment)),
       device_(std::move(device)),
-      store_(environment.make_store(device_)),
+      store_(env_.make_store(device_)),
       identity_(identity),
       path_(std::move(path)),
       writable_(writable),
@@ -39,15 +34,15 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       eof_(store_->size()),
       superblock_(!IsEmpty(*device_)),
       lock_(device_),
-      mode_(config_.mode),
-      reads_(content_, {.config = config_,
-                        .lanes = lanes_,
-                        .chooser = chooser_,
+      mode_(env_.config.mode),
+      reads_(content_, {.config = env_.config,
+                        .lanes = env_.lanes,
+                        .chooser = env_.chooser,
                         .device = identity_.device,
-                        .ahead_room = std::move(environment.ahead_room)}),
-      settings_(config_),
-      writer_(arena_),
-      quick_storage_(chooser_->Opened(identity_.device, store_->memory_speed())) {}
+                        .ahead_room = env_.ahead_room}),
+      settings_(env_.config),
+      writer_(env_.arena),
+      quick_storage_(env_.chooser->Opened(identity_.device, store_->memory_speed())) {}
 
 File::~File() {
   reads_.prefetch().Stop();
@@ -65,8 +60,7 @@ void File::SetSettings(const FileSettings& settings) {
   if (settings.defers()) StoreSignature();
   MutexLock lock(mutex_);
   settings_ = settings;
-  implicit_sync_.store(settings.implicit_sync, std::memory_order_relaxed);
-  mode_.store(settings.mode, std::memory_order_relaxed);
+  mode_.Set(settings);
   PlanLocked();
 }
 
@@ -114,7 +108,7 @@ bool File::CloseMayBeDeferred(const CallContext& call) const {
 
 bool File::CallIsSynchronous(const CallContext& call) const {
   if (call.request() != nullptr) return false;
-  return implicit_sync_.load(std::memory_order_relaxed) || call.writes_through();
+  return mode_.implicit_sync() || call.writes_through();
 }
 
 bool File::nameless() const {
@@ -207,9 +201,7 @@ Status File::Unlock(const CallContext& call) {
 }
 
 Status File::WriteThrough(Fallback reason) {
-  if (!write_through_.load(std::memory_order_relaxed)) {  // the program's side: one caller
-    through_reason_.store(reason, std::memory_order_relaxed);
-    write_through_.store(true, std::memory_order_relaxed);
+  if (mode_.SetThrough(reason)) {
     deferred_reads().AwaitAll();
     reads_.DropFetched();
     Count(reason);

@@ -33,10 +33,12 @@
 #include "engine/failure_state.h"
 #include "engine/file_lock.h"
 #include "engine/flush_planner.h"
+#include "engine/open_epoch.h"
 #include "engine/pending_board.h"
 #include "engine/reservation.h"
 #include "engine/slab_writer.h"
 #include "engine/superblock_order.h"
+#include "engine/write_mode.h"
 #include "extent/broken.h"
 #include "extent/pending_map.h"
 #include "lane/lanes.h"
@@ -85,7 +87,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   FileSettings settings() const TL_EXCLUDES(mutex_);
   void SetSettings(const FileSettings& settings) TL_EXCLUDES(mutex_);
   /// Bytes that its storage takes in the time of a request (model/chooser.h).
-  uint64_t WorthARequest() const { return chooser_->WorthARequest(identity_.device); }
+  uint64_t WorthARequest() const { return env_.chooser->WorthARequest(identity_.device); }
 
   // The program's side ------------------------------------------------------------------------------------------
 
@@ -156,7 +158,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   Status WriteThrough(Fallback reason) TL_EXCLUDES(mutex_);
 
   /// Nothing is deferred here: somebody else looks at the file while it is open, or Tidelane is to keep out of it.
-  bool writes_through() const { return write_through_.load(std::memory_order_relaxed); }
+  bool writes_through() const { return mode_.through(); }
 
   /// The descriptor as HDF5's get_handle returns it. Drains and writes through from now on if the call says that it
   /// goes to the program.
@@ -231,18 +233,15 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   Status StoreDirect(Run& direct, const void* bytes, Fallback reason) TL_EXCLUDES(mutex_);
   Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   model::Chooser::Allowance BeginLarge(uint64_t now_ns, uint64_t size) {
-    model::Chooser::Allowance allowed = chooser_->Begin(
+    model::Chooser::Allowance allowed = env_.chooser->Begin(
         now_ns,
-        {.device = identity_.device,
-         .file = path_,
-         .mode = writes_through() ? Mode::kSync : mode_.load(std::memory_order_relaxed),
-         .room = arena_.cap()},
+        {.device = identity_.device, .file = path_, .mode = mode_.mode(), .room = env_.arena.cap()},
         size);
     if (Broken("whims")) allowed = {Whim(true) ? UINT64_MAX : 0, Whim(true)};
     return allowed;
   }
   void EndLarge(uint64_t begin_ns, uint64_t end_ns, uint64_t copied_bytes, uint64_t copy_ns) {
-    chooser_->End(identity_.device, {begin_ns, end_ns, copied_bytes, copy_ns});
+    env_.chooser->End(identity_.device, {begin_ns, end_ns, copied_bytes, copy_ns});
   }
   Status WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, bool through,
                            const CallContext& call) TL_EXCLUDES(mutex_);
@@ -294,7 +293,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   bool ProgramStoresLocked() const TL_REQUIRES(mutex_) {
     // Of a shared file other ranks may wait for what is gathered, while the program does something else.
     return !shared_ && WriteIsCopyLocked() && !HeldBackLocked() &&
-           !Whim(chooser_->Defers(identity_.device));
+           !Whim(env_.chooser->Defers(identity_.device));
   }
   bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
   void StoreGathered() TL_EXCLUDES(mutex_);
@@ -338,7 +337,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     explicit Content(File& file) : file_(file) {}
     Status Read(Reader reader, uint64_t address, uint64_t size, void* buffer,
                 ReadTimes& times) override {
-      return ReadContent(*this, *file_.store_, file_.lanes_, file_.path_, reader, address, size,
+      return ReadContent(*this, *file_.store_, file_.env_.lanes, file_.path_, reader, address, size,
                          buffer, times);
     }
     uint64_t size() const override { return file_.eof(); }
@@ -352,7 +351,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   };
   bool DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call);
   void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_) {
-    quick_storage_ = Whim(chooser_->Stored(identity_.device, bytes, begin_ns, end_ns));
+    quick_storage_ = Whim(env_.chooser->Stored(identity_.device, bytes, begin_ns, end_ns));
   }
   void NoteOwnSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_);
   /// Whether what the model does not allow to wait is written by the caller.
@@ -365,12 +364,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     return quick_storage_ && settings_.mode == Mode::kAuto;
   }
 
-  const Config& config_;
-  Arena& arena_;
-  Lanes& lanes_;
-  const std::function<void()> relieve_arena_;
-  const std::shared_ptr<model::Chooser> chooser_;
-  const std::function<void()> wrote_through_;
+  const Environment env_;
   const std::shared_ptr<Device> device_;
   const std::unique_ptr<Store> store_;
   const FileIdentity identity_;
@@ -382,10 +376,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   SuperblockPlace superblock_;  // the program's side's
   Reservation reservation_;     // likewise
   FileLock lock_;
-  std::atomic<bool> write_through_{false};
-  std::atomic<bool> implicit_sync_{false};  // settings_.implicit_sync
-  std::atomic<Mode> mode_;                  // settings_.mode
-  std::atomic<Fallback> through_reason_{};  // valid once write_through_ is set
+  WriteMode mode_;
 
   Content content_{*this};
   ReadPath reads_;
@@ -396,12 +387,12 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   PendingMap pending_ TL_GUARDED_BY(mutex_);
   SlabWriter writer_ TL_GUARDED_BY(mutex_);
   FailureState failures_ TL_GUARDED_BY(mutex_);
-  bool has_loans_ TL_GUARDED_BY(mutex_) = false;  // a lent buffer was captured since EndLoansLocked
-  bool loans_over_ TL_GUARDED_BY(mutex_) =
-      false;  // a failure was seen, which may be told later: lend nothing more
-  uint64_t epoch_ TL_GUARDED_BY(mutex_) = 1;
-  bool epoch_closed_ TL_GUARDED_BY(mutex_) =
-      false;  // the current epoch belongs to a call that is over
+  struct Loans {
+    bool any = false;   // a lent buffer was captured since EndLoansLocked
+    bool over = false;  // a failure was seen, which may be told later: lend nothing more
+  };
+  Loans loans_ TL_GUARDED_BY(mutex_);
+  OpenEpoch epoch_ TL_GUARDED_BY(mutex_);
   // What was captured and is not yet among the counters: those are told with each run, and before anyone reads them.
   struct Tally {
     uint64_t writes = 0;
@@ -418,9 +409,12 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
       0;  // of the program's own writes, those that did not
   bool storing_here_ TL_GUARDED_BY(mutex_) =
       false;  // who waits does the lanes' work: they need not come before it hands over
-  bool close_waited_ TL_GUARDED_BY(mutex_) = false;  // a close has waited
-  bool closing_ TL_GUARDED_BY(mutex_) = false;       // closed by the program, device not yet closed
-  std::function<void(const std::shared_ptr<File>&)> finished_ TL_GUARDED_BY(mutex_);
+  struct Closing {
+    bool begun = false;   // closed by the program, device not yet closed
+    bool waited = false;  // a close has waited
+    std::function<void(const std::shared_ptr<File>&)> finished;
+  };
+  Closing closing_ TL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tidelane

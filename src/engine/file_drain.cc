@@ -24,7 +24,7 @@ constexpr uint64_t kLongPiece =
 bool File::TakeRunLocked(Run& run) {
   if (resizing_) return false;
   // Where a write is no more than a copy, two lanes would only spin on the inode's lock, on cores the program wants.
-  if (quick_storage_ && pending_.in_flight() && lanes_.threaded()) return false;
+  if (quick_storage_ && pending_.in_flight() && env_.lanes.threaded()) return false;
   RunLimits limits;
   limits.bytes = kLongestRun;
   // Reading a gap and writing it back is safe only while nobody else can write there.
@@ -66,7 +66,7 @@ void File::StoreNext() {
   {
     MutexLock lock(mutex_);
     TallyLocked();
-    if (const auto patience = planner_.Look(pending_, TermsLocked(), !lanes_.threaded()))
+    if (const auto patience = planner_.Look(pending_, TermsLocked(), !env_.lanes.threaded()))
       LingerLocked(*patience);
     if (WorthwhileLocked()) {
       truncate = drain_wanted_ && !resizing_ && !failures_.extend_failed() &&
@@ -88,7 +88,7 @@ void File::StoreNext() {
     }
   }
   if (took) {
-    lanes_.YieldToReads();
+    env_.lanes.YieldToReads();
     Working working(run.size());
     const int error = WriteRun(run);
     working.Stop();
@@ -166,15 +166,16 @@ void File::Finish() {
   std::function<void(const std::shared_ptr<File>&)> finished;
   {
     MutexLock lock(mutex_);
-    if (!finished_ || !DrainedLocked()) return;
-    finished = std::move(finished_);
-    finished_ = nullptr;
+    if (!closing_.finished || !DrainedLocked()) return;
+    finished = std::move(closing_.finished);
+    closing_.finished = nullptr;
   }
   try {
     finished(shared_from_this());
   } catch (const std::bad_alloc&) {
     MutexLock lock(mutex_);
-    if (closing_) finished_ = std::move(finished);  // who waits for it, or the exit, tries again
+    if (closing_.begun)
+      closing_.finished = std::move(finished);  // who waits for it, or the exit, tries again
     changed_.NotifyAll();
   }
 }

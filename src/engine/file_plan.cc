@@ -7,12 +7,12 @@
 namespace tidelane {
 void File::KickLocked() {
   if (scheduled_ || storing_here_) return;
-  lanes_.Schedule(shared_from_this());  // first: there may be no memory
+  env_.lanes.Schedule(shared_from_this());  // first: there may be no memory
   scheduled_ = true;
 }
 
 LingerTerms File::TermsLocked() const {
-  return {.linger_us = config_.linger_us,
+  return {.linger_us = env_.config.linger_us,
           .delay_us = settings_.delay_us,
           .paused = settings_.paused,
           .held_back = HeldBackLocked(),
@@ -20,7 +20,7 @@ LingerTerms File::TermsLocked() const {
 }
 
 bool File::WorthwhileLocked() const {
-  return drain_wanted_ || planner_.Worthwhile(pending_, TermsLocked(), arena_.cap(),
+  return drain_wanted_ || planner_.Worthwhile(pending_, TermsLocked(), env_.arena.cap(),
                                               order_.first() && pending_.HeldPending());
 }
 
@@ -42,7 +42,7 @@ void File::PlanLocked() {
 
 void File::LingerLocked(std::chrono::steady_clock::duration linger) {
   try {
-    lanes_.ScheduleAfter(shared_from_this(), linger);
+    env_.lanes.ScheduleAfter(shared_from_this(), linger);
   } catch (const std::bad_alloc&) {
     planner_.ForgetLinger();  // nobody would come
     throw;

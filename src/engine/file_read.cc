@@ -35,7 +35,7 @@ bool File::DeferRead(uint64_t address, uint64_t size, void* buffer, const CallCo
   try {
     std::shared_ptr<PieceRead> read = scope->PiecesOf(reads_);
     if (read == nullptr) {
-      read = std::make_shared<PieceRead>(SharedReads(), lanes_, config_.lanes);
+      read = std::make_shared<PieceRead>(SharedReads(), env_.lanes, env_.config.lanes);
       scope->AddPieces(read);
     }
     if (!read->Add(address, size, to)) return false;

@@ -47,7 +47,7 @@ bool File::failing() const {
 
 bool File::being_closed() const {
   MutexLock lock(mutex_);
-  return closing_ && finished_ == nullptr;
+  return closing_.begun && closing_.finished == nullptr;
 }
 
 bool File::HasPending(uint64_t address, uint64_t size) const {
@@ -56,9 +56,9 @@ bool File::HasPending(uint64_t address, uint64_t size) const {
 }
 
 bool File::WaitLocked(Clock::time_point deadline) {
-  if (!lanes_.threaded()) {
+  if (!env_.lanes.threaded()) {
     mutex_.unlock();  // nobody else works: the waiter does
-    (void)lanes_.RunQueued();
+    (void)env_.lanes.RunQueued();
     mutex_.lock();
     return Clock::now() < deadline;
   }
@@ -68,7 +68,7 @@ bool File::WaitLocked(Clock::time_point deadline) {
 }
 
 bool File::StoreHereLocked() {
-  const bool something = finished_ != nullptr || !DrainedLocked();
+  const bool something = closing_.finished != nullptr || !DrainedLocked();
   if (!WriteIsCopyLocked() || !something || storing_here_ || scheduled_ || resizing_ ||
       pending_.in_flight()) {
     return false;
@@ -103,7 +103,7 @@ void File::StoreGathered() {
 
 void File::HandOverLocked() {
   if (storing_here_ || StuckLocked()) return;
-  if (finished_ != nullptr || (WorthwhileLocked() && !DrainedLocked())) KickLocked();
+  if (closing_.finished != nullptr || (WorthwhileLocked() && !DrainedLocked())) KickLocked();
 }
 
 void File::StartDrainLocked() {
@@ -121,7 +121,7 @@ Status File::Drain(Wait why) {
 
 Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   const uint64_t asked_ns = NowNs();
-  chooser_->Asked(asked_ns);
+  env_.chooser->Asked(asked_ns);
   MutexLock lock(mutex_);
   TallyLocked();
   drained = DrainedLocked();
@@ -132,7 +132,7 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   pending_.RetryFailed();
   failures_.Retry();
   // A close waits in steps (its flush, the last superblock), and counts once.
-  const bool rest = why == Wait::kClose && std::exchange(close_waited_, true);
+  const bool rest = why == Wait::kClose && std::exchange(closing_.waited, true);
   const Waiting waiting(why, 0, rest ? Waiting::kRest : Waiting::kCounted);
   // Asked once per turn: the end of the file moves without the lock, and the answer with it.
   for (bool in_time = true; in_time && !drained && !StuckLocked(); drained = DrainedLocked()) {
@@ -140,7 +140,7 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
     in_time = StoreOrWaitLocked(deadline);
   }
   HandOverLocked();
-  chooser_->Waited(NowNs() - asked_ns);
+  env_.chooser->Waited(NowNs() - asked_ns);
   if (!drained && !StuckLocked()) return {};  // too late, and nothing has failed
   failures_.Told();
   return drained ? failures_.lost() : failures_.error();
@@ -151,11 +151,11 @@ Status File::WaitStored(Clock::time_point deadline, bool& stored) {
     return status;
   }
   MutexLock lock(mutex_);
-  for (bool in_time = true; closing_ && in_time;) {
-    if (finished_ != nullptr) KickLocked();
+  for (bool in_time = true; closing_.begun && in_time;) {
+    if (closing_.finished != nullptr) KickLocked();
     in_time = WaitLocked(deadline);
   }
-  stored = !closing_;
+  stored = !closing_.begun;
   return failures_.closed();
 }
 
@@ -205,24 +205,24 @@ Status File::Flush(bool closing, const CallContext& call) {
 void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> finished,
                              const CallContext& call) {
   MutexLock lock(mutex_);
-  closing_ = true;
+  closing_.begun = true;
   if (CallScope* const request = call.request(); request != nullptr) {
     request->Touch(shared_from_this(), OpenBarrierLocked(), true);
   }
-  finished_ = std::move(finished);
+  closing_.finished = std::move(finished);
   drain_wanted_ = true;
   KickLocked();  // even if nothing is pending: closing may be slow, too, and then it is the lane's business
 }
 
 bool File::Adopt() {
   MutexLock lock(mutex_);
-  if (!closing_ || !finished_) return false;
+  if (!closing_.begun || !closing_.finished) return false;
   // The last superblock is on its way: storage is about to look closed. Too late, as when it has finished.
   if (pending_.InFlight(pending_.held_begin(), pending_.held_end())) return false;
   // If storage looks closed already, the next superblock write marks it as open, as in a file opened anew.
   if (!pending_.HeldPending()) order_.LooksClosed();
-  closing_ = false;
-  finished_ = nullptr;
+  closing_.begun = false;
+  closing_.finished = nullptr;
   changed_.NotifyAll();
   return true;
 }
@@ -254,7 +254,7 @@ Status File::CloseDevice() {
     }
   }
   MutexLock lock(mutex_);
-  closing_ = false;
+  closing_.begun = false;
   if (!status.ok()) failures_.NoteNotClosed(status);
   changed_.NotifyAll();
   return status;
@@ -263,13 +263,13 @@ Status File::CloseDevice() {
 Status File::WaitClosed(Wait why) {
   {
     MutexLock lock(mutex_);
-    if (DrainedLocked() && !closing_) return failures_.closed();
+    if (DrainedLocked() && !closing_.begun) return failures_.closed();
   }
   const Waiting waiting(why);
   if (Status status = Drain(why); !status.ok()) return status;
   MutexLock lock(mutex_);
-  while (closing_) {
-    if (finished_ != nullptr) KickLocked();  // a fork's child has no lane that was told
+  while (closing_.begun) {
+    if (closing_.finished != nullptr) KickLocked();  // a fork's child has no lane that was told
     WaitLocked();
   }
   return failures_.closed();
@@ -278,16 +278,16 @@ Status File::WaitClosed(Wait why) {
 bool File::AwaitClosed(Wait why) {
   const Waiting waiting(why);
   MutexLock lock(mutex_);
-  while (closing_ && !StuckLocked()) {
+  while (closing_.begun && !StuckLocked()) {
     if (!DrainedLocked()) drain_wanted_ = true;
-    if (finished_ == nullptr) {
+    if (closing_.finished == nullptr) {
       WaitLocked();  // somebody closes the device
     } else {
       StoreOrWaitLocked(Clock::time_point::max());
     }
   }
   HandOverLocked();
-  return !closing_;
+  return !closing_.begun;
 }
 
 void File::LockForFork() {
@@ -316,7 +316,7 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
     return Epochs::State::kFailed;
   }
   // A request for a close is done when others can open the file: when its lock is gone, too.
-  if (and_older && (NeedsTruncateLocked() || resizing_ || closing_))
+  if (and_older && (NeedsTruncateLocked() || resizing_ || closing_.begun))
     state = Epochs::State::kPending;
   // Nothing that is left can be stored without a retry, which is the program's to ask for: do not let it wait.
   if ((state == Epochs::State::kPending && StuckLocked()) ||
@@ -333,8 +333,8 @@ void File::EndLoans() {
 }
 
 void File::EndLoansLocked() {
-  loans_over_ = true;
-  if (!has_loans_) return;
+  loans_.over = true;
+  if (!loans_.any) return;
   if (pending_.LentInFlight()) {
     const Waiting waiting(Wait::kRequest);
     while (pending_.LentInFlight()) WaitLocked();
@@ -342,7 +342,7 @@ void File::EndLoansLocked() {
   const Status no_memory =
       Status::Failed(ENOMEM, "keep a copy of what could not be written").At(path_, 0, 0);
   if (pending_.KeepLent(no_memory) != 0) failures_.NoteLost(no_memory);
-  has_loans_ = false;
+  loans_.any = false;
 }
 
 Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
@@ -363,7 +363,7 @@ void File::WantLocked(bool and_older) {
 Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline,
                             Status& error) {
   const uint64_t asked_ns = NowNs();
-  chooser_->Asked(asked_ns);
+  env_.chooser->Asked(asked_ns);
   MutexLock lock(mutex_);
   Epochs::State state = StateLocked(epoch, and_older, error);
   if (state == Epochs::State::kPending) {
@@ -375,7 +375,7 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
       state = StateLocked(epoch, and_older, error);
     }
     HandOverLocked();
-    chooser_->Waited(NowNs() - asked_ns);
+    env_.chooser->Waited(NowNs() - asked_ns);
   }
   if (state == Epochs::State::kFailed) EndLoansLocked();
   return state;

@@ -42,7 +42,7 @@ Run DirectPiece(uint64_t address, uint64_t size) {
 Status File::Write(uint64_t address, uint64_t size, const void* bytes, const CallContext& call) {
   if (size == 0) return {};
   deferred_reads().Await(address, address + size);
-  const bool write_through = write_through_.load(std::memory_order_relaxed);
+  const bool write_through = mode_.through();
   // Before anyone is told of the bytes: if there is no space, the file does not have them.
   if (!write_through && reservation_.wanted()) {
     if (const int error = reservation_.Cover(*store_, address, size); error != 0)
@@ -66,28 +66,15 @@ void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
 }
 
 uint64_t File::CurrentEpochLocked(const CallContext& call) {
-  if (CallScope* const request = call.request(); request != nullptr) {
-    // Newer ones may have been opened by a call inside this one: were the same bytes theirs and then ours again, each
-    // epoch would wait for the other.
-    uint64_t epoch = request->EpochOf(this);
-    if (epoch != epoch_ || epoch == 0) {
-      epoch = ++epoch_;
-      request->Touch(shared_from_this(), epoch, false);
-    }
-    epoch_closed_ = true;
-    return epoch;
-  }
-  if (epoch_closed_) {
-    ++epoch_;
-    epoch_closed_ = false;
-  }
-  return epoch_;
+  CallScope* const request = call.request();
+  if (request == nullptr) return epoch_.OfOthers();
+  const uint64_t last = request->EpochOf(this);
+  const uint64_t epoch = epoch_.OfRequest(last);
+  if (epoch != last) request->Touch(shared_from_this(), epoch, false);
+  return epoch;
 }
 
-uint64_t File::OpenBarrierLocked() {
-  epoch_closed_ = true;
-  return epoch_;
-}
+uint64_t File::OpenBarrierLocked() { return epoch_.Barrier(); }
 
 void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, const CallContext& call) {
   // No request waits for the superblock, which may have to wait for a drain: only barriers do.
@@ -128,11 +115,11 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes,
   Slab* loan = call.request()->LoanOf(bytes, size);
   if (loan == nullptr) return false;
   MutexLock lock(mutex_);
-  if (loans_over_ || pending_.queued_extents() >= kTooManyExtents) {
+  if (loans_.over || pending_.queued_extents() >= kTooManyExtents) {
     Arena::Unref(loan);
     return false;
   }
-  has_loans_ = true;
+  loans_.any = true;
   InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address, call);
   ++tally_.writes;
   Count(Counter::kBytesLent, size);
@@ -196,7 +183,7 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
   if (called_ns != 0) {
     EndLarge(called_ns, capturing.enough ? NowNs() : capturing.piece_ns,
              size - capturing.through_bytes, capturing.copy_ns);
-    if (capturing.went_through) wrote_through_();
+    if (capturing.went_through) env_.wrote_through();
     Count(Counter::kCopyNs, capturing.copy_ns);
   }
   return {};
@@ -268,15 +255,15 @@ bool File::MakeRoom() {
   bool room = false;
   // Twice idle: between one look and the next a lane may be between two tasks.
   for (unsigned idle = 0; idle < 2 && !room;) {
-    relieve_arena_();
+    env_.relieve_arena();
     RelieveArena();
-    if (!lanes_.threaded()) {
-      while (lanes_.RunQueued()) {
+    if (!env_.lanes.threaded()) {
+      while (env_.lanes.RunQueued()) {
       }
     }
     // When failed extents fill the arena nothing will make room, and every write comes here.
     const auto late = std::chrono::steady_clock::now() +
-                      (lanes_.idle() ? std::chrono::nanoseconds(kIdleArenaWait) : kArenaWait);
+                      (env_.lanes.idle() ? std::chrono::nanoseconds(kIdleArenaWait) : kArenaWait);
     bool extents_bound = false;
     {
       MutexLock lock(mutex_);
@@ -285,12 +272,12 @@ bool File::MakeRoom() {
       room = extents_bound && pending_.queued_extents() < kTooManyExtents;
     }
     if (room) break;
-    Slab* slab = extents_bound ? nullptr : arena_.AcquireUntil(late);
+    Slab* slab = extents_bound ? nullptr : env_.arena.AcquireUntil(late);
     if (slab != nullptr) {
       MutexLock lock(mutex_);
       room = writer_.Use(slab);
     } else {
-      idle = lanes_.idle() ? idle + 1 : 0;
+      idle = env_.lanes.idle() ? idle + 1 : 0;
     }
   }
   return room;
@@ -340,7 +327,7 @@ Status File::WriteAsNatively(uint64_t address, uint64_t size, const void* bytes)
     MutexLock lock(mutex_);
     BeginDirectLocked(direct);
   }
-  Status status = StoreDirect(direct, bytes, through_reason_.load(std::memory_order_relaxed));
+  Status status = StoreDirect(direct, bytes, mode_.reason());
   if (begin_ns != 0) EndLarge(begin_ns, direct.write_end_ns, 0, 0);
   return status;
 }

@@ -15,12 +15,11 @@ LingerTerms File::TermsLocked() const {
   return {.linger_us = env_.config.linger_us,
           .delay_us = settings_.delay_us,
           .paused = settings_.paused,
-          .held_back = HeldBackLocked(),
           .others_wait = shared_};
 }
 
 bool File::WorthwhileLocked() const {
-  return drain_wanted_ || planner_.Worthwhile(pending_, TermsLocked(), env_.arena.cap(),
+  return drain_wanted_ || planner_.Worthwhile(pending_, HeldBackLocked(), env_.arena.cap(),
                                               order_.first() && pending_.HeldPending());
 }
 
@@ -35,7 +34,7 @@ void File::PlanLocked() {
   if (board_ != nullptr && pending_.ordinary() != 0 && board_->awaited()) planner_.Hurry();
   if (WorthwhileLocked()) {
     KickLocked();
-  } else if (pending_.ordinary() != 0) {
+  } else if (!planner_.lingering() && pending_.ordinary() != 0) {
     if (const auto linger = planner_.Linger(TermsLocked())) LingerLocked(*linger);
   }
 }

@@ -5,38 +5,19 @@
 namespace tidelane {
 namespace {
 
-constexpr uint64_t kRunBytes = 1u << 20;  // a request worth making
-constexpr uint64_t kScatteredMean =
-    uint64_t{16} * 1024;  // smaller extents, on average, are worth more with their neighbours
-constexpr unsigned kPatience = 250;       // and linger so many times longer,
+constexpr unsigned kPatience = 250;       // scattered extents linger so many times longer,
 constexpr unsigned kSharedPatience = 10;  // or so many, where other ranks may wait for them
 // What the program gathers where it stores itself: the same memory is filled again and again, and stays in its caches.
 constexpr uint64_t kGathered = uint64_t{256} * 1024;
 constexpr uint64_t kScatteredGathered = uint64_t{512} * 1024;
 // For ever, as far as a clock that counts nanoseconds can say it: thirty years.
 constexpr uint64_t kLongestUs = uint64_t{1'000'000'000} * 1'000'000;
-constexpr size_t kManyExtents = 1u << 16;  // what one sweep has to merge
 
 }  // namespace
-
-bool FlushPlanner::Patient(const PendingMap& pending) {
-  const uint64_t bytes = pending.queued_bytes();
-  const size_t extents = pending.queued_extents();
-  return extents > 1 && (bytes / extents < kScatteredMean || pending.replaced_bytes() > bytes);
-}
 
 bool FlushPlanner::GatheredEnough(const PendingMap& pending) {
   return pending.queued_bytes() >= (Patient(pending) ? kScatteredGathered : kGathered) ||
          pending.queued_extents() >= kManyExtents;
-}
-
-bool FlushPlanner::Worthwhile(const PendingMap& pending, const LingerTerms& terms,
-                              uint64_t arena_bytes, bool first) const {
-  if (urgent_ || sweep_extents_ != 0 || first) return true;
-  if (pending.queued_extents() >= kManyExtents) return true;
-  if (terms.held_back) return false;
-  return pending.queued_bytes() >=
-         (Patient(pending) ? std::max(arena_bytes / 4, kRunBytes) : kRunBytes);
 }
 
 std::optional<FlushPlanner::Clock::duration> FlushPlanner::Linger(const LingerTerms& terms) {

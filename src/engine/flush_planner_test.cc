@@ -27,8 +27,8 @@ class FlushPlannerTest : public testing::Test {
       pending_.Insert({2 * i * size, size, slab->data, slab, 1, false});
     }
   }
-  bool Worthwhile(const LingerTerms& terms = {}) const {
-    return planner_.Worthwhile(pending_, terms, kArena, false);
+  bool Worthwhile(bool held_back = false) const {
+    return planner_.Worthwhile(pending_, held_back, kArena, false);
   }
 
   Arena arena_{kArena};
@@ -51,17 +51,16 @@ TEST_F(FlushPlannerTest, ScatteredBytesWaitForMore) {
 
 TEST_F(FlushPlannerTest, WhoeverWaitsEndsEveryPatience) {
   Queue(1, 100);
-  const LingerTerms paused{.paused = true, .held_back = true};
-  EXPECT_FALSE(Worthwhile(paused));
+  EXPECT_FALSE(Worthwhile(true));
   planner_.Hurry();
-  EXPECT_TRUE(Worthwhile(paused));
+  EXPECT_TRUE(Worthwhile(true));
   planner_.NothingQueued();
-  EXPECT_FALSE(Worthwhile(paused));
+  EXPECT_FALSE(Worthwhile(true));
 }
 
 TEST_F(FlushPlannerTest, WhatMustBeFirstDoesNotWait) {
   Queue(1, 100);
-  EXPECT_TRUE(planner_.Worthwhile(pending_, {.held_back = true}, kArena, true));
+  EXPECT_TRUE(planner_.Worthwhile(pending_, true, kArena, true));
 }
 
 TEST_F(FlushPlannerTest, WhatHasLingeredIsASweepOfWhatWasQueuedThen) {

@@ -29,7 +29,7 @@ endfunction()
 # that needs more than its rank allows does not link.
 function(tidelane_link_rooms target name rank)
   set(rooms ${ARGN})
-  foreach(lower RANGE 5)
+  foreach(lower RANGE 6)
     if(lower LESS rank)
       list(APPEND rooms ${TIDELANE_RANK_${lower}})
     endif()
@@ -59,7 +59,7 @@ function(tidelane_plugin target)
   cmake_parse_arguments(arg "" "ROOMS;DIRECTORY" "" ${ARGN})
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${target}.cc" CONTENT "// A library target needs a source of its own.\n")
   add_library(${target} MODULE "${CMAKE_BINARY_DIR}/${target}.cc")
-  tidelane_link_rooms(${target} ${arg_ROOMS} 6)
+  tidelane_link_rooms(${target} ${arg_ROOMS} 7)
   set_target_properties(${target} PROPERTIES
     LINKER_LANGUAGE CXX OUTPUT_NAME tidelane
     LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${arg_DIRECTORY}")

@@ -60,7 +60,7 @@ function(tidelane_plugin target)
   cmake_parse_arguments(arg "" "ROOMS;DIRECTORY" "" ${ARGN})
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${target}.cc" CONTENT "// A library target needs a source of its own.\n")
   add_library(${target} MODULE "${CMAKE_BINARY_DIR}/${target}.cc")
-  tidelane_link_rooms(${target} ${arg_ROOMS} 8)
+  tidelane_link_rooms(${target} ${arg_ROOMS} 9)
   set_target_properties(${target} PROPERTIES
     LINKER_LANGUAGE CXX OUTPUT_NAME tidelane
     LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${arg_DIRECTORY}")

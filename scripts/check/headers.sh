@@ -8,7 +8,7 @@ export hdf5
 
 one() {
   local flags=()
-  case $1 in src/h5/* | src/vol/* | src/vfd/* | src/query/*) flags=(-isystem "$hdf5") ;; esac
+  case $1 in src/h5/* | src/vol/* | src/vfd/* | src/plugin/* | src/query/*) flags=(-isystem "$hdf5") ;; esac
   printf '#include "%s"\n#include "%s"\n' "${1#src/}" "${1#src/}" |  # twice: include guards
     "${CXX:-c++}" -x c++ -std=c++20 -fsyntax-only -Wall -Wextra -Isrc "${flags[@]}" - ||
     { echo "$1: is not self-contained" >&2; return 1; }

@@ -39,7 +39,6 @@ def environment():
         "HDF5_VOL_CONNECTOR": "tidelane",
         "TIDELANE_MODE": "async",
         "TIDELANE_LINGER": "10000000",
-        "TIDELANE_SUMMARY": "off",
         "TIDELANE_HISTORY": "off",
     }
 

@@ -8,24 +8,17 @@
 /// Thread safety: as arena.h.
 #include "buffer/arena.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <new>
 
 #include "base/counters.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 namespace tidelane {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
 // A program that writes little should pay little: the first step is one slab, the second a few, and both are faulted in as they
 // fill. And since somebody may be waiting for a step (16 MiB take about 1 ms, 10 ms where a hypervisor must find the memory
 // first), none is larger than it takes to fault at full speed.
@@ -43,41 +36,10 @@ uint64_t WholeSlabs(uint64_t cap, uint32_t slab_size) {
   return cap < slab_size ? uint64_t{4} * slab_size : cap / slab_size * slab_size;
 }
 
-// Kernels before 5.14 do not know MADV_POPULATE_WRITE: there each page is touched.
-bool PopulateRange(std::byte* base, size_t size) {
-  while (madvise(base, size, MADV_POPULATE_WRITE) != 0) {
-    if (errno == EINTR || errno == EAGAIN) continue;
-    if (errno != EINVAL) return false;
-    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    for (size_t i = 0; i < size; i += page)
-      *static_cast<volatile std::byte*>(base + i) = std::byte{0};
-    return true;
-  }
-  return true;
-}
-
-// `size` bytes of memory, huge pages where the system gives them; nullptr when it refuses.
-std::byte* Map(size_t size, bool faulted) {
-  const size_t slack = size >= kHugePage ? kHugePage : 0;
-  void* mapped =
-      mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  auto* base = static_cast<std::byte*>(mapped);
-  if (slack != 0) {
-    const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(base) % kHugePage) % kHugePage;
-    if (head != 0) munmap(base, head);
-    base += head;
-    munmap(base + size, slack - head);
-    (void)madvise(base, size, MADV_HUGEPAGE);  // without huge pages it works too, only slower
-  }
-  if (!faulted || PopulateRange(base, size)) return base;
-  munmap(base, size);
-  return nullptr;
-}
-
 }  // namespace
 
-Arena::Arena(uint64_t cap) : cap_(WholeSlabs(cap, SlabSizeFor(cap))), slab_size_(SlabSizeFor(cap)) {
+Arena::Arena(uint64_t cap, SlabMemory& memory)
+    : cap_(WholeSlabs(cap, SlabSizeFor(cap))), slab_size_(SlabSizeFor(cap)), memory_(memory) {
   CountMax(Counter::kArenaCapBytes, cap_);
 }
 
@@ -86,17 +48,18 @@ Arena::~Arena() {
   while (regions_ != nullptr) {
     Region* region = regions_;
     regions_ = region->next;
-    munmap(region->base, region->size);
+    if (region->base != nullptr) memory_.Release(region->base, region->size);
     delete[] region->slabs;
     delete region;
   }
 }
 
-Arena::Region* Arena::MakeRegion(uint64_t size, bool faulted) const {
+Arena::Region* Arena::MakeRegion(uint64_t size, bool& faulted) {
   const size_t count = size / slab_size_;
   Slab* slabs = new (std::nothrow) Slab[count];
   Region* region = new (std::nothrow) Region;
-  std::byte* base = slabs == nullptr || region == nullptr ? nullptr : Map(size, faulted);
+  std::byte* base =
+      slabs == nullptr || region == nullptr ? nullptr : memory_.Acquire(size, faulted);
   if (base == nullptr) {
     delete[] slabs;
     delete region;
@@ -126,7 +89,7 @@ bool Arena::Grow(bool ahead) {
   uint64_t step = mapped_ == 0 ? slab_size_ : std::clamp(mapped_, kSmallestStep, kLargestStep);
   step = std::min(step, cap_ - mapped_);
   if (step < slab_size_) return false;
-  const bool faulted = ahead || step > kSmallestStep;
+  bool faulted = ahead || step > kSmallestStep;
   mapping_ = true;
   mutex_.unlock();
   Region* region = MakeRegion(step / slab_size_ * slab_size_, faulted);
@@ -180,18 +143,19 @@ Slab* Arena::AcquireUntil(std::chrono::steady_clock::time_point deadline) {
 void Arena::Unref(Slab* slab) {
   // acq_rel: what the other holders did with the bytes is over before the slab is handed out again.
   if (slab->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  slab->kind == Slab::Kind::kArena ? slab->arena->Release(slab) : EndLoan(slab);
+  slab->kind == Slab::Kind::kArena ? slab->arena->Release(slab) : EndOutside(slab);
 }
 
 void Arena::FaultMore(Slab& slab, uint32_t size) {
   const uint32_t wanted = (size + kFaultAhead - 1) / kFaultAhead * kFaultAhead;
   const uint32_t until = std::min(std::max(wanted, size), slab.size);
-  (void)PopulateRange(slab.data + slab.faulted,
-                      until - slab.faulted);  // if not now, when they are touched
+  (void)Populate(slab.data + slab.faulted,
+                 until - slab.faulted);  // if not now, when they are touched
   slab.faulted = until;
 }
 
-void Arena::EndLoan(Slab* slab) {
+void Arena::EndOutside(Slab* slab) {
+  if (slab->kind == Slab::Kind::kWithdrawn) return;  // its region's
   if (slab->kind == Slab::Kind::kKept) delete[] slab->data;
   delete slab;
 }
@@ -222,8 +186,28 @@ void Arena::LockForFork() {
 void Arena::UnlockAfterFork() {
   // The child's copy may count waiters that exist only in the parent, and a notification could wait
   // for them.
-  if (getpid() != fork_parent_) new (&freed_) Condition;
+  if (getpid() != fork_parent_) {
+    new (&freed_) Condition;
+    if (memory_.at_fork() == SlabMemory::AtFork::kWithdrawn) Withdraw();
+  }
   mutex_.unlock();
+}
+
+void Arena::Withdraw() {
+  for (Region* region = regions_; region != nullptr; region = region->next) {
+    if (region->base == nullptr) continue;  // a grandchild's parent has lost it already
+    for (size_t i = 0; i < region->size / slab_size_; ++i) {
+      Slab& slab = region->slabs[i];
+      slab.data = nullptr;
+      slab.size = slab.faulted = 0;
+      slab.kind = Slab::Kind::kWithdrawn;
+    }
+    region->base = nullptr;
+  }
+  free_ = nullptr;
+  mapped_ = 0;
+  in_use_.store(0, std::memory_order_relaxed);
+  memory_.BeginChild();
 }
 
 }  // namespace tidelane

@@ -1,11 +1,15 @@
 /// \file
 /// The memory that captured bytes wait in: a capped pool of equal slabs, recycled, never malloc'ed
-/// per write.
+/// per write. Where it comes from is a SlabMemory's matter.
 ///
 /// Memory is taken in steps (regions of 2 MiB-aligned, huge-page-advised, pre-faulted address
 /// space), not at start; it is kept until process exit, because a fresh page costs more to fault in
 /// than to write through (hdf5-facts, Buffers). A slab is owned by whoever holds a reference: the
 /// file that is filling it and every extent that lies in it.
+///
+/// At fork a child has what its memory's rule says (buffer/slab_memory.h). Of memory that is withdrawn there the child's
+/// slabs are empty (`data` is nullptr, `size` 0), as if they were full for who fills them; who holds one has lost
+/// the bytes in it, and must not store anything from there.
 ///
 /// Invariant: bytes handed out never exceed the cap; a slab returns to the pool when its last
 /// reference goes.
@@ -21,14 +25,15 @@
 #include <cstdint>
 
 #include "base/annotations.h"
+#include "buffer/slab_memory.h"
 
 namespace tidelane {
 
 class Arena;
 
 struct Slab {
-  /// Of the arena, or outside it (buffer/loan.h).
-  enum class Kind : uint8_t { kArena, kLent, kKept };
+  /// Of the arena, or outside it: a loan (buffer/loan.h), or what a fork took from it.
+  enum class Kind : uint8_t { kArena, kLent, kKept, kWithdrawn };
 
   std::byte* data = nullptr;
   uint32_t size = 0;
@@ -43,9 +48,9 @@ class Arena {
  public:
   /// `cap` bytes at most. The slab size follows from it: a 32nd of the cap, rounded down to a power
   /// of two, within [64 KiB, 1 MiB]: a small arena must not be pinned by a few half-empty slabs. A
-  /// cap below one slab becomes four.
-  explicit Arena(uint64_t cap);
-  ~Arena();  // unmaps; only tests destroy an arena
+  /// cap below one slab becomes four. `memory` outlives the arena.
+  explicit Arena(uint64_t cap, SlabMemory& memory = PrivateMemory::Get());
+  ~Arena();  // releases; only tests destroy an arena
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -83,7 +88,7 @@ class Arena {
 
  private:
   struct Region {
-    std::byte* base;
+    std::byte* base;  // nullptr: a fork took it
     size_t size;
     Slab* slabs;
     Region* next;
@@ -92,16 +97,18 @@ class Arena {
   /// Lets go of the mutex while it maps and faults in; only one thread does so at a time
   /// (`mapping_`).
   bool Grow(bool ahead) TL_REQUIRES(mutex_);
-  Region* MakeRegion(uint64_t size, bool faulted) const;
+  Region* MakeRegion(uint64_t size, bool& faulted);
   void AddRegion(Region* region, bool faulted) TL_REQUIRES(mutex_);
   Slab* Pop() TL_REQUIRES(mutex_);
   Slab* PopOrGrow() TL_REQUIRES(mutex_);
   void Release(Slab* slab) TL_EXCLUDES(mutex_);
-  static void EndLoan(Slab* slab);
+  void Withdraw() TL_REQUIRES(mutex_);
+  static void EndOutside(Slab* slab);
   static void FaultMore(Slab& slab, uint32_t size);
 
   const uint64_t cap_;
   const uint32_t slab_size_;
+  SlabMemory& memory_;
   std::atomic<uint64_t> in_use_{0};
   std::atomic<uint64_t> expected_{0};
   Mutex mutex_;

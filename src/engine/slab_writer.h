@@ -30,7 +30,7 @@ class SlabWriter {
   /// Up to `wanted` bytes for `address`, in one piece; less where a slab ends. Large pieces lie in their pages as they
   /// will in the file, so that a request never touches one page more than it must (FUSE would split it).
   Space Take(uint64_t wanted, uint64_t address) {
-    if (slab_ != nullptr && used_ == slab_->size) Drop();
+    if (slab_ != nullptr && used_ >= slab_->size) Drop();  // full, or withdrawn at a fork
     if (slab_ == nullptr && !Use(arena_.TryAcquire())) return {};
     if (wanted >= kLarge) {
       const auto shift = static_cast<uint32_t>((address - used_) % kPage);

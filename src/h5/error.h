@@ -1,5 +1,5 @@
 /// \file
-/// Our failures on HDF5's error stack, and HDF5's own failures kept there.
+/// Our failures on HDF5's error stack.
 ///
 /// Invariant: whoever reads the stack (a person, h5py) finds the cause at the bottom: ours is
 /// pushed before HDF5 adds what it was doing, and none of our later calls wipes it. Thread safety:
@@ -9,6 +9,7 @@
 #include <source_location>
 
 #include "base/status.h"
+#include "h5/error_stack.h"
 #include "h5/library.h"
 
 namespace tidelane::h5 {
@@ -28,21 +29,5 @@ void PushError(Library& library, const char* message,
 /// A new stack id that holds just this failure; the caller owns it. kNoId on failure.
 hid_t MakeErrorStack(Library& library, const Status& status,
                      std::source_location where = std::source_location::current());
-
-/// Keeps the current error stack over public HDF5 calls, each of which would clear it.
-class KeepErrorStack {
- public:
-  explicit KeepErrorStack(Library& library)
-      : library_(library), stack_(library.Eget_current_stack()) {}
-  ~KeepErrorStack() {
-    if (stack_ >= 0) library_.Eset_current_stack(stack_);
-  }
-  KeepErrorStack(const KeepErrorStack&) = delete;
-  KeepErrorStack& operator=(const KeepErrorStack&) = delete;
-
- private:
-  Library& library_;
-  const hid_t stack_;
-};
 
 }  // namespace tidelane::h5

@@ -1,12 +1,14 @@
 /// \file
-/// For tests below vfd/: a driver class that is sec2's own under another name.
+/// For tests below vfd/: a driver whose class is sec2's own under another name, and of whose files we know nothing.
 ///
-/// Invariant: registered beside sec2, it is another driver to HDF5, and behaves the same.
-/// Thread safety: made once, by the first caller.
+/// Invariant: its class, registered beside sec2's, is another driver to HDF5, and behaves the same.
+/// Thread safety: the class is made once, by the first caller.
 #pragma once
 
 #include <cstdio>
+#include <memory>
 
+#include "h5/driver.h"
 #include "h5/hdf5.h"
 
 namespace tidelane::h5 {
@@ -29,6 +31,13 @@ inline const H5FD_class_t* Sec2Clone() {
     return clone;
   }();
   return made;
+}
+
+/// A table to register, as it is or with functions of the test's own.
+inline DriverTable FakeDriver() {
+  DriverTable table = Driver();
+  table.driver_class = [](int) { return Sec2Clone(); };
+  return table;
 }
 
 }  // namespace tidelane::h5

@@ -10,7 +10,7 @@
 #include "base/annotations.h"
 #include "base/version.h"
 #include "h5/driver.h"
-#include "h5/error.h"
+#include "h5/error_stack.h"
 
 namespace tidelane::h5 {
 
@@ -219,7 +219,9 @@ bool Library::IsMpiDriver(hid_t driver) {
 }
 
 hid_t Library::DriverId() {
-  if (driver_id_ < 0) driver_id_ = FDregister(DriverClass(slot_));
+  if (driver_id_ >= 0) return driver_id_;
+  const H5FD_class_t* const driver_class = Driver().driver_class(slot_);
+  if (driver_class != nullptr) driver_id_ = FDregister(driver_class);
   return driver_id_;
 }
 

@@ -24,7 +24,7 @@
 #include "engine/agreement_backoff.h"
 #include "engine/file.h"
 #include "engine/written_places.h"
-#include "h5/library.h"
+#include "h5/mpi.h"
 
 namespace tidelane::h5 {
 
@@ -127,21 +127,5 @@ class ParallelFile {
 
   static inline std::atomic<uint64_t> captured_before_{0};
 };
-
-/// Collective, after the native open of `name`, whose driver has the id `driver` and gave `vfd_handle` when it was asked for
-/// its handle. From now on the driver's raw writes come to us where a CallScope says so. nullptr, the same on all ranks:
-/// the file stays native, and `reason` says why. A rank that does not want it, as its settings are its own, leaves `reason`
-/// as it is; the others do not wait for it in vain.
-std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* vfd_handle,
-                                          const char* name, bool wanted, Fallback& reason);
-/// After the native open of a file that is not captured: this rank finds what other processes of this machine hold of it stored.
-void WatchMpio(Library& library, hid_t driver, void* vfd_handle, const char* name);
-/// The file `name` is opened, with whatever driver: where it is captured already, this rank captures no more, and what the ranks
-/// of its machine held is stored. HDF5 does not see that it is the same file.
-void NoteOpenedAgain(int slot, const char* name);
-/// The captured file with that serial number; nullptr: none.
-std::shared_ptr<ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial);
-/// Whether any is open.
-bool HasParallelFiles(int slot);
 
 }  // namespace tidelane::h5

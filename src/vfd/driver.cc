@@ -5,7 +5,7 @@
 // Invariant: complete without any VOL call. What it may do early, the CallContext of the call in progress says, which each
 // callback reads once.
 // Thread safety: callbacks run under HDF5's lock, one at a time per libhdf5.
-#include "h5/driver.h"
+#include "vfd/driver.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -400,28 +400,21 @@ const H5FD_class_t* ClassOf(int slot, std::integer_sequence<int, Slots...>) {
   return &kClasses[slot];
 }
 
-}  // namespace
-}  // namespace tidelane::vfd
-
-namespace tidelane::h5 {
-
 const H5FD_class_t* DriverClass(int slot) {
-  return vfd::ClassOf(slot, std::make_integer_sequence<int, kSlots>());
+  return ClassOf(slot, std::make_integer_sequence<int, h5::kSlots>());
 }
 
-bool HasFiles(int slot) { return vfd::open_handles[slot] != nullptr; }
+bool HasFiles(int slot) { return open_handles[slot] != nullptr; }
 
 std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial) {
-  for (const vfd::Handle* handle = vfd::open_handles[slot]; handle != nullptr;
-       handle = handle->next) {
+  for (const Handle* handle = open_handles[slot]; handle != nullptr; handle = handle->next) {
     if (handle->pub.fileno == serial) return handle->file;
   }
   return nullptr;
 }
 
-AboveDriver Above(int slot, const File& file) {
-  for (const vfd::Handle* handle = vfd::open_handles[slot]; handle != nullptr;
-       handle = handle->next) {
+h5::AboveDriver Above(int slot, const File& file) {
+  for (const Handle* handle = open_handles[slot]; handle != nullptr; handle = handle->next) {
     if (handle->file.get() == &file) {
       return {.base_address = handle->pub.base_addr,
               .allocated_end = handle->eoa,
@@ -431,4 +424,13 @@ AboveDriver Above(int slot, const File& file) {
   return {.page_buffer = true};  // not known: as if it had everything
 }
 
-}  // namespace tidelane::h5
+}  // namespace
+
+constinit const h5::DriverTable kSerialDriver = {
+    .driver_class = DriverClass,
+    .has_files = HasFiles,
+    .file_with_serial = FileWithSerial,
+    .above = Above,
+};
+
+}  // namespace tidelane::vfd

@@ -13,6 +13,8 @@
 // that HDF5 was given an independent transfer.
 //
 // Thread safety: callbacks run under HDF5's lock.
+#include "vfd/mpio.h"
+
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -29,6 +31,7 @@
 #include "h5/error.h"
 #include "h5/parallel_file.h"
 #include "vfd/mpio_class.h"
+#include "vfd/mpio_watched.h"
 
 namespace tidelane::vfd {
 namespace {
@@ -251,24 +254,19 @@ void Swap(Captured* captured) {
   captured->pub->cls = &captured->driver;
 }
 
-}  // namespace
-}  // namespace tidelane::vfd
-
-namespace tidelane::h5 {
-
-std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* vfd_handle,
-                                          const char* name, bool wanted, Fallback& reason) {
-  const KeepErrorStack keep(library);
+std::shared_ptr<h5::ParallelFile> CaptureMpio(h5::Library& library, hid_t driver, void* vfd_handle,
+                                              const char* name, bool wanted, Fallback& reason) {
+  const h5::KeepErrorStack keep(library);
   const Fallback unwanted = reason;
   reason = Fallback::kMpiDriver;
-  H5FD_t* const pub = vfd_handle == nullptr ? nullptr : vfd::FileOf(vfd_handle, driver);
-  vfd::Ranks ranks;
-  if (pub == nullptr || !vfd::AskRanks(pub, ranks)) return nullptr;
-  const Mpi* const mpi = library.mpi();
+  H5FD_t* const pub = vfd_handle == nullptr ? nullptr : FileOf(vfd_handle, driver);
+  Ranks ranks;
+  if (pub == nullptr || !AskRanks(pub, ranks)) return nullptr;
+  const h5::Mpi* const mpi = library.mpi();
   reason = Fallback::kMpiUnknown;
   if (mpi == nullptr || !mpi->running()) return nullptr;
-  vfd::Prepared prepared;
-  const bool able = wanted && vfd::Prepare(library, pub, name, ranks, prepared, reason);
+  Prepared prepared;
+  const bool able = wanted && Prepare(library, pub, name, ranks, prepared, reason);
   if (!wanted) reason = unwanted;
   // All ranks must see the same file: another node's /tmp is another one. Those of one machine find the same board.
   const uint64_t inode = prepared.file == nullptr ? 0 : prepared.file->identity().inode;
@@ -283,29 +281,39 @@ std::shared_ptr<ParallelFile> CaptureMpio(Library& library, hid_t driver, void* 
     if (prepared.file != nullptr) static_cast<void>(Engine::Get().Close(prepared.file));
     return nullptr;
   }
-  const std::shared_ptr<ParallelFile> file = prepared.captured->file;
+  const std::shared_ptr<h5::ParallelFile> file = prepared.captured->file;
   if (board != 0) {
     prepared.board->SetGroup({.id = all[5], .complete = all[3] == ~all[4]});
     file->file()->SetBoard(std::move(prepared.board));
   }
-  vfd::Swap(prepared.captured.release());
+  Swap(prepared.captured.release());
   return file;
 }
 
 void NoteOpenedAgain(int slot, const char* name) {
   struct stat status;
-  const char* const path = name == nullptr ? nullptr : vfd::PathOf(name);
-  if (vfd::captured_files[slot] == nullptr || path == nullptr || stat(path, &status) != 0) return;
-  static_cast<void>(vfd::AlreadyCaptured(slot, {status.st_dev, status.st_ino}));
+  const char* const path = name == nullptr ? nullptr : PathOf(name);
+  if (captured_files[slot] == nullptr || path == nullptr || stat(path, &status) != 0) return;
+  static_cast<void>(AlreadyCaptured(slot, {status.st_dev, status.st_ino}));
 }
 
-bool HasParallelFiles(int slot) { return vfd::captured_files[slot] != nullptr; }
+bool HasParallelFiles(int slot) { return captured_files[slot] != nullptr; }
 
-std::shared_ptr<ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial) {
-  for (const vfd::Captured* at = vfd::captured_files[slot]; at != nullptr; at = at->next) {
+std::shared_ptr<h5::ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial) {
+  for (const Captured* at = captured_files[slot]; at != nullptr; at = at->next) {
     if (at->pub->fileno == serial) return at->file;
   }
   return nullptr;
 }
 
-}  // namespace tidelane::h5
+}  // namespace
+
+constinit const h5::ParallelDriverTable kMpioDriver = {
+    .capture = CaptureMpio,
+    .watch = WatchMpio,
+    .note_opened_again = NoteOpenedAgain,
+    .has_files = HasParallelFiles,
+    .file_with_serial = ParallelFileWithSerial,
+};
+
+}  // namespace tidelane::vfd

@@ -5,6 +5,8 @@
 // nothing here is agreed on.
 //
 // Thread safety: callbacks run under HDF5's lock.
+#include "vfd/mpio_watched.h"
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include "base/activity.h"
 #include "engine/pending_board.h"
 #include "extent/broken.h"
-#include "h5/parallel_file.h"
 #include "model/history_key.h"
 #include "vfd/mpio_class.h"
 
@@ -112,32 +113,29 @@ herr_t Close(H5FD_t* pub) noexcept {
 }
 
 }  // namespace
-}  // namespace tidelane::vfd
 
-namespace tidelane::h5 {
-
-void WatchMpio(Library& library, hid_t driver, void* vfd_handle, const char* name) try {
-  H5FD_t* const pub = vfd_handle == nullptr ? nullptr : vfd::FileOf(vfd_handle, driver);
-  const char* const path = vfd::PathOf(name);
+void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char* name) try {
+  H5FD_t* const pub = vfd_handle == nullptr ? nullptr : FileOf(vfd_handle, driver);
+  const char* const path = PathOf(name);
   struct stat found;
-  if (pub == nullptr || !vfd::SharedByRanks(path) || stat(path, &found) != 0) return;
+  if (pub == nullptr || !SharedByRanks(path) || stat(path, &found) != 0) return;
   if (Broken("ranks_board") || Broken("ranks_outside")) return;
   // Who opens the file for writing later has to be found by who looks. In a job of one rank that is nobody.
   const bool single = model::RanksOfJob() == 1;
   auto board = PendingBoard::Watch({found.st_dev, found.st_ino},
                                    single ? BoardFile::Missing::kLeave : BoardFile::Missing::kMake);
   if (board == nullptr) return;
-  auto* const watched = new vfd::Watched{*pub->cls, pub->cls, &library, std::move(board)};
+  auto* const watched = new Watched{*pub->cls, pub->cls, &library, std::move(board)};
   H5FD_class_t& driver_class = watched->driver;
-  driver_class.read = vfd::Read;
-  driver_class.write = vfd::Write;
-  driver_class.read_vector = vfd::ReadVector;
-  driver_class.write_vector = vfd::WriteVector;
-  if (driver_class.read_selection != nullptr) driver_class.read_selection = vfd::ReadSelection;
-  if (driver_class.write_selection != nullptr) driver_class.write_selection = vfd::WriteSelection;
-  driver_class.close = vfd::Close;
+  driver_class.read = Read;
+  driver_class.write = Write;
+  driver_class.read_vector = ReadVector;
+  driver_class.write_vector = WriteVector;
+  if (driver_class.read_selection != nullptr) driver_class.read_selection = ReadSelection;
+  if (driver_class.write_selection != nullptr) driver_class.write_selection = WriteSelection;
+  driver_class.close = Close;
   pub->cls = &driver_class;
 } catch (const std::bad_alloc&) {  // then it reads what is stored
 }
 
-}  // namespace tidelane::h5
+}  // namespace tidelane::vfd

@@ -38,7 +38,8 @@ std::optional<Fallback> WhyNative(Instance& instance, hid_t type, hid_t dcpl,
   }
   if (dataset.grid.ChunkBytes() < kSmallestChunk) return Fallback::kFilterSmall;
   if (dataset.file->settings().reserve) return Fallback::kFilterReserved;
-  if (h5::Above(instance.slot, *dataset.file).page_buffer) return Fallback::kFilterPageBuffer;
+  if (h5::Driver().above(instance.slot, *dataset.file).page_buffer)
+    return Fallback::kFilterPageBuffer;
   return std::nullopt;
 }
 

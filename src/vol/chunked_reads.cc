@@ -103,7 +103,7 @@ bool MakeMap(Instance& instance, const Reading& reading, ReadDataset& known) {
   };
   // What lies where the file has nothing is HDF5's to find, and to tell. (Now: it may have allocated chunks just before.)
   if (!Aside(instance, reading.dxpl, iterate_over) || result < 0 || !making.usable ||
-      making.end > h5::Above(instance.slot, *file).allocated_end ||
+      making.end > h5::Driver().above(instance.slot, *file).allocated_end ||
       (known.fill->empty() && making.stored < map->size())) {
     return false;
   }

@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/file.h"
+#include "h5/driver.h"
+#include "h5/fake_driver.h"
 #include "h5/hdf5.h"
 #include "vol/connector.h"
 #include "vol/instance.h"
@@ -23,11 +25,20 @@ namespace tidelane::vol {
 /// What the driver, of which there is none here, has open under whatever number: a test's to set.
 inline std::shared_ptr<File> driver_file;
 
+inline h5::DriverTable DriverOfOneFile() {
+  return {.driver_class = [](int) { return h5::Sec2Clone(); },
+          .has_files = [](int) { return driver_file != nullptr; },
+          .file_with_serial = [](int, unsigned long) { return driver_file; },
+          .above = [](int, const File&) { return h5::AboveDriver(); }};
+}
+
 class ConnectorTest : public ::testing::Test {
  protected:
   void SetUp() override {
     H5open();
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    static const h5::DriverTable kDriver = DriverOfOneFile();
+    h5::RegisterDriver(kDriver);
     class_ = PluginInfo(reinterpret_cast<const void*>(&H5open), "tidelane");
     ASSERT_NE(class_, nullptr);
     connector_ = H5VLregister_connector(class_, H5P_DEFAULT);

@@ -6,27 +6,9 @@
 #include <cstring>
 
 #include "base/counters.h"
-#include "h5/driver.h"
-#include "h5/fake_driver.h"
-#include "h5/parallel_file.h"
 #include "vol/connector_fixture.h"
 
-namespace tidelane {
-
-const H5FD_class_t* h5::DriverClass(int) { return Sec2Clone(); }
-std::shared_ptr<File> h5::FileWithSerial(int, unsigned long) { return vol::driver_file; }
-h5::AboveDriver h5::Above(int, const File&) { return {}; }
-bool h5::HasFiles(int) { return vol::driver_file != nullptr; }
-bool h5::HasParallelFiles(int) { return false; }
-void h5::NoteOpenedAgain(int, const char*) {}
-std::shared_ptr<h5::ParallelFile> h5::ParallelFileWithSerial(int, unsigned long) { return nullptr; }
-std::shared_ptr<h5::ParallelFile> h5::CaptureMpio(Library&, hid_t, void*, const char*, bool,
-                                                  Fallback&) {
-  return nullptr;
-}
-void h5::WatchMpio(Library&, hid_t, void*, const char*) {}
-
-namespace vol {
+namespace tidelane::vol {
 namespace {
 
 TEST_F(ConnectorTest, BothNamesHaveAClassAndShareCallbacks) {
@@ -154,5 +136,4 @@ TEST_F(ConnectorTest, EventSetsCountWritesFlushesAndCloses) {
 }
 
 }  // namespace
-}  // namespace vol
-}  // namespace tidelane
+}  // namespace tidelane::vol

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "extent/broken.h"
 #include "h5/error.h"
+#include "h5/parallel_driver.h"
 #include "vol/capture.h"
 #include "vol/control.h"
 #include "vol/filtered_writes.h"
@@ -63,7 +64,7 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
   InsertFinished(instance, dxpl);
   const AccessList access(instance, name, fapl);
   const FileSettings settings = SettingsFor(instance, fapl);
-  if (instance.parallel_files) h5::NoteOpenedAgain(instance.slot, name);
+  if (instance.parallel_files) h5::ParallelDriver().note_opened_again(instance.slot, name);
   TrackedCall call(instance, Effect::kOpen, request);
   call.scope().SetFileSettings(&settings);
   void* file = native(access.get());

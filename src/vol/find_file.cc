@@ -35,11 +35,11 @@ bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& 
 }
 
 std::shared_ptr<File> FileOf(Instance& instance, void* object, H5I_type_t type) {
-  if (object == nullptr || !h5::HasFiles(instance.slot)) return nullptr;
+  if (object == nullptr || !h5::Driver().has_files(instance.slot)) return nullptr;
   const h5::KeepErrorStack keep(instance.hdf5());
   unsigned long serial = 0;
   if (!SerialOf(instance, object, type, serial)) return nullptr;
-  return h5::FileWithSerial(instance.slot, serial);
+  return h5::Driver().file_with_serial(instance.slot, serial);
 }
 
 bool TellFailure(Instance& instance, void* object, H5I_type_t type) {

@@ -6,8 +6,8 @@
 #include "base/notices.h"
 #include "engine/engine.h"
 #include "extent/broken.h"
-#include "h5/driver.h"
 #include "h5/error.h"
+#include "h5/parallel_driver.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
 #include "vol/held_chunks.h"
@@ -83,18 +83,19 @@ void NoteForeign(Instance& instance, void* object, H5I_type_t type, unsigned lon
   get.args.get_name.file_name_len = &length;
   const auto native = instance.hdf5().native().file_cls.get;
   if (native(object, &get, instance.default_dxpl, nullptr) >= 0 && length < sizeof name)
-    h5::NoteOpenedAgain(instance.slot, name);
+    h5::ParallelDriver().note_opened_again(instance.slot, name);
 }
 
 }  // namespace
 
 std::shared_ptr<h5::ParallelFile> internal::ParallelOf(Instance& instance, void* object,
                                                        H5I_type_t type) {
-  if (object == nullptr || !h5::HasParallelFiles(instance.slot)) return nullptr;
+  if (object == nullptr || !h5::ParallelDriver().has_files(instance.slot)) return nullptr;
   const h5::KeepErrorStack keep(instance.hdf5());
   unsigned long serial = 0;
   if (!SerialOf(instance, object, type, serial)) return nullptr;
-  std::shared_ptr<h5::ParallelFile> file = h5::ParallelFileWithSerial(instance.slot, serial);
+  std::shared_ptr<h5::ParallelFile> file =
+      h5::ParallelDriver().file_with_serial(instance.slot, serial);
   if (file == nullptr) NoteForeign(instance, object, type, serial);
   return file;
 }
@@ -113,7 +114,7 @@ void ShareFile(Instance& instance, void* file, const char* name, const AccessLis
   instance.foreign_serials = {};  // one of them may be this one
   void* const handle = HandleOf(instance, file, dxpl);
   if (!writable) {
-    h5::WatchMpio(hdf5, access.mpi_driver(), handle, name);
+    h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, name);
     Count(Fallback::kMpiReadOnly);
     return NoteNative(Fallback::kMpiReadOnly, name);
   }
@@ -122,9 +123,10 @@ void ShareFile(Instance& instance, void* file, const char* name, const AccessLis
   const bool wanted =
       (has_settings ? *scope->file_settings() : Engine::Get().config()).mode != Mode::kSync;
   Fallback reason = Fallback::kModeSync;
-  const auto captured = h5::CaptureMpio(hdf5, access.mpi_driver(), handle, name, wanted, reason);
+  const auto captured =
+      h5::ParallelDriver().capture(hdf5, access.mpi_driver(), handle, name, wanted, reason);
   if (captured == nullptr) {
-    h5::WatchMpio(hdf5, access.mpi_driver(), handle, name);
+    h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, name);
     Count(reason);
     return NoteNative(reason, name);
   }

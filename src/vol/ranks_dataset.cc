@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "extent/broken.h"
 #include "h5/error.h"
+#include "h5/parallel_driver.h"
 #include "h5/parallel_file.h"
 #include "vol/find_file.h"
 
@@ -90,7 +91,7 @@ void NoteRankDataset(Instance& instance, void* dataset) {
   ForgetRankDataset(instance, dataset);
   RankDataset found;
   if (!LookAtHeader(instance, dataset, found)) return;
-  if (h5::ParallelFileWithSerial(instance.slot, found.serial) != nullptr)
+  if (h5::ParallelDriver().file_with_serial(instance.slot, found.serial) != nullptr)
     LookAtLayout(instance, dataset, found);
   DatasetsOf(instance).known.emplace(dataset, std::move(found));
 }
@@ -125,7 +126,7 @@ bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl)
 bool IsLinked(Instance& instance, void* dataset) {
   RankDataset& known = RankDatasetOf(instance, dataset);
   if (known.linked && known.asked_at == instance.rank_datasets->groups_unlinked) return true;
-  const auto file = h5::ParallelFileWithSerial(instance.slot, known.serial);
+  const auto file = h5::ParallelDriver().file_with_serial(instance.slot, known.serial);
   if (file == nullptr || (file->metadata_together && !Broken("ranks_asked"))) return false;
   const h5::KeepErrorStack keep(instance.hdf5());
   return LookAtHeader(instance, dataset, known) && known.linked;

@@ -11,6 +11,7 @@
 #include "engine/call_scope.h"
 #include "engine/engine.h"
 #include "h5/error.h"
+#include "h5/parallel_driver.h"
 #include "vol/chunk_insert.h"
 #include "vol/chunk_write.h"
 #include "vol/enter.h"
@@ -30,7 +31,7 @@ bool IsOpen(Instance& instance, const h5::ParallelFile& file) {
   return std::ranges::any_of(*instance.open_files, [&](void* object) {
     unsigned long serial = 0;
     return SerialOf(instance, object, H5I_FILE, serial) &&
-           h5::ParallelFileWithSerial(instance.slot, serial).get() == &file;
+           h5::ParallelDriver().file_with_serial(instance.slot, serial).get() == &file;
   });
 }
 

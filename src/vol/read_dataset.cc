@@ -56,7 +56,7 @@ void Look(Instance& instance, const Reading& reading, hid_t type, ReadDataset& k
   const h5::OwnedId dcpl = CreationListOf(instance, reading.dataset, type, instance.default_dxpl);
   if (!dcpl.valid()) return;
   const bool chunks = HasChunks(instance, reading, type, dcpl.get(), known);
-  const h5::AboveDriver above = h5::Above(instance.slot, *file);
+  const h5::AboveDriver above = h5::Driver().above(instance.slot, *file);
   if (above.page_buffer) return;
   known.direct = IsDirect(instance.hdf5(), dcpl.get());
   known.chunks = known.direct && chunks && AddressesAreOurs(instance.hdf5(), above.base_address);

@@ -1,0 +1,136 @@
+#include "buffer/slab_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace tidelane {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// Anonymous memory, aligned as regions are, huge pages where the system gives them; nullptr when it refuses.
+std::byte* Map(size_t size) {
+  const size_t slack = size >= kHugePage ? kHugePage : 0;
+  void* mapped =
+      mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* base = static_cast<std::byte*>(mapped);
+  if (slack == 0) return base;
+  const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(base) % kHugePage) % kHugePage;
+  if (head != 0) munmap(base, head);
+  base += head;
+  munmap(base + size, slack - head);
+  (void)madvise(base, size, MADV_HUGEPAGE);  // without huge pages it works too, only slower
+  return base;
+}
+
+// Puts that part of a file in the place of what is mapped at `base`, for this process alone.
+bool MapOver(std::byte* base, size_t size, int descriptor, uint64_t offset) {
+  return mmap(base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
+              static_cast<off_t>(offset)) != MAP_FAILED &&
+         madvise(base, size, MADV_DONTFORK) == 0;
+}
+
+bool TakePages(int descriptor, uint64_t offset, size_t size) {
+  int result;
+  do {
+    result = fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(size));
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+void GiveBackPages(int descriptor, uint64_t offset, size_t size) {
+  (void)fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  static_cast<off_t>(offset), static_cast<off_t>(size));
+}
+
+}  // namespace
+
+// Kernels before 5.14 do not know MADV_POPULATE_WRITE: there each page is touched.
+bool Populate(std::byte* base, size_t size) {
+  while (madvise(base, size, MADV_POPULATE_WRITE) != 0) {
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno != EINVAL) return false;
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    for (size_t i = 0; i < size; i += page)
+      *static_cast<volatile std::byte*>(base + i) = std::byte{0};
+    return true;
+  }
+  return true;
+}
+
+PrivateMemory& PrivateMemory::Get() {
+  static constinit PrivateMemory memory;
+  return memory;
+}
+
+std::byte* PrivateMemory::Acquire(size_t size, bool& faulted) {
+  std::byte* const base = Map(size);
+  if (base == nullptr || !faulted || Populate(base, size)) return base;
+  Release(base, size);
+  return nullptr;
+}
+
+void PrivateMemory::Release(std::byte* base, size_t size) { munmap(base, size); }
+
+SharedMemory::~SharedMemory() { Forget(); }
+
+bool SharedMemory::Open() {
+  if (descriptor_ < 0) descriptor_ = memfd_create("tidelane slabs", MFD_CLOEXEC);
+  return descriptor_ >= 0;
+}
+
+void SharedMemory::Forget() {
+  Region* region = regions_.exchange(nullptr, std::memory_order_relaxed);
+  while (region != nullptr) delete std::exchange(region, region->next);
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+  end_ = 0;
+}
+
+std::byte* SharedMemory::Acquire(size_t size, bool& faulted) {
+  if (!Open()) return nullptr;
+  const uint64_t alignment = size >= kHugePage ? kHugePage : 1;
+  const uint64_t offset = (end_ + alignment - 1) / alignment * alignment;
+  Region* const region = new (std::nothrow) Region;
+  std::byte* const base = region == nullptr ? nullptr : Map(size);
+  if (base == nullptr || !TakePages(descriptor_, offset, size)) {
+    if (base != nullptr) munmap(base, size);
+    delete region;
+    return nullptr;
+  }
+  if (!MapOver(base, size, descriptor_, offset) || (faulted && !Populate(base, size))) {
+    munmap(base, size);
+    GiveBackPages(descriptor_, offset, size);
+    delete region;
+    return nullptr;
+  }
+  end_ = offset + size;
+  *region = {base, size, offset, regions_.load(std::memory_order_relaxed)};
+  regions_.store(region, std::memory_order_release);
+  return base;
+}
+
+void SharedMemory::Release(std::byte* base, size_t size) {
+  const uint64_t offset = OffsetOf(base);
+  munmap(base, size);
+  GiveBackPages(descriptor_, offset, size);
+}
+
+void SharedMemory::BeginChild() { Forget(); }
+
+uint64_t SharedMemory::OffsetOf(const std::byte* data) const {
+  const Region* region = regions_.load(std::memory_order_acquire);
+  while (data < region->base || data >= region->base + region->size) region = region->next;
+  return region->offset + static_cast<uint64_t>(data - region->base);
+}
+
+}  // namespace tidelane

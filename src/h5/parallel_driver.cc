@@ -1,0 +1,26 @@
+#include "h5/parallel_driver.h"
+
+namespace tidelane::h5 {
+
+namespace {
+
+constexpr ParallelDriverTable kNone = {
+    .capture = [](Library&, hid_t, void*, const char*, bool,
+                  Fallback&) { return std::shared_ptr<ParallelFile>(); },
+    .watch = [](Library&, hid_t, void*, const char*) {},
+    .note_opened_again = [](int, const char*) {},
+    .has_files = [](int) { return false; },
+    .file_with_serial = [](int, unsigned long) { return std::shared_ptr<ParallelFile>(); },
+};
+
+}  // namespace
+
+namespace internal {
+constinit std::atomic<const ParallelDriverTable*> parallel_driver{&kNone};
+}
+
+void RegisterParallelDriver(const ParallelDriverTable& table) {
+  internal::parallel_driver.store(&table, std::memory_order_release);
+}
+
+}  // namespace tidelane::h5

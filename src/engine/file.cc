@@ -143,7 +143,7 @@ Status File::Truncate(uint64_t size) {
   const uint64_t old = eof_.load(std::memory_order_relaxed);
   if (Broken("truncate")) {  // negative control: cut storage now, whatever is on its way
     eof_.store(size, std::memory_order_relaxed);
-    (void)store_->SetSize(size);
+    (void)device_->Truncate(size);  // past the store, too
     return {};
   }
   if (size >= old) {

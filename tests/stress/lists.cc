@@ -33,11 +33,19 @@ H5T_conv_ret_t converted(H5T_conv_except_t, hid_t, hid_t, void*, void*, void* ca
 
 H5Z_cb_return_t filter_failed(H5Z_filter_t, void*, size_t, void*) { return H5Z_CB_FAIL; }
 
-void draw_conversion(hid_t dxpl, Rng& rng) {
+// HDF5 refuses a transform of what is no number only when it has converted the elements, and then forgets the strings that it
+// made for a read (H5D__scatgath_read), and the chunk that its cache did not take (H5D__chunk_read, H5D__chunk_write).
+bool may_transform(const Op& op) {
+  const bool number = op.mem <= Mem::F64;
+  return number || (op.mem == Mem::Compound && op.dataset.layout != Layout::Chunked);
+}
+
+void draw_conversion(hid_t dxpl, const Op& op, Rng& rng) {
   static constexpr size_t buffers[] = {1024, 4096, 65536, 1 << 20, 8 << 20};
   if (rng.chance(25)) H5Pset_buffer(dxpl, buffers[rng.below(5)], nullptr, nullptr);
   if (rng.chance(20)) H5Pset_preserve(dxpl, rng.chance(50));
-  if (rng.chance(8)) H5Pset_data_transform(dxpl, rng.chance(50) ? "x+1" : "x*2");
+  if (rng.chance(8) && may_transform(op))
+    H5Pset_data_transform(dxpl, rng.chance(50) ? "x+1" : "x*2");
   if (rng.chance(20)) H5Pset_modify_write_buf(dxpl, rng.chance(50));
 }
 
@@ -63,7 +71,7 @@ Hid transfer(const Op& op, Calls& calls) {
   Hid dxpl(
       H5Pcreate(H5P_DATASET_XFER));  // 1 in 10: with nothing in it, and yet not the default one
   if (rng.chance(10)) return dxpl;
-  draw_conversion(dxpl, rng);
+  draw_conversion(dxpl, op, rng);
   draw_ways(dxpl, rng);
   // When callbacks of an asynchronous call run, and how long what they are given lives, is not ours to compare.
   if (op.async || op.row->name == std::string("multi")) return dxpl;

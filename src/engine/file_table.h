@@ -76,7 +76,7 @@ class FileTable {
  private:
   Files open_;  // every handle's file, from Open to Close
   Files draining_;
-  Files leaving_;  // drained; the device is being closed
+  Files leaving_;                          // drained; the device is being closed
   std::map<const File*, Opener> openers_;  // of those in open_
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "extent/broken.h"
 #include "h5/error.h"
 #include "h5/owned_id.h"
 #include "vol/capture.h"
@@ -83,8 +84,10 @@ herr_t LinkAccess::AskProgram(const char* file, const char* group, const char* l
   h5::Library& hdf5 = self.instance_.hdf5();
   return Guarded<herr_t>(self.instance_, [&] {
     ReportSec2(self.instance_, fapl);
-    const herr_t answer =
-        self.callback_(file, group, linked_file, linked_object, flags, fapl, self.callback_data_);
+    const herr_t answer = Broken("link_callback")
+                              ? 0
+                              : self.callback_(file, group, linked_file, linked_object, flags, fapl,
+                                               self.callback_data_);
     const h5::KeepErrorStack keep(hdf5);
     if (answer >= 0) self.ChooseDriver(fapl);
     return answer;

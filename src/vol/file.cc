@@ -48,8 +48,27 @@ void NoteOpened(Instance& instance, void* file) {
   instance.open_files->push_back(file);
 }
 
+bool IsForeign(const Instance& instance, void* file) {
+  return instance.foreign_files != nullptr && std::ranges::count(*instance.foreign_files, file) > 0;
+}
+
+// HDF5 opens what such a file's external links and virtual datasets lead to with the same driver, without asking us: it must
+// find all of it, and no lock of ours. So nothing is left to be stored later while one is open.
+void NoteForeign(Instance& instance, void* file) {
+  if (instance.foreign_files == nullptr) instance.foreign_files = new std::vector<void*>;
+  instance.foreign_files->push_back(file);
+  // What is lost is told by the files' own flushes and closes: this driver sees what storage has.
+  static_cast<void>(Engine::Get().DrainAll(Wait::kOpen));
+}
+
+void DrainForForeign(const Instance& instance) {
+  if (instance.foreign_files == nullptr || instance.foreign_files->empty()) return;
+  static_cast<void>(Engine::Get().DrainAll(Wait::kClose));
+}
+
 void NoteClosed(Instance& instance, void* file) {
   if (Broken("ranks_reopened")) ForgetRankDatasets(instance);  // those of other handles, too
+  if (instance.foreign_files != nullptr) std::erase(*instance.foreign_files, file);
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();
 }
@@ -72,7 +91,10 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
   if (file == nullptr) return nullptr;
   NoteOpened(instance, file);
   Engine::Get().refused_closes().Forget(FileOf(instance, file, H5I_FILE));
-  if (access.native()) NoteNative(Fallback::kDriver, name);
+  if (access.native()) {
+    NoteNative(Fallback::kDriver, name);
+    NoteForeign(instance, file);
+  }
   if (access.mpi_driver() >= 0) ShareFile(instance, file, name, access, writable, dxpl);
   return file;
 }
@@ -265,7 +287,10 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
       break;
     case H5VL_FILE_REOPEN: {
       const herr_t result = native(file, args, dxpl, request);
-      if (result >= 0) NoteOpened(instance, *args->args.reopen.file);
+      if (result >= 0) {
+        NoteOpened(instance, *args->args.reopen.file);
+        if (IsForeign(instance, file)) NoteForeign(instance, *args->args.reopen.file);
+      }
       return result;
     }
     case H5VL_FILE_IS_EQUAL: break;
@@ -328,6 +353,7 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   TrackedCall call(instance, Effect::kClose, request);
   const herr_t result = NativeClose(instance, file, dxpl);
   call.Finish(result >= 0);
+  DrainForForeign(instance);
   return result;
 }
 

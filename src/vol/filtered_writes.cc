@@ -426,11 +426,12 @@ bool FilteredWrites::IsKeptOpen(void* dataset) {
   const h5::KeepErrorStack keep(instance_.hdf5());
   H5O_info2_t opened{}, kept{};
   const auto is_same = [&](const auto& entry) {
-    return entry.second.closed && InfoOf(instance_, entry.first, H5I_DATASET, kept) &&
-           kept.fileno == opened.fileno &&
+    if (!entry.second.closed || dataset == nullptr) return entry.second.closed;
+    return InfoOf(instance_, entry.first, H5I_DATASET, kept) && kept.fileno == opened.fileno &&
            std::ranges::equal(kept.token.__data, opened.token.__data);
   };
-  return InfoOf(instance_, dataset, H5I_DATASET, opened) && std::ranges::any_of(datasets_, is_same);
+  if (dataset != nullptr && !InfoOf(instance_, dataset, H5I_DATASET, opened)) return false;
+  return std::ranges::any_of(datasets_, is_same);
 }
 
 void FilteredWrites::NoteFileClose() {

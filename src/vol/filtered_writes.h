@@ -64,7 +64,7 @@ class FilteredWrites {
 
   /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
   bool KeepOpen(void* dataset);
-  /// Whether one that is kept open so is the one that `dataset`, newly opened, is: it has that one's access list then.
+  /// Whether one that is kept open so is the one that `dataset`, newly opened, is: it has that one's access list then. Null: any.
   bool IsKeptOpen(void* dataset);
   /// `dataset` has just been made, in one piece as far as can be told: the list that says so may have been changed since
   /// it was looked at. Then HDF5 filters its chunks; where any chunk of ours is pending, the dataset is looked at.

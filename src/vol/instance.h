@@ -105,6 +105,8 @@ struct Instance {
   std::vector<HalfClosed>* half_closed = nullptr;
   /// The native objects of the files that the program has open. Never destroyed.
   std::vector<void*>* open_files = nullptr;
+  /// Those of them that another driver has, except MPI's (vol/file.cc).
+  std::vector<void*>* foreign_files = nullptr;
   /// What access lists said about their files (vol/info.h). Never destroyed.
   std::deque<FileChoice>* file_choices = nullptr;
 };

@@ -219,18 +219,40 @@ bool IsDefaultList(Instance& instance, hid_t list) {
   return fresh.valid() && hdf5.Pequal(list, fresh.get()) > 0;
 }
 
+// Those that the program has closed, for chunks that are on their way.
+bool KeepsDatasetsOpen(Instance& instance) {
+  return AnyChunksPending(instance) && instance.filtered_writes != nullptr &&
+         instance.filtered_writes->IsKeptOpen(nullptr);
+}
+
+// An open dataset refuses one more open with another prefix of external files; one that only we keep open must not.
+template <typename Open>
+void* OpenDespiteKept(Instance& instance, void* object, H5I_type_t type, hid_t dxpl, Open open) {
+  {
+    const h5::KeepErrorStack keep(instance.hdf5());
+    if (void* const opened = open(); opened != nullptr) return opened;
+  }
+  return Settle(instance, object, type, dxpl) ? open() : nullptr;
+}
+
 }  // namespace
 
 void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
                   const char* name, hid_t dapl, hid_t dxpl, void** request) {
   const auto& native = instance.hdf5().native().dataset_cls;
-  void* opened = native.open(object, location, name, dapl, dxpl, request);
+  const auto open = [&] { return native.open(object, location, name, dapl, dxpl, request); };
+  if (!KeepsDatasetsOpen(instance)) {
+    void* const opened = open();
+    if (opened != nullptr) NoteRankDataset(instance, opened);
+    return opened;
+  }
+  void* opened = OpenDespiteKept(instance, object, location->obj_type, dxpl, open);
   // The program has closed it, so that its new access list is to hold; HDF5 keeps the list of one that is still open.
-  if (opened != nullptr && AnyChunksPending(instance) && instance.filtered_writes != nullptr &&
-      !IsDefaultList(instance, dapl) && instance.filtered_writes->IsKeptOpen(opened)) {
+  if (opened != nullptr && !IsDefaultList(instance, dapl) &&
+      instance.filtered_writes->IsKeptOpen(opened)) {
     native.close(opened, dxpl, nullptr);
     if (!Settle(instance, object, location->obj_type, dxpl)) return nullptr;
-    opened = native.open(object, location, name, dapl, dxpl, request);
+    opened = open();
   }
   if (opened != nullptr) NoteRankDataset(instance, opened);
   return opened;
@@ -239,7 +261,10 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
 void* ObjectOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
                  H5I_type_t* type, hid_t dxpl, void** request) {
   const auto native = instance.hdf5().native().object_cls.open;
-  void* const opened = native(object, location, type, dxpl, request);
+  const auto open = [&] { return native(object, location, type, dxpl, request); };
+  void* const opened = KeepsDatasetsOpen(instance)
+                           ? OpenDespiteKept(instance, object, location->obj_type, dxpl, open)
+                           : open();
   if (opened != nullptr && *type == H5I_DATASET) NoteRankDataset(instance, opened);
   return opened;
 }

@@ -232,6 +232,37 @@ TEST_P(Draining, ExternalLinksAndVirtualSourcesAreFound) {
   expect_natively(file(), {{"link", 1}, {"virtual", 1}});
 }
 
+// HDF5 opens what a file of the core driver leads to with that driver, which wants the lock: whether the source was closed
+// before that file was opened, or while it is.
+TEST_P(Draining, AFileOfAnotherDriverFindsItsVirtualSources) {
+  const std::string sources[] = {in_folder("before.h5"), in_folder("after.h5")};
+  run_draining([&] {
+    close_draining(sources[0], {{"a", 1}});
+    storage::release_after(50ms);
+    const Hid core(H5Pcreate(H5P_FILE_ACCESS));
+    ASSERT_GE(H5Pset_fapl_core(core, 1 << 16, true), 0);
+    const Hid main(H5Fcreate(file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, core));
+    ASSERT_TRUE(main.valid()) << error_text();
+    Hid after = create(sources[1]);
+    storage::hold();
+    put(after, "a", 2);
+    storage::release_after(50ms);
+    EXPECT_GE(H5Fclose(after.release()), 0);
+    const hsize_t extent = kElements;
+    const Hid space(H5Screate_simple(1, &extent, nullptr));
+    for (int which = 0; which < 2; ++which) {
+      const Hid layout(H5Pcreate(H5P_DATASET_CREATE));
+      ASSERT_GE(H5Pset_virtual(layout, space, sources[which].c_str(), "/a", space), 0);
+      const std::string name = "virtual" + std::to_string(which);
+      const Hid virtual_dataset(
+          H5Dcreate2(main, name.c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT, layout, H5P_DEFAULT));
+      ASSERT_TRUE(virtual_dataset.valid()) << error_text();
+      expect_dataset(main, name.c_str(), 1 + which);
+    }
+  });
+  expect_natively(file(), {{"virtual0", 1}, {"virtual1", 2}});
+}
+
 CONFORMANCE_WAYS(Draining, kDeferredClose, kDeferredAll);
 
 }  // namespace

@@ -201,6 +201,27 @@ TEST_P(Everyday, ADatasetThatIsOpenedAgainHasItsNewAccessList) {
   });
 }
 
+// Native HDF5 refuses another prefix of a dataset that is open, and this one is not.
+TEST_P(Everyday, ADatasetThatIsOpenedAgainMayHaveAnotherPrefix) {
+  run([&] {
+    const Hid opened = create(file());
+    write(make(opened, "d", {8 * kRows, kColumns}), 1);
+    const Hid access(H5Pcreate(H5P_DATASET_ACCESS));
+    EXPECT_GE(H5Pset_efile_prefix(access, "elsewhere"), 0);
+    Hid again(H5Dopen2(opened, "d", access));
+    EXPECT_TRUE(again.valid()) << error_text();
+    write(again, 2);
+    EXPECT_GE(again.reset(), 0);
+    const Hid object(H5Oopen(opened, "d", H5P_DEFAULT));
+    EXPECT_TRUE(object.valid()) << error_text();
+    EXPECT_TRUE(read(object) == elements(2, 8 * kChunk));
+    const Hid same(H5Dopen2(opened, "d", H5P_DEFAULT));
+    EXPECT_TRUE(same.valid());
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    EXPECT_LT(H5Dopen2(opened, "d", access), 0);
+  });
+}
+
 TEST_P(Everyday, AMountedFileIsAsAnyOther) {
   const std::string child = in_folder("child.h5");
   run_natively([&] { make(create(child), "d", {kRows, kColumns}); });

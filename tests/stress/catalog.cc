@@ -23,6 +23,7 @@ void FileState::clear_contents() {
   groups.clear();
   links.clear();
   attributes.clear();
+  printfs.clear();
 }
 
 bool FileState::taken(const std::string& path) const {

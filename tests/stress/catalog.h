@@ -48,6 +48,15 @@ struct Attribute {
   size_t elements = 1;
 };
 
+// Blocks in datasets of their own become one virtual dataset, by the number in their names (lists/ops_virtual.cc).
+struct Printf {
+  std::string path;
+  int source_file = 0;
+  std::string blocks;  // their names, without the number
+  Kind kind = Kind::I32LE;
+  hsize_t elements = 1;  // of a block
+};
+
 struct FileState {
   std::string disk;  // its name in the side's directory at this moment
   bool exists = false;
@@ -57,6 +66,7 @@ struct FileState {
   std::vector<std::string> groups;  // without the root group
   std::vector<std::string> links;   // every other link: soft, external, to anything
   std::vector<Attribute> attributes;
+  std::vector<Printf> printfs;
 
   void clear_contents();
   bool taken(const std::string& path) const;

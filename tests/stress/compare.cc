@@ -22,8 +22,9 @@ struct Finished {
 
 Finished shell(const std::string& dir, const std::string& command) {
   const std::string line = "cd '" + dir +
-                           "' && env -u HDF5_VOL_CONNECTOR -u HDF5_PLUGIN_PATH -u LD_PRELOAD -u "
-                           "LD_LIBRARY_PATH 'HDF5_EXTFILE_PREFIX=${ORIGIN}' " +
+                           "' && env -u HDF5_VOL_CONNECTOR -u LD_PRELOAD -u LD_LIBRARY_PATH "
+                           "'HDF5_PLUGIN_PATH=" STRESS_FILTERS_DIR
+                           "' 'HDF5_EXTFILE_PREFIX=${ORIGIN}' " +
                            command + " 2>&1";
   Finished finished;
   FILE* pipe = ::popen(line.c_str(), "r");

@@ -43,7 +43,7 @@ struct AccessProfile {
   bool evict_on_close = false;
   bool external_cache = false;
   int alignment = 0;
-  uint64_t lists = 0;  // see lists.h
+  uint64_t lists = 0;  // which lists/lists.h draws from; 0: nothing
 };
 
 struct CreateProfile {
@@ -72,6 +72,7 @@ struct Op {
   bool keep_handles = false;
   AccessProfile access;
   CreateProfile create;
+  Printf printf;
   std::string note;  // added to the description by plan()
 
   std::string text() const;

@@ -1,7 +1,7 @@
 // Operations that move raw data: selections with conversion, several datasets at once, whole chunks.
 #include <algorithm>
 
-#include "stress/lists.h"
+#include "stress/lists/lists.h"
 #include "stress/op.h"
 #include "stress/side.h"
 
@@ -61,10 +61,12 @@ void run_write(Side& side, const Op& op, Outcome& out) {
   }
   Buffer buffer(op.mem, t.elements);
   buffer.fill(op.data_seed);
+  if (lists::extremes(op)) buffer.add_extremes();
   lists::Calls calls;
   const Hid dxpl = lists::transfer(op, calls);
   if (!op.async) {
     out.call("H5Dwrite", H5Dwrite(dset, t.type, t.memory_space, t.file_space, dxpl, buffer.data()));
+    out.number("conversions told to the transfer list", calls.conversions);
     return;
   }
   out.call("H5Dwrite_async", H5Dwrite_async(dset, t.type, t.memory_space, t.file_space, dxpl,

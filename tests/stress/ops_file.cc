@@ -67,6 +67,8 @@ OpenHow draw_how(Rng& rng, bool exists) {
   return kReadWrite;
 }
 
+bool creates(const Op& op) { return op.variant >= kTruncate && op.variant != kRenameAndOpen; }
+
 void plan_how(Rng& rng, const FileState& file, Op& op) {
   op.variant = draw_how(rng, file.exists);
   op.access = draw_access(rng);
@@ -74,7 +76,7 @@ void plan_how(Rng& rng, const FileState& file, Op& op) {
   op.access.lists = op.create.lists = op.data_seed | 1;
   // A page buffer is refused without paged space: usually ask for what works.
   if (op.access.page_buffer > 0 && rng.chance(80)) {
-    if (op.variant >= kTruncate && op.variant != kRenameAndOpen) {
+    if (creates(op)) {
       op.create.strategy = H5F_FSPACE_STRATEGY_PAGE;
       op.create.page_size = kPage;
     } else {
@@ -150,8 +152,7 @@ void run_open(Side& side, const Op& op, Outcome& out) {
 
 void commit_open(Catalog& catalog, const Op& op) {
   FileState& file = catalog.files[op.file];
-  const bool creates = op.variant >= kTruncate && op.variant != kRenameAndOpen;
-  if (creates) file.clear_contents();
+  if (creates(op)) file.clear_contents();
   file.disk = op.path2;
   file.exists = true;
   file.open = true;

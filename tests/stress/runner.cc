@@ -11,6 +11,12 @@ namespace {
 constexpr size_t kHistory = 40;
 std::mutex report_mutex;  // one report at a time; the first one ends the process
 
+void hear(Side& side, Outcome& out) {
+  out.number("flushes of objects told", side.heard().object_flushes);
+  out.number("boundaries of appends told", side.heard().appends);
+  out.number("external links told", side.heard().links);
+}
+
 }  // namespace
 
 Runner::Runner(const RunOptions& options) : options_(options) {
@@ -63,6 +69,8 @@ bool Runner::step(uint64_t index) {
   }
   plugin.number("refused closes of datasets", plugin_->refused_closes());
   native.number("refused closes of datasets", native_->refused_closes());
+  hear(*plugin_, plugin);
+  hear(*native_, native);
   if (options_.verbose && native_->refused_closes() > 0)
     std::fputs("(a close was refused) ", stderr);
   if (options_.fault_at >= 0 && !fault_done_ && index >= static_cast<uint64_t>(options_.fault_at)) {

@@ -2,8 +2,6 @@
 
 #include <cstdlib>
 
-#include "stress/lists.h"
-
 namespace tidelane::stress {
 namespace {
 
@@ -27,7 +25,7 @@ Side::~Side() {
   H5ESclose(event_set_.release());
 }
 
-Hid Side::access_list(const AccessProfile& profile) const {
+Hid Side::access_list(const AccessProfile& profile) {
   Hid fapl(H5Pcreate(H5P_FILE_ACCESS));
   if (through_ == Through::Native) {
     // Not H5VL_NATIVE, nor H5FD_SEC2 elsewhere: HDF5 2 has other functions behind these words.
@@ -48,7 +46,7 @@ Hid Side::access_list(const AccessProfile& profile) const {
   if (profile.evict_on_close) H5Pset_evict_on_close(fapl, true);
   if (profile.external_cache) H5Pset_elink_file_cache_size(fapl, 4);
   if (profile.alignment > 0) H5Pset_alignment(fapl, 256, static_cast<hsize_t>(profile.alignment));
-  lists::more_access(fapl, profile.lists);
+  lists::more_access(fapl, profile.lists, heard_);
   return fapl;
 }
 
@@ -75,7 +73,7 @@ hid_t Side::dataset(int file, const std::string& path, bool async) {
     refused_closes_ += datasets_.begin()->second.reset() < 0;
     datasets_.erase(datasets_.begin());
   }
-  const Hid dapl = lists::dataset_access(path);
+  const Hid dapl = lists::dataset_access(path, ++opened_datasets_);
   const hid_t id = async ? H5Dopen_async(files_[file], path.c_str(), dapl, event_set_)
                          : H5Dopen2(files_[file], path.c_str(), dapl);
   if (id >= 0) datasets_[key] = Hid(id);
@@ -91,6 +89,11 @@ void Side::close_datasets(int file) {
       ++it;
     }
   }
+}
+
+void Side::close_everything_but_files() {
+  for (int file = 0; file < 2; ++file) close_datasets(file);
+  refused_closes_ += close_orphans() < 0;
 }
 
 void Side::close_dataset(int file, const std::string& path) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "stress/lists/lists.h"
 #include "stress/op.h"
 
 namespace tidelane::stress {
@@ -28,7 +29,7 @@ class Side {
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;
 
-  Hid access_list(const AccessProfile& profile) const;
+  Hid access_list(const AccessProfile& profile);
   static Hid create_list(const CreateProfile& profile);
   std::string disk_path(const std::string& name) const { return dir_ + "/" + name; }
   const std::string& dir() const { return dir_; }
@@ -46,12 +47,16 @@ class Side {
   hid_t dataset(int file, const std::string& path, bool async = false);
   void close_datasets(int file);
   void close_dataset(int file, const std::string& path);
+  void close_everything_but_files();  // of both files
   // How many closes of datasets the library has refused so far; compared after every operation.
   int refused_closes() const { return refused_closes_; }
   void forget_path(int file, const std::string& path);  // its name changed; the handle is kept open
   void orphan_datasets(int file);                       // kept open past the close of their file
   herr_t close_orphans();
   void flush_datasets();  // all that are open, whichever handle of a file they belong to
+
+  // What callbacks of its lists were told.
+  lists::Heard& heard() { return heard_; }
 
   // Event set and the buffers that belong to it until the next full wait.
   hid_t event_set() const { return event_set_.get(); }
@@ -74,6 +79,8 @@ class Side {
   int refused_closes_ = 0;
   std::list<Pending> pending_;
   Hid event_set_;
+  lists::Heard heard_;
+  uint64_t opened_datasets_ = 0;
 };
 
 }  // namespace tidelane::stress

@@ -126,6 +126,20 @@ void Buffer::fill(uint64_t seed) {
   }
 }
 
+void Buffer::add_extremes() {
+  const auto at_each = [&]<class T>(T small, T large) {
+    auto* const out = reinterpret_cast<T*>(raw_.data());
+    for (size_t i = 0; i < n_; i += 13) out[i] = i % 2 == 0 ? small : large;
+  };
+  switch (mem_) {
+    case Mem::I16: at_each(int16_t{-5}, int16_t{30000}); break;
+    case Mem::I32: at_each(int32_t{-5}, int32_t{70000}); break;
+    case Mem::I64: at_each(int64_t{-5}, int64_t{1} << 40); break;
+    case Mem::F64: at_each(-2.5, 1e6); break;
+    default: break;
+  }
+}
+
 void Buffer::prepare_for_read() {
   if (mem_ == Mem::VlString) {
     pointers_.assign(n_ + 1, nullptr);

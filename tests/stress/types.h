@@ -35,6 +35,7 @@ class Buffer {
   Buffer(Mem mem, size_t elements) : mem_(mem), n_(elements) {}
 
   void fill(uint64_t seed);  // for writes
+  void add_extremes();       // some that not every type can hold; numbers only
   void prepare_for_read();   // recognisable contents, so that untouched bytes are compared too
   void scribble();           // after an asynchronous write: the library must have copied
   void* data() {

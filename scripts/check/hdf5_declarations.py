@@ -66,14 +66,14 @@ def preprocess(include, *flags):
 
 
 def wanted_names():
-    """Names in the sources; in the table of functions (h5/library.h) they stand without their H5."""
+    """Names in the sources; in the table of functions (h5/functions.h) they stand without their H5."""
     names = set()
     for path in (REPO / "src").rglob("*"):
         if path.suffix not in (".h", ".cc") or re.search(r"_(test|bench|fixture)\.", path.name) or path == OUTPUT:
             continue
         text = re.sub(r"//.*", "", path.read_text())
         names.update(TOKEN.findall(text))
-        if path.name == "library.h":
+        if path.name == "functions.h":
             names.update(f"H5{name}" for name in re.findall(r"\bX\((\w+)\)", text))
     return names
 

@@ -69,7 +69,9 @@ unsigned deflate_level(uint64_t seed) {
 void filters_before(hid_t dcpl, const Dataset& dataset, uint64_t seed) {
   Rng rng = stream(seed, 8);
   if (!more_filters(dataset)) return;
-  // First: it loses elements of what a filter before it has made longer.
+  // First, both: what a filter before them has made longer they cut off (H5Z__filter_nbit returns the size that it was told of the
+  // buffer, which deflate tells of what it got; H5Z__filter_scaleoffset takes as many elements as a chunk has).
+  if (rng.chance(10)) H5Pset_nbit(dcpl);
   if (rng.chance(15) && can_scale(dataset)) {
     const bool real = dataset.kind == Kind::F64LE;
     H5Pset_scaleoffset(dcpl, real ? H5Z_SO_FLOAT_DSCALE : H5Z_SO_INT, real ? 2 : 0);
@@ -80,7 +82,6 @@ void filters_before(hid_t dcpl, const Dataset& dataset, uint64_t seed) {
 void filters_after(hid_t dcpl, const Dataset& dataset, uint64_t seed) {
   Rng rng = stream(seed, 9);
   if (!more_filters(dataset)) return;
-  if (rng.chance(10)) H5Pset_nbit(dcpl);
   if (rng.chance(8)) add_own_filter(dcpl, rng);
 }
 

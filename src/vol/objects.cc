@@ -225,10 +225,20 @@ bool KeepsDatasetsOpen(Instance& instance) {
          instance.filtered_writes->IsKeptOpen(nullptr);
 }
 
+// Opening twice would ask the program twice which file an external link leads to.
+bool AsksProgram(Instance& instance, hid_t list) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  H5L_elink_traverse_t callback = nullptr;
+  void* data = nullptr;
+  return hdf5.Pget_elink_cb(list, &callback, &data) >= 0 && callback != nullptr;
+}
+
 // An open dataset refuses one more open with another prefix of external files; one that only we keep open must not.
 template <typename Open>
-void* OpenDespiteKept(Instance& instance, void* object, H5I_type_t type, hid_t dxpl, Open open) {
-  {
+void* OpenDespiteKept(Instance& instance, void* object, H5I_type_t type, hid_t list, hid_t dxpl,
+                      Open open) {
+  if (!AsksProgram(instance, list)) {
     const h5::KeepErrorStack keep(instance.hdf5());
     if (void* const opened = open(); opened != nullptr) return opened;
   }
@@ -246,9 +256,9 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
     if (opened != nullptr) NoteRankDataset(instance, opened);
     return opened;
   }
-  void* opened = OpenDespiteKept(instance, object, location->obj_type, dxpl, open);
+  void* opened = OpenDespiteKept(instance, object, location->obj_type, dapl, dxpl, open);
   // The program has closed it, so that its new access list is to hold; HDF5 keeps the list of one that is still open.
-  if (opened != nullptr && !IsDefaultList(instance, dapl) &&
+  if (opened != nullptr && KeepsDatasetsOpen(instance) && !IsDefaultList(instance, dapl) &&
       instance.filtered_writes->IsKeptOpen(opened)) {
     native.close(opened, dxpl, nullptr);
     if (!Settle(instance, object, location->obj_type, dxpl)) return nullptr;
@@ -262,8 +272,10 @@ void* ObjectOpen(Instance& instance, void* object, const H5VL_loc_params_t* loca
                  H5I_type_t* type, hid_t dxpl, void** request) {
   const auto native = instance.hdf5().native().object_cls.open;
   const auto open = [&] { return native(object, location, type, dxpl, request); };
+  const bool by_name = location->type == H5VL_OBJECT_BY_NAME;
+  const hid_t lapl = by_name ? location->loc_data.loc_by_name.lapl_id : h5::kDefault;
   void* const opened = KeepsDatasetsOpen(instance)
-                           ? OpenDespiteKept(instance, object, location->obj_type, dxpl, open)
+                           ? OpenDespiteKept(instance, object, location->obj_type, lapl, dxpl, open)
                            : open();
   if (opened != nullptr && *type == H5I_DATASET) NoteRankDataset(instance, opened);
   return opened;

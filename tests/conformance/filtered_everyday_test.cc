@@ -222,6 +222,37 @@ TEST_P(Everyday, ADatasetThatIsOpenedAgainMayHaveAnotherPrefix) {
   });
 }
 
+TEST_P(Everyday, AProgramIsAskedOnceWhereALinkLeads) {
+  run([&] {
+    const Hid opened = create(file()), main = create(in_folder("main.h5"));
+    EXPECT_GE(H5Lcreate_external(file().c_str(), "d", main, "link", H5P_DEFAULT, H5P_DEFAULT), 0);
+    EXPECT_GE(H5Lcreate_external(file().c_str(), "no", main, "no", H5P_DEFAULT, H5P_DEFAULT), 0);
+    write(make(opened, "d", {8 * kRows, kColumns}), 1);
+    int asked = 0;
+    const H5L_elink_traverse_t count = [](const char*, const char*, const char*, const char*,
+                                          unsigned* flags, hid_t, void* data) -> herr_t {
+      *flags = H5F_ACC_RDWR;  // what created the file may have is refused
+      ++*static_cast<int*>(data);
+      return 0;
+    };
+    const Hid access(H5Pcreate(H5P_DATASET_ACCESS)), links(H5Pcreate(H5P_LINK_ACCESS));
+    H5Pset_elink_cb(access, count, &asked);
+    H5Pset_elink_cb(links, count, &asked);
+    {
+      const Hid again(H5Dopen2(main, "link", access));
+      EXPECT_TRUE(again.valid()) << error_text();
+      EXPECT_EQ(asked, 1);
+      write(again, 2);
+    }
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    EXPECT_LT(H5Oopen(main, "no", links), 0);
+    EXPECT_EQ(asked, 2);
+    write(Hid(H5Dopen2(opened, "d", H5P_DEFAULT)), 3);
+    EXPECT_LT(H5Dopen2(main, "no", access), 0);
+    EXPECT_EQ(asked, 3);
+  });
+}
+
 TEST_P(Everyday, AMountedFileIsAsAnyOther) {
   const std::string child = in_folder("child.h5");
   run_natively([&] { make(create(child), "d", {kRows, kColumns}); });

@@ -106,14 +106,16 @@ bool plan_open(Rng& rng, const Catalog& catalog, Op& op) {
 hid_t create_file(Side& side, const Op& op, const std::string& path, unsigned flags) {
   const Hid fapl = side.access_list(op.access);
   const Hid fcpl = Side::create_list(op.create);
-  return op.async ? H5Fcreate_async(path.c_str(), flags, fcpl, fapl, side.event_set())
-                  : H5Fcreate(path.c_str(), flags, fcpl, fapl);
+  return Outcome::explain(
+      "H5Fcreate", op.async ? H5Fcreate_async(path.c_str(), flags, fcpl, fapl, side.event_set())
+                            : H5Fcreate(path.c_str(), flags, fcpl, fapl));
 }
 
 hid_t open_file(Side& side, const Op& op, const std::string& path, unsigned flags) {
   const Hid fapl = side.access_list(op.access);
-  return op.async ? H5Fopen_async(path.c_str(), flags, fapl, side.event_set())
-                  : H5Fopen(path.c_str(), flags, fapl);
+  return Outcome::explain("H5Fopen",
+                          op.async ? H5Fopen_async(path.c_str(), flags, fapl, side.event_set())
+                                   : H5Fopen(path.c_str(), flags, fapl));
 }
 
 void run_open(Side& side, const Op& op, Outcome& out) {

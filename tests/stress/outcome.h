@@ -26,11 +26,17 @@ class Outcome {
     items_.emplace_back(what, rc < 0 ? "failed" : "ok");
     ok = rc >= 0;
     failed_any |= !ok;
-    if (!ok && print_errors) print_error_stack(what);
+    explain(what, rc);
     return ok;
   }
   void number(const char* what, int64_t value) { items_.emplace_back(what, std::to_string(value)); }
   void bytes(const char* what, std::string value) { items_.emplace_back(what, std::move(value)); }
+
+  // Says why a call failed, if that is asked for. By itself where other calls come before call(): they clear the stack.
+  static int64_t explain(const char* what, int64_t rc) {
+    if (rc < 0 && print_errors) print_error_stack(what);
+    return rc;
+  }
 
   // Empty when equal; otherwise one line that says what differs and where.
   static std::string difference(const Outcome& plugin, const Outcome& native);

@@ -16,14 +16,9 @@
 #include <memory>
 #include <string>
 
-namespace tidelane {
+#include "device/identity.h"
 
-/// What makes two paths one file.
-struct FileIdentity {
-  uint64_t device = 0;
-  uint64_t inode = 0;
-  auto operator<=>(const FileIdentity&) const = default;
-};
+namespace tidelane {
 
 /// What changes when somebody changes a file.
 struct FileVersion {

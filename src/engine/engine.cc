@@ -26,12 +26,6 @@
 namespace tidelane {
 namespace {
 
-bool Identify(const struct stat& status, FileIdentity& identity) {
-  identity.device = status.st_dev;
-  identity.inode = status.st_ino;
-  return S_ISREG(status.st_mode);
-}
-
 // How often a name may come to mean another file while it is opened.
 constexpr int kMostSwaps = 16;
 
@@ -77,11 +71,6 @@ void PrintAtExit(const Status& failure) {
   std::fprintf(stderr, "tidelane: at exit: %s\n", failure.Message().c_str());
 }
 
-bool Engine::IdentityOf(const char* path, FileIdentity& identity) {
-  struct stat status;
-  return path != nullptr && stat(path, &status) == 0 && Identify(status, identity);
-}
-
 Engine& Engine::Get() {
   // Never destroyed: lanes may run until the process ends.
   static Engine* const engine = [] {
@@ -116,21 +105,9 @@ Engine::Engine()
   pthread_atfork(&Engine::PrepareFork, &Engine::ParentAfterFork, &Engine::ChildAfterFork);
 }
 
-std::vector<std::shared_ptr<File>> Engine::Known() {
+FileTable::Files Engine::Known() {
   MutexLock lock(mutex_);
-  std::vector<std::shared_ptr<File>> files = open_;
-  files.insert(files.end(), draining_.begin(), draining_.end());
-  return files;
-}
-
-bool Engine::IsKnown(const FileIdentity& identity) {
-  MutexLock lock(mutex_);
-  for (const auto* files : {&open_, &draining_, &leaving_}) {
-    for (const auto& file : *files) {
-      if (file->identity() == identity) return true;
-    }
-  }
-  return false;
+  return files_.Known();
 }
 
 FileSettings Engine::SettingsForOpening(const CallContext& call) const {
@@ -157,22 +134,18 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
   std::unique_ptr<Device> device = DeviceOf(fd);
   struct stat status;
-  FileIdentity identity;
   if (fstat(fd, &status) != 0) return Status::Failed(errno, "inspect").At(path, 0, 0);
-  const bool regular = Identify(status, identity);
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
-  file = std::make_shared<File>(FileEnvironment(), std::move(device), identity, path, writable);
+  file = std::make_shared<File>(FileEnvironment(), std::move(device), IdentityIn(status), path,
+                                writable);
   Count(Counter::kFilesOpened);
-  if (writable) runs_.Recall(identity.device);
+  if (writable) runs_.Recall(status.st_dev);
   const FileSettings settings = SettingsForOpening(call);
   file->SetSettings(settings);
   if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
   if (settings.mode == Mode::kSync) return file->WriteThrough(Fallback::kModeSync);
   if (writable) {
-    struct stat by_name;
-    const bool stable = stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino &&
-                        by_name.st_dev == status.st_dev;
-    if (!regular || !stable) return file->WriteThrough(Fallback::kUnstableInode);
+    if (IdentityAt(path) != file->identity()) return file->WriteThrough(Fallback::kUnstableInode);
   }
   return {};
 }
@@ -183,34 +156,33 @@ Status Engine::MayOpen(const char* path, int flags, const File& file) {
   const int fd = ::open(path, (flags & ~(O_TRUNC | O_CREAT | O_EXCL)) | O_CLOEXEC);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
   struct stat status;
-  FileIdentity identity;
-  const bool same =
-      fstat(fd, &status) == 0 && Identify(status, identity) && identity == file.identity();
+  const bool same = fstat(fd, &status) == 0 && IdentityIn(status) == file.identity();
   // Nothing was written through it: what storage says of it is for the summary.
   if (::close(fd) != 0) NoteError(Status::Failed(errno, "close").At(path, 0, 0));
   return same ? Status() : Status::Failed(ESTALE, "open").At(path, 0, 0);
 }
 
+FileTable::Opener Engine::OpenerOf(const OpenOptions& options, const CallContext& call) {
+  const bool inside = !call.flush_is_open();
+  if (inside) any_inside_ = true;
+  return {options.opener, inside};
+}
+
 Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                      const CallContext& call) {
-  const std::shared_ptr<File> draining = FindDraining(path);
+  std::shared_ptr<File> draining;
+  {
+    const FileName name = FileName::LeadsTo(path);
+    MutexLock lock(mutex_);
+    draining = files_.DrainingAt(name);
+  }
   if (draining == nullptr || Broken("adopt")) return {};
   if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
   // Where no lock keeps others out, the mark must be on storage when the open returns, and no older one come after it.
   if (!draining->locked() && draining->WaitClosed(Wait::kOpen).ok()) return {};
   {
     MutexLock lock(mutex_);
-    ReserveLocked();
-    const auto it = std::find(draining_.begin(), draining_.end(), draining);
-    if (it == draining_.end()) return {};
-    openers_[draining.get()] = {options.opener, !call.flush_is_open()};
-    if (!call.flush_is_open()) any_inside_ = true;
-    if (!draining->Adopt()) {
-      openers_.erase(draining.get());
-      return {};
-    }
-    open_.push_back(draining);
-    draining_.erase(it);
+    if (!files_.Reopen(draining, OpenerOf(options, call))) return {};
   }
   Count(Counter::kFilesAdopted);
   draining->SetSettings(SettingsForOpening(call));
@@ -230,13 +202,11 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
 void Engine::DrainForAnother(const char* path, int opener) {
   {
     MutexLock lock(mutex_);
-    if (std::ranges::all_of(openers_, [&](const auto& one) { return one.second.number == opener; }))
-      return;
+    if (files_.OnlyBy(opener)) return;
   }
-  FileIdentity identity;
-  if (!IdentityOf(path, identity)) return;
+  const FileName name = FileName::LeadsTo(path);
   for (const auto& known : Known()) {
-    if (known->identity() == identity) (void)known->Drain(Wait::kOpen);
+    if (name.IsInodeOf(*known)) (void)known->Drain(Wait::kOpen);
   }
 }
 
@@ -282,25 +252,20 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
       return status;
   }
   // It may just have finished: its lock must be gone before ours is tried.
-  if (std::shared_ptr<File> draining = FindDraining(path); draining != nullptr)
-    (void)draining->WaitClosed(Wait::kOpen);
+  for (const auto& closed : ClosedAt(path)) (void)closed->WaitClosed(Wait::kOpen);
   DrainForAnother(path, options.opener);
   if (Status status = OpenNew(path, options, file, call); !status.ok()) return status;
   AwaitRanks(file->identity());
   // Where it is open already, HDF5 goes on with that, and reads it as storage has it now.
-  std::vector<std::shared_ptr<File>> same;
+  FileTable::Files same;
   {
     MutexLock lock(mutex_);
-    std::ranges::copy_if(open_, std::back_inserter(same),
-                         [&](const auto& known) { return known->identity() == file->identity(); });
+    same = files_.OpenAs(file->identity());
   }
   for (const auto& known : same) known->reads().Forget();
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
   MutexLock lock(mutex_);
-  ReserveLocked();
-  openers_[file.get()] = {options.opener, !call.flush_is_open()};
-  if (!call.flush_is_open()) any_inside_ = true;
-  open_.push_back(file);
+  files_.AddOpen(file, OpenerOf(options, call));
   return {};
 }
 
@@ -311,37 +276,24 @@ Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const C
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
   std::unique_ptr<Device> device = DeviceOf(fd);
   struct stat status;
-  struct stat by_name;
-  FileIdentity identity;
-  const bool usable = fstat(fd, &status) == 0 && Identify(status, identity) &&
-                      stat(path, &by_name) == 0 && by_name.st_ino == status.st_ino;
-  if (!usable) return Status::Failed(EINVAL, "share").At(path, 0, 0);
-  file = std::make_shared<File>(FileEnvironment(), std::move(device), identity, path, true,
-                                File::Kind::kShared);
+  if (fstat(fd, &status) != 0 || IdentityAt(path) != IdentityIn(status))
+    return Status::Failed(EINVAL, "share").At(path, 0, 0);
+  file = std::make_shared<File>(FileEnvironment(), std::move(device), IdentityIn(status), path,
+                                true, File::Kind::kShared);
   Count(Counter::kFilesOpened);
   file->SetSettings(SettingsForOpening(call));
   MutexLock lock(mutex_);
-  ReserveLocked();
-  open_.push_back(file);
+  files_.AddOpen(file, std::nullopt);
   return {};
-}
-
-// What may run short of memory does so when a file is opened: a close finds room in the lists that it moves the file to.
-void Engine::ReserveLocked() {
-  const size_t files = open_.size() + draining_.size() + leaving_.size() + 1;
-  for (auto* list : {&open_, &draining_, &leaving_}) {
-    if (list->capacity() < files) list->reserve(2 * files);
-  }
 }
 
 std::vector<Status> Engine::DrainEach(Wait why) {
   (void)DropNameless();
-  std::vector<std::shared_ptr<File>> closing;
+  FileTable::Files closing;
   {
     MutexLock lock(mutex_);
-    closing = draining_;
-    closing.insert(closing.end(), leaving_.begin(), leaving_.end());
-    for (const auto& file : open_) {
+    closing = files_.Closed();
+    for (const auto& file : files_.open()) {
       if (why == Wait::kExit) NoteLeftOpen(file->path());
     }
   }
@@ -371,14 +323,10 @@ Status Engine::DrainAll(Wait why) {
 
 Status Engine::DrainInside(int opener, Wait why) {
   if (!any_inside_.load(std::memory_order_relaxed)) return {};
-  std::vector<std::shared_ptr<File>> inside;
+  FileTable::Files inside;
   {
     MutexLock lock(mutex_);
-    for (const auto& file : open_) {
-      const auto by = openers_.find(file.get());
-      if (by != openers_.end() && by->second.inside && by->second.number == opener)
-        inside.push_back(file);
-    }
+    inside = files_.Inside(opener);
   }
   Status first;
   for (const auto& file : inside) {
@@ -389,29 +337,25 @@ Status Engine::DrainInside(int opener, Wait why) {
 }
 
 Status Engine::DrainPath(const char* path) {
-  FileIdentity identity;
-  if (!IdentityOf(path, identity)) return {};
-  if (const std::shared_ptr<File> file = FindDraining(path); file != nullptr)
-    return file->WaitClosed(Wait::kOpen);
+  for (const auto& closed : ClosedAt(path)) {
+    if (Status status = closed->WaitClosed(Wait::kOpen); !status.ok()) return status;
+  }
+  const FileName name = FileName::LeadsTo(path);
   for (const auto& file : Known()) {
-    if (file->identity() != identity) continue;
+    if (!name.IsInodeOf(*file)) continue;
     if (Status drained = file->Drain(Wait::kOpen); !drained.ok()) return drained;
   }
   return {};
 }
 
-std::vector<std::shared_ptr<File>> Engine::FilesAt(const char* path) {
-  FileIdentity identity;
-  const bool exists = IdentityOf(path, identity);
-  MutexLock lock(mutex_);
-  std::vector<std::shared_ptr<File>> files;
-  for (const auto* known : {&open_, &draining_, &leaving_}) {
-    std::ranges::copy_if(*known, std::back_inserter(files), [&](const auto& file) {
-      // By the name that it was opened by, too: the program may have renamed it since, or gone to another folder.
-      return path == nullptr || (exists && file->identity() == identity) || file->path() == path;
-    });
+FileTable::Files Engine::FilesAt(const char* path) {
+  if (path == nullptr) {
+    MutexLock lock(mutex_);
+    return files_.All();
   }
-  return files;
+  const FileName name = FileName::LeadsTo(path);
+  MutexLock lock(mutex_);
+  return files_.At(name);
 }
 
 Status Engine::Shutdown() {

@@ -14,7 +14,6 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "device/device.h"
 #include "engine/file.h"
 #include "engine/file_series.h"
+#include "engine/file_table.h"
 #include "engine/memory_of_runs.h"
 #include "engine/preparation.h"
 #include "engine/refused_closes.h"
@@ -77,7 +77,7 @@ class Engine {
   Status DrainPath(const char* path);
 
   /// The files known here that the path names, or that were opened by it; every one for nullptr.
-  std::vector<std::shared_ptr<File>> FilesAt(const char* path) TL_EXCLUDES(mutex_);
+  FileTable::Files FilesAt(const char* path) TL_EXCLUDES(mutex_);
 
   /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again). Happens at the
   /// latest when the process exits.
@@ -92,7 +92,6 @@ class Engine {
   FileSettings SettingsForOpening(const CallContext& call) const;
   File::Environment FileEnvironment();
   std::unique_ptr<Device> DeviceOf(int fd);
-  static bool IdentityOf(const char* path, FileIdentity& identity);
   static bool DeferNothing(FileSettings& settings);
   Status OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                   const CallContext& call);
@@ -100,8 +99,6 @@ class Engine {
                const CallContext& call) TL_EXCLUDES(mutex_);
   static Status MayOpen(const char* path, int flags, const File& file);
   void DrainForAnother(const char* path, int opener) TL_EXCLUDES(mutex_);
-  void ReserveLocked() TL_REQUIRES(mutex_);
-  bool ClaimLocked(const std::shared_ptr<File>& file) TL_REQUIRES(mutex_);
   Status CloseClaimed(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
   void KeepClosedLocked(const std::shared_ptr<File>& file, const CallContext& call)
       TL_REQUIRES(mutex_);
@@ -109,17 +106,18 @@ class Engine {
   bool RoomForAnother() TL_EXCLUDES(mutex_);
   bool AwaitOldest(Wait why) TL_EXCLUDES(mutex_);
   std::shared_ptr<File> BeingClosed() const TL_REQUIRES(mutex_);
+  FileTable::Opener OpenerOf(const OpenOptions& options, const CallContext& call);
   Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                  const CallContext& call);
   static void AwaitRanks(const FileIdentity& identity);
-  std::shared_ptr<File> FindDraining(const char* path) TL_EXCLUDES(mutex_);
+  FileTable::Files ClosedAt(const char* path) TL_EXCLUDES(mutex_);
   Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);
+  Status MakeWayOf(const char* path, const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
   Status Retire(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
   void Finish(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
   std::vector<Status> DrainEach(Wait why) TL_EXCLUDES(mutex_);  ///< the failures, a file each
   void RelieveArena() TL_EXCLUDES(mutex_);
-  std::vector<std::shared_ptr<File>> Known() TL_EXCLUDES(mutex_);
-  bool IsKnown(const FileIdentity& identity) TL_EXCLUDES(mutex_);
+  FileTable::Files Known() TL_EXCLUDES(mutex_);
   static void PrepareFork();
   static void ParentAfterFork();
   static void ChildAfterFork();
@@ -130,29 +128,22 @@ class Engine {
   Lanes lanes_;
   const std::shared_ptr<AheadRoom> ahead_room_ =
       std::make_shared<AheadRoom>(arena_, config_.read_ahead_limit);
-  FileSeries series_{lanes_, ahead_room_,
-                     [this](const FileIdentity& identity) { return IsKnown(identity); }};
+  FileSeries series_{lanes_, ahead_room_, [this](const FileIdentity& identity) {
+                       MutexLock lock(mutex_);
+                       return files_.Knows(identity);
+                     }};
   const std::shared_ptr<model::Chooser> chooser_;
   MemoryOfRuns runs_{config_, *chooser_};
   const std::shared_ptr<Preparation> preparation_ =
       std::make_shared<Preparation>(arena_, lanes_, *chooser_);
   RefusedCloses refused_closes_;
   Mutex mutex_;
-  std::vector<std::shared_ptr<File>> open_
-      TL_GUARDED_BY(mutex_);  // every handle's file, from Open to Close
-  struct Opener {
-    int number;   // OpenOptions::opener
-    bool inside;  // for a call of another file's
-  };
-  std::map<const File*, Opener> openers_ TL_GUARDED_BY(mutex_);  // of those in open_
-  std::atomic<bool> any_inside_{false};                          // ever
-  std::vector<std::shared_ptr<File>> draining_ TL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<File>> leaving_
-      TL_GUARDED_BY(mutex_);          // drained; the device is being closed
-  std::atomic<bool> exiting_{false};  // between the drain at a libhdf5's end and its Shutdown
-  bool
-      forked_;  // this process came from a fork, and called no exec since; set before it has a second thread
-  std::vector<std::shared_ptr<File>> held_for_fork_ TL_GUARDED_BY(mutex_);
+  FileTable files_ TL_GUARDED_BY(mutex_);
+  std::atomic<bool> any_inside_{false};  // ever opened for a call of another file's
+  std::atomic<bool> exiting_{false};     // between the drain at a libhdf5's end and its Shutdown
+  // This process came from a fork, and called no exec since; set before it has a second thread.
+  bool forked_;
+  FileTable::Files held_for_fork_ TL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tidelane

@@ -31,35 +31,21 @@ size_t MostClosed() {
 
 }  // namespace
 
-std::shared_ptr<File> Engine::FindDraining(const char* path) {
+FileTable::Files Engine::ClosedAt(const char* path) {
   {
     MutexLock lock(mutex_);
-    if (draining_.empty() && leaving_.empty()) return nullptr;
+    if (files_.closed() == 0) return {};
   }
-  FileIdentity identity;
-  if (!IdentityOf(path, identity)) return nullptr;
+  const FileName name = FileName::LeadsTo(path);
   MutexLock lock(mutex_);
-  for (const auto* files : {&draining_, &leaving_}) {
-    const auto it = std::find_if(files->begin(), files->end(),
-                                 [&](const auto& file) { return file->identity() == identity; });
-    if (it != files->end()) return *it;
-  }
-  return nullptr;
-}
-
-bool Engine::ClaimLocked(const std::shared_ptr<File>& file) {
-  const auto it = std::find(draining_.begin(), draining_.end(), file);
-  if (it == draining_.end()) return false;  // adopted, or somebody else was faster
-  leaving_.push_back(file);                 // still found by who opens it: its lock is not gone yet
-  draining_.erase(it);
-  return true;
+  return files_.ClosedAt(name);
 }
 
 Status Engine::CloseClaimed(const std::shared_ptr<File>& file) {
   Status status = file->CloseDevice();
   {
     MutexLock lock(mutex_);
-    std::erase(leaving_, file);
+    files_.Remove(file);
   }
   if (status.ok()) {
     ForgetNotStored(file->path());
@@ -72,7 +58,7 @@ Status Engine::CloseClaimed(const std::shared_ptr<File>& file) {
 Status Engine::Retire(const std::shared_ptr<File>& file) {
   {
     MutexLock lock(mutex_);
-    if (!ClaimLocked(file)) return {};
+    if (!files_.StartLeaving(file)) return {};
   }
   return CloseClaimed(file);
 }
@@ -80,9 +66,7 @@ Status Engine::Retire(const std::shared_ptr<File>& file) {
 void Engine::Finish(const std::shared_ptr<File>& file) { (void)Retire(file); }
 
 void Engine::KeepClosedLocked(const std::shared_ptr<File>& file, const CallContext& call) {
-  draining_.push_back(file);
-  std::erase(open_, file);
-  openers_.erase(file.get());
+  files_.StartDraining(file);
   // Still under the registry's lock: who finds the file there must find it closing.
   file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); }, call);
 }
@@ -93,15 +77,19 @@ void Engine::GiveBack(const std::shared_ptr<File>& file, const CallContext& call
 }
 
 Status Engine::MakeWayFor(const char* path) {
-  const std::shared_ptr<File> file = FindDraining(path);
-  if (file == nullptr) return {};
+  for (const auto& file : ClosedAt(path)) {
+    if (Status status = MakeWayOf(path, file); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status Engine::MakeWayOf(const char* path, const std::shared_ptr<File>& file) {
   if (Status may = MayOpen(path, O_RDWR, *file); !may.ok()) return may;
-  Status status = file->WaitClosed(Wait::kOpen);
-  if (status.ok()) return {};
+  if (file->WaitClosed(Wait::kOpen).ok()) return {};
   // Its contents are about to go anyway: what could not be stored of them need not stand in the way.
   {
     MutexLock lock(mutex_);
-    if (!ClaimLocked(file)) return {};
+    if (!files_.StartLeaving(file)) return {};
   }
   file->GiveUp();
   (void)CloseClaimed(file);
@@ -110,11 +98,10 @@ Status Engine::MakeWayFor(const char* path) {
 
 bool Engine::AwaitOldest(Wait why) {
   if (DropNameless(true)) return true;
-  std::vector<std::shared_ptr<File>> closing;
+  FileTable::Files closing;
   {
     MutexLock lock(mutex_);
-    closing = leaving_;
-    closing.insert(closing.end(), draining_.begin(), draining_.end());
+    closing = files_.Closed();
   }
   return std::ranges::any_of(closing, [why](const auto& file) { return file->AwaitClosed(why); });
 }
@@ -124,7 +111,7 @@ bool Engine::RoomForAnother() {
   for (;;) {
     {
       MutexLock lock(mutex_);
-      if (draining_.size() + leaving_.size() < most) return true;
+      if (files_.closed() < most) return true;
     }
     if (!AwaitOldest(Wait::kClose)) return false;
   }
@@ -139,11 +126,10 @@ bool Engine::DropNameless(bool may_wait) TL_NO_ANALYSIS {
   } else if (!lock.try_lock()) {
     return false;
   }
-  std::vector<std::shared_ptr<File>> given_up;
-  std::ranges::copy_if(draining_, std::back_inserter(given_up),
+  FileTable::Files given_up;
+  std::ranges::copy_if(files_.draining(), std::back_inserter(given_up),
                        [](const auto& file) { return file->stuck() && file->nameless(); });
-  leaving_.reserve(leaving_.size() + given_up.size());
-  for (const auto& file : given_up) ClaimLocked(file);
+  for (const auto& file : given_up) files_.StartLeaving(file);
   lock.unlock();
   for (const auto& file : given_up) {
     file->GiveUp();
@@ -176,8 +162,7 @@ Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call)
       if (deferred) Count(Counter::kClosesDeferred);
       KeepClosedLocked(file, call);
     } else {
-      std::erase(open_, file);
-      openers_.erase(file.get());
+      files_.Remove(file);
     }
   }
   if (kept) {

@@ -21,10 +21,11 @@
 namespace tidelane {
 
 std::shared_ptr<File> Engine::BeingClosed() const {
-  if (!leaving_.empty()) return leaving_.front();
+  if (!files_.leaving().empty()) return files_.leaving().front();
+  const auto& draining = files_.draining();
   const auto it =
-      std::ranges::find_if(draining_, [](const auto& file) { return file->being_closed(); });
-  return it == draining_.end() ? nullptr : *it;
+      std::ranges::find_if(draining, [](const auto& file) { return file->being_closed(); });
+  return it == draining.end() ? nullptr : *it;
 }
 
 // Before the engine was made nobody watched.
@@ -54,9 +55,7 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
     sched_yield();  // who has just closed it takes it off the list next
     engine.mutex_.lock();
   }
-  engine.held_for_fork_ = engine.open_;
-  engine.held_for_fork_.insert(engine.held_for_fork_.end(), engine.draining_.begin(),
-                               engine.draining_.end());
+  engine.held_for_fork_ = engine.files_.Known();
   for (const auto& file : engine.held_for_fork_) file->LockForFork();
   Bell::Get().LockForFork();
   engine.lanes_.LockForFork();

@@ -89,7 +89,7 @@ class NextFile final : public LaneTask {
         !Settled(version)) {
       return;
     }
-    const FileIdentity identity{status.st_dev, status.st_ino};
+    const FileIdentity identity = IdentityIn(status);
     if (is_ours_(identity)) return;
     for (ByteRange& place : places_) {
       place.end = std::min(place.end, version.size);

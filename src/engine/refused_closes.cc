@@ -43,7 +43,7 @@ void RefusedCloses::DropAt(const char* path, int opener) {
   const auto failing = FailingOf(opener);
   if (failing.empty() || path == nullptr || stat(path, &found) != 0) return;
   for (const auto& file : failing) {
-    if (file->identity() == FileIdentity{found.st_dev, found.st_ino}) file->Abandon();
+    if (file->identity() == IdentityIn(found)) file->Abandon();
   }
 }
 

@@ -294,7 +294,7 @@ void NoteOpenedAgain(int slot, const char* name) {
   struct stat status;
   const char* const path = name == nullptr ? nullptr : PathOf(name);
   if (captured_files[slot] == nullptr || path == nullptr || stat(path, &status) != 0) return;
-  static_cast<void>(AlreadyCaptured(slot, {status.st_dev, status.st_ino}));
+  static_cast<void>(AlreadyCaptured(slot, IdentityIn(status)));
 }
 
 bool HasParallelFiles(int slot) { return captured_files[slot] != nullptr; }

@@ -122,7 +122,7 @@ void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char*
   if (Broken("ranks_board") || Broken("ranks_outside")) return;
   // Who opens the file for writing later has to be found by who looks. In a job of one rank that is nobody.
   const bool single = model::RanksOfJob() == 1;
-  auto board = PendingBoard::Watch({found.st_dev, found.st_ino},
+  auto board = PendingBoard::Watch(IdentityIn(found),
                                    single ? BoardFile::Missing::kLeave : BoardFile::Missing::kMake);
   if (board == nullptr) return;
   auto* const watched = new Watched{*pub->cls, pub->cls, &library, std::move(board)};

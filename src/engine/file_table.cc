@@ -1,0 +1,128 @@
+#include "engine/file_table.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tidelane {
+namespace {
+
+template <typename Which>
+void AppendIf(const FileTable::Files& files, FileTable::Files& found, Which which) {
+  std::ranges::copy_if(files, std::back_inserter(found),
+                       [&](const auto& file) { return which(*file); });
+}
+
+}  // namespace
+
+void FileTable::Reserve() {
+  const size_t files = open_.size() + closed() + 1;
+  for (Files* list : {&open_, &draining_, &leaving_}) {
+    if (list->capacity() < files) list->reserve(2 * files);
+  }
+}
+
+void FileTable::AddOpen(const std::shared_ptr<File>& file, std::optional<Opener> opener) {
+  Reserve();
+  if (opener.has_value()) openers_[file.get()] = *opener;
+  open_.push_back(file);
+}
+
+bool FileTable::Reopen(const std::shared_ptr<File>& file, Opener opener) {
+  Reserve();
+  const auto it = std::ranges::find(draining_, file);
+  if (it == draining_.end()) return false;
+  openers_[file.get()] = opener;
+  if (!file->Adopt()) {
+    openers_.erase(file.get());
+    return false;
+  }
+  open_.push_back(file);
+  draining_.erase(it);
+  return true;
+}
+
+void FileTable::StartDraining(const std::shared_ptr<File>& file) {
+  draining_.push_back(file);
+  std::erase(open_, file);
+  openers_.erase(file.get());
+}
+
+bool FileTable::StartLeaving(const std::shared_ptr<File>& file) {
+  const auto it = std::ranges::find(draining_, file);
+  if (it == draining_.end()) return false;
+  leaving_.push_back(file);
+  draining_.erase(it);
+  return true;
+}
+
+void FileTable::Remove(const std::shared_ptr<File>& file) {
+  std::erase(open_, file);
+  std::erase(leaving_, file);
+  openers_.erase(file.get());
+}
+
+FileTable::Files FileTable::Known() const {
+  Files files = open_;
+  files.insert(files.end(), draining_.begin(), draining_.end());
+  return files;
+}
+
+FileTable::Files FileTable::All() const {
+  Files files = Known();
+  files.insert(files.end(), leaving_.begin(), leaving_.end());
+  return files;
+}
+
+FileTable::Files FileTable::Closed() const {
+  Files files = leaving_;
+  files.insert(files.end(), draining_.begin(), draining_.end());
+  return files;
+}
+
+std::shared_ptr<File> FileTable::DrainingAt(const FileName& name) const {
+  const auto it =
+      std::ranges::find_if(draining_, [&](const auto& file) { return name.IsInodeOf(*file); });
+  return it == draining_.end() ? nullptr : *it;
+}
+
+FileTable::Files FileTable::ClosedAt(const FileName& name) const {
+  Files found;
+  for (const Files* files : {&leaving_, &draining_})
+    AppendIf(*files, found, [&](const File& file) { return name.IsInodeOf(file); });
+  return found;
+}
+
+FileTable::Files FileTable::At(const FileName& name) const {
+  Files found;
+  for (const Files* files : {&open_, &draining_, &leaving_})
+    AppendIf(*files, found, [&](const File& file) { return name.Is(file); });
+  return found;
+}
+
+bool FileTable::Knows(const FileIdentity& identity) const {
+  const auto is = [&](const auto& file) { return file->identity() == identity; };
+  return std::ranges::any_of(open_, is) || std::ranges::any_of(draining_, is) ||
+         std::ranges::any_of(leaving_, is);
+}
+
+FileTable::Files FileTable::OpenAs(const FileIdentity& identity) const {
+  Files found;
+  AppendIf(open_, found, [&](const File& file) { return file.identity() == identity; });
+  return found;
+}
+
+FileTable::Files FileTable::Inside(int opener) const {
+  Files found;
+  AppendIf(open_, found, [&](const File& file) {
+    const auto by = openers_.find(&file);
+    return by != openers_.end() && by->second.inside && by->second.number == opener;
+  });
+  return found;
+}
+
+bool FileTable::OnlyBy(int opener) const {
+  return std::ranges::all_of(openers_,
+                             [&](const auto& one) { return one.second.number == opener; });
+}
+
+}  // namespace tidelane

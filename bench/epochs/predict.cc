@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/published_equation.h"
 #include "model/epoch.h"
 #include "model/history.h"
 
@@ -33,7 +34,7 @@ int main(int argc, char** argv) {
     if (!io) return;
     const EpochTimes times{io->seconds, compute_us / 1e6, learned.copy.Seconds(write_bytes, bytes)};
     out[key] = {{"seconds", epoch(times)},
-                {"as_printed", AsyncEpochAsPrinted(times)},
+                {"as_printed", tidelane::bench::PublishedAsyncEpoch(times)},
                 {"error", io->relative_error},
                 {"form", Name(io->form)},
                 {"samples", rate.weight()},

@@ -21,7 +21,6 @@ struct EpochForecast {
   double async =
       0;  ///< with what is left from before, what memory holds, and waits for bytes that are asked for
   double async_by_equation = 0;  ///< max(t_comp, t_io) + t_overhead
-  double async_as_printed = 0;   ///< max(t_comp, t_io - t_comp) + t_overhead, as published
 };
 
 struct Decision {

@@ -99,8 +99,7 @@ Json Epoch(const Decision& decision) {
     expected = {{"chosen", decision.forecast->chosen},
                 {"sync", decision.forecast->sync},
                 {"async", decision.forecast->async},
-                {"async_by_equation", decision.forecast->async_by_equation},
-                {"async_as_printed", decision.forecast->async_as_printed}};
+                {"async_by_equation", decision.forecast->async_by_equation}};
   }
   return {{"epoch", decision.epoch},
           {"file", decision.file},

@@ -356,7 +356,6 @@ void Chooser::Forecast(Device& device) const {
   forecast.sync = SyncEpoch({pace.sync, pause.compute, 0});
   forecast.async = Deferred(device, pace, pause, 1).waits + pause.compute;
   forecast.async_by_equation = AsyncEpoch(times);
-  forecast.async_as_printed = AsyncEpochAsPrinted(times);
   const Mode mode = device.mode.load(kRelaxed);
   forecast.chosen = forecast.sync;
   if (mode == Mode::kAuto ? device.allowance.load(kRelaxed) != 0 : mode == Mode::kAsync) {

@@ -4,8 +4,7 @@
 ///
 ///   t_app   = t_init + sum of epochs + t_term
 ///   sync    = t_io + t_comp
-///   async   = max(t_comp, t_io) + t_overhead               what Tidelane goes by
-///   printed = max(t_comp, t_io - t_comp) + t_overhead      as published
+///   async   = max(t_comp, t_io) + t_overhead
 ///
 /// All times are in seconds.
 /// Thread safety: pure functions.
@@ -25,10 +24,6 @@ constexpr double SyncEpoch(const EpochTimes& times) { return times.io + times.co
 
 constexpr double AsyncEpoch(const EpochTimes& times) {
   return std::max(times.compute, times.io) + times.overhead;
-}
-
-constexpr double AsyncEpochAsPrinted(const EpochTimes& times) {
-  return std::max(times.compute, times.io - times.compute) + times.overhead;
 }
 
 /// One epoch of a program whose bytes may wait in memory for longer than that epoch.

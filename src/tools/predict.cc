@@ -152,7 +152,6 @@ struct Forecast {
   double gain = 1;      // sync's time by async's
   double gain_low = 1;  // storage that is slower than expected is so in both modes
   double gain_high = 1;
-  double printed = 0;  // as the published equation has it
   double overhead = 0;
   Estimate io;
 };
@@ -185,7 +184,6 @@ Forecast Of(const Program& program, const Basis& basis, bool measured) {
   forecast.gain = gain(0);
   forecast.gain_low = std::min({gain(-1), gain(0), gain(1)});
   forecast.gain_high = std::max({gain(-1), gain(0), gain(1)});
-  forecast.printed = model::AsyncEpochAsPrinted(epoch(forecast.io, 1));
   return forecast;
 }
 
@@ -206,7 +204,6 @@ void PrintJson(const Program& program, const Basis& basis, const Forecast& forec
                   {"gain_high", forecast.gain_high},
                   {"sync_epoch", ToJson(forecast.sync)},
                   {"async_epoch", ToJson(forecast.async)},
-                  {"async_epoch_as_printed", forecast.printed},
                   {"io", ToJson(forecast.io)},
                   {"overhead_seconds", forecast.overhead},
                   {"epochs", program.epochs},

@@ -61,8 +61,7 @@ std::optional<EpochForecast> ReadForecast(const Json& json) {
   return EpochForecast{.chosen = NumberAt(json, "chosen"),
                        .sync = NumberAt(json, "sync"),
                        .async = NumberAt(json, "async"),
-                       .async_by_equation = NumberAt(json, "async_by_equation"),
-                       .async_as_printed = NumberAt(json, "async_as_printed")};
+                       .async_by_equation = NumberAt(json, "async_by_equation")};
 }
 
 Decision ReadDecision(const Json& json) {

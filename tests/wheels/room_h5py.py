@@ -313,6 +313,11 @@ class H5py(Program):
         onto, its_model = self.file(target, write=True)
         if name not in model["data"] or other in its_model["data"]:
             raise Skip
+        # Natively, and through pass_through, HDF5 2.0 copies no extensible array whose unlimited dimension is not the first ("chunk
+        # index must be less than 2^32"; or it reads past its memory, and goes on).
+        maxshape = list(model["data"][name]["maxshape"] or [])
+        if maxshape.count(None) == 1 and maxshape[0] is not None:
+            raise Skip
         file.flush() if slot in self.writable else None  # HDF5 copies past its sieve buffer
         file.copy(name, onto, other)
         its_model["data"][other] = {**model["data"][name], "array": model["data"][name]["array"].copy()}

@@ -104,6 +104,11 @@ std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& datas
   reason = Fallback::kFilterTransfer;
   if (!IsPlainTransfer(instance, dxpl)) return std::nullopt;
   const auto write = ChunksWritten(instance, dataset, writing, dxpl, *reason);
+  // Natively what such a chunk has beyond the array stays, and is seen when the array grows.
+  if (write.has_value() && instance.chunks_written_raw && ReachesBeyond(dataset.grid, write->box)) {
+    reason = Fallback::kFilterPartial;
+    return std::nullopt;
+  }
   if (write.has_value()) reason.reset();
   return write;
 }

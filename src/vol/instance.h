@@ -93,6 +93,8 @@ struct Instance {
   /// Counts calls that may change where datasets' chunks are (class Changing).
   uint64_t changes = 0;
   uint64_t flushes = 0;  ///< calls that flush something
+  /// The program has written chunks as they are stored (H5Dwrite_chunk): beyond the array they may have elements of its own.
+  bool chunks_written_raw = false;
   /// What is known of datasets that were read (vol/read_dataset.h). Never destroyed.
   ReadDatasets* read_datasets = nullptr;
   /// Chunks that were written and are not in the file yet (vol/filtered_writes.h); nullptr: there never were any. Never

@@ -380,13 +380,14 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
   }
   if (!Settle(instance, dataset, H5I_DATASET, dxpl)) return -1;
   const auto native = instance.hdf5().native().dataset_cls.optional;
+  const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
+  if (changes) instance.chunks_written_raw = true;
   const Changing changing(instance);
   std::optional<CallScope> alone;  // the driver waits for what other ranks hold there
   if (const auto parallel = ParallelOf(instance, dataset, H5I_DATASET); parallel != nullptr) {
     if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_READ) alone.emplace(CallScope::kReadAlone);
     // Where there are filters, only all ranks together can change a chunk.
-    if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE &&
-        !CommitChunksOf(instance, *parallel, 1, &dataset)) {
+    if (changes && !CommitChunksOf(instance, *parallel, 1, &dataset)) {
       return -1;
     }
   }
@@ -399,7 +400,6 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
                            : WriteMasked(instance, dataset, *grid, *args, dxpl);
   };
   if (request == nullptr) {
-    const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
     if (changes && !MayChange(instance, dataset, H5I_DATASET)) return -1;
     const herr_t result = operate();
     return result >= 0 && GivesAddress(args->op_type) ? StoreAll(instance, dataset, *args) : result;

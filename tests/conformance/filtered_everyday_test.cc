@@ -3,6 +3,7 @@
 // native HDF5 leaves there, and what native refuses is refused by the same call.
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -251,6 +252,29 @@ TEST_P(Everyday, AProgramIsAskedOnceWhereALinkLeads) {
     EXPECT_LT(H5Dopen2(main, "no", access), 0);
     EXPECT_EQ(asked, 3);
   });
+}
+
+// Growing shows what a chunk had beyond the array. H5Dwrite_chunk may have put something there, which natively a write of all that
+// is in the array leaves alone.
+TEST_P(Everyday, WhatAProgramPutBeyondTheArrayStays) {
+  expect_as_natively(
+      [&](const std::string& path) {
+        const Hid created = create(path);
+        const Hid dataset =
+            make(created, "d", {kRows + kRows / 2, kColumns}, {H5S_UNLIMITED, H5S_UNLIMITED});
+        std::vector<int> raw(kRows * kColumns);
+        std::iota(raw.begin(), raw.end(), 5);
+        const hsize_t edge[] = {kRows, 0};
+        EXPECT_GE(
+            H5Dwrite_chunk(dataset, H5P_DEFAULT, 3, edge, raw.size() * sizeof(int), raw.data()), 0);
+        write(dataset, 2);
+        const hsize_t grown[] = {2 * kRows, kColumns};
+        EXPECT_GE(H5Dset_extent(dataset, grown), 0);
+        write(dataset, 3);
+        const hsize_t more[] = {2 * kRows, 2 * kColumns};
+        EXPECT_GE(H5Dset_extent(dataset, more), 0);
+      },
+      {"d"}, 2);
 }
 
 TEST_P(Everyday, AMountedFileIsAsAnyOther) {

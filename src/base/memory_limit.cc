@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
@@ -83,6 +84,26 @@ uint64_t ResourceLimit(decltype(RLIMIT_AS) resource) {
 }
 
 }  // namespace
+
+uint64_t AddressSpaceLeft() {
+  const uint64_t space = ResourceLimit(RLIMIT_AS);
+  const uint64_t data = ResourceLimit(RLIMIT_DATA);
+  if (space == kNoLimit && data == kNoLimit) return kNoLimit;
+  // "size resident shared text lib data dt", in pages; read without the allocator, which may have nothing.
+  char text[256] = {};
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  const ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+  if (file >= 0) close(file);
+  unsigned long pages = 0;
+  unsigned long data_pages = 0;
+  if (length <= 0 || std::sscanf(text, "%lu %*u %*u %*u %*u %lu", &pages, &data_pages) != 2)
+    return kNoLimit;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto left = [page](uint64_t limit, uint64_t used) {
+    return limit == kNoLimit ? kNoLimit : limit - std::min(limit, used * page);
+  };
+  return std::min(left(space, pages), left(data, data_pages));
+}
 
 uint64_t UsableMemoryBytes(const std::string& root) {
   const long pages = sysconf(_SC_PHYS_PAGES);

@@ -2,6 +2,7 @@
 /// Memory limits against made-up /proc and /sys trees; ranks from launcher variables.
 #include "base/memory_limit.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,31 @@ TEST_F(MemoryLimitTest, Version2InsideAContainer) {
   Put("/proc/self/cgroup", "0::/../../elsewhere");
   Put("/sys/fs/cgroup/memory.max", "41943040");
   EXPECT_EQ(UsableMemoryBytes(root_), 41943040u);
+}
+
+TEST_F(MemoryLimitTest, AddressSpaceThatIsLimitedIsMostlyLeftToTheProgram) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes terabytes of it";
+#endif
+  constexpr uint64_t kMiB = 1 << 20;
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit limit{4096 * kMiB, 4096 * kMiB};
+      if (setrlimit(resource, &limit) != 0) _exit(1);
+      const uint64_t before = AddressSpaceLeft();
+      if (before == 0 || before >= 4096 * kMiB) _exit(2);
+      if (!MayTakeAddressSpace(before / 8) || MayTakeAddressSpace(before / 8 + 1)) _exit(3);
+      constexpr uint64_t kTaken = 256 * kMiB;
+      if (mmap(nullptr, kTaken, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+          MAP_FAILED)
+        _exit(4);
+      _exit(AddressSpaceLeft() == before - kTaken ? 0 : 5);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << resource;
+  }
 }
 
 TEST_F(MemoryLimitTest, Version1) {

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "base/memory_limit.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -74,6 +76,7 @@ PrivateMemory& PrivateMemory::Get() {
 }
 
 std::byte* PrivateMemory::Acquire(size_t size, bool& faulted) {
+  if (!MayTakeAddressSpace(size)) return nullptr;
   std::byte* const base = Map(size);
   if (base == nullptr || !faulted || Populate(base, size)) return base;
   Release(base, size);

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "base/counters.h"
+#include "base/memory_limit.h"
 #include "base/thread_name.h"
 #include "base/trace.h"
 
@@ -23,6 +24,10 @@ namespace {
 constexpr auto kLongestYield = std::chrono::milliseconds(20);
 
 constinit thread_local bool on_lane = false;
+
+// A thread has a stack (8 MiB) and a heap of its own in the C library (128 MiB while it is made). Where `ulimit -v` leaves less than
+// this there are no lanes: the program would miss what they take.
+constexpr uint64_t kSpaceForThread = uint64_t{512} << 20;
 
 constexpr auto kWithoutMemory = std::chrono::milliseconds(10);  // then it is tried again
 constexpr auto kLookAround = std::chrono::seconds(1);
@@ -108,6 +113,7 @@ void Lanes::StartThread() {
       SIG_SETMASK, &all,
       &before);  // threads inherit the mask: the program's signals stay with the program
   try {
+    if (AddressSpaceLeft() < kSpaceForThread) throw std::bad_alloc();
     *place = std::thread([this, number] {
       NameThread();
       ThreadMain(number);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/memory_limit.h"
 #include "engine/engine.h"
 
 namespace tidelane::vol {
@@ -18,7 +19,7 @@ uint64_t ChunkMemory::Most() { return Engine::Get().arena().cap() / 4; }
 
 bool ChunkMemory::HasRoom(uint64_t charge) {
   const uint64_t most = Most();
-  if (charged_ + charge > most) return false;
+  if (charged_ + charge > most || !MayTakeAddressSpace(charge)) return false;
   if (charged_ + charge + spare_bytes_ > most) DropSpare();
   return true;
 }

@@ -104,6 +104,43 @@ TEST_P(FilteredLimits, MemoryThatIsTooShortForAMapIsNoEnd) {
   });
 }
 
+// `ulimit -v` in a batch system: HDF5 finds the memory that it finds natively, and the program ends well.
+TEST_P(FilteredLimits, WhereAddressSpaceIsShortTheProgramHasIt) {
+#ifdef TIDELANE_SANITIZED
+  GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
+#endif
+  for (const uint64_t room : {12, 20, 40}) {  // MiB
+    const std::vector<int> values = elements(room, kChunk * 8);
+    const Summary summary = run([&] {
+      const Hid opened = create(file());
+      const rlimit limit{memory_now().mapped + (room << 20), RLIM_INFINITY};
+      ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+      for (int i = 0; i < 30; ++i) {
+        const Hid group(
+            H5Gcreate2(opened, std::to_string(i).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        const Hid dataset = create_chunked(group, kChunk, values.size());
+        ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+                  0)
+            << error_text();
+        put(group, "plain", i, kChunk);
+      }
+    });
+    if (plugged()) {
+      EXPECT_EQ(summary.counter("errors"), 0) << room;
+      EXPECT_GT(summary.fallback("no_threads") + summary.fallback("arena_full"), 0);
+    }
+    run_natively([&] {
+      const Hid opened = open(file(), H5F_ACC_RDONLY);
+      for (int i = 0; i < 30; ++i) {
+        const Hid dataset(H5Dopen2(opened, (std::to_string(i) + "/line").c_str(), H5P_DEFAULT));
+        std::vector<int> read(values.size());
+        EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, read.data()), 0);
+        EXPECT_EQ(read, values) << i;
+      }
+    });
+  }
+}
+
 TEST_P(FilteredLimits, MapsOfManyDatasetsTakeNoMoreMemoryThanOfFew) {
 #ifdef TIDELANE_SANITIZED
   GTEST_SKIP() << "sanitizers keep what was freed";

@@ -76,11 +76,15 @@ bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
          address != HADDR_UNDEF;
 }
 
-bool IsSmallWrite(Instance& instance, const Writing& writing, hid_t dxpl) {
+bool IsSmallWrite(Instance& instance, const Writing& writing) {
   h5::Library& hdf5 = instance.hdf5();
   if (hdf5.Iget_type(writing.memory_type) != H5I_DATATYPE) return true;
-  const uint64_t points =
-      PointsOf(instance, writing.dataset, writing.file_space, writing.memory_space, dxpl);
+  const hid_t space =
+      writing.file_space != h5::kDefault ? writing.file_space : writing.memory_space;
+  // All of it: the dataset would have to be asked, and a virtual one takes the extent of its sources then, natively not when it
+  // is written.
+  if (space == h5::kDefault || hdf5.Iget_type(space) != H5I_DATASPACE) return false;
+  const auto points = static_cast<uint64_t>(std::max<hssize_t>(hdf5.Sget_select_npoints(space), 0));
   return points * hdf5.Tget_size(writing.memory_type) < kSmallestChunk;
 }
 

@@ -44,8 +44,8 @@ WrittenDataset LookAtWritten(Instance& instance, void* dataset, hid_t type, hid_
 /// those without storage yet.)
 bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl);
 
-/// Whether `writing` is less than a chunk that is worth it.
-bool IsSmallWrite(Instance& instance, const Writing& writing, hid_t dxpl);
+/// Whether `writing` is less than a chunk that is worth it, as far as its spaces tell.
+bool IsSmallWrite(Instance& instance, const Writing& writing);
 
 /// Whether the program itself has `file` open, not only something in it. (To ask HDF5 for a dataset's file would mark that
 /// as one that the program can close.)

@@ -117,18 +117,6 @@ bool FindExtent(Instance& instance, void* dataset, hid_t dxpl, ChunkGrid& grid) 
   return std::find(grid.extent.begin(), end, 0u) == end;
 }
 
-uint64_t PointsOf(Instance& instance, void* dataset, hid_t file_space, hid_t memory_space,
-                  hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  const hid_t space = file_space != h5::kDefault ? file_space : memory_space;
-  if (space != h5::kDefault && hdf5.Iget_type(space) == H5I_DATASPACE) {
-    return static_cast<uint64_t>(std::max<hssize_t>(hdf5.Sget_select_npoints(space), 0));
-  }
-  const h5::OwnedId own = AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, dxpl);
-  if (!own.valid()) return 0;
-  return static_cast<uint64_t>(std::max<hssize_t>(hdf5.Sget_simple_extent_npoints(own.get()), 0));
-}
-
 std::optional<SelectedBox> BoxOf(h5::Library& hdf5, const ChunkGrid& grid, hid_t file_space) {
   if (file_space == h5::kDefault) {
     return SelectedBox{.rank = grid.rank, .extent = grid.extent, .box = {{}, grid.extent}};

@@ -47,10 +47,6 @@ bool FindChunks(h5::Library& hdf5, hid_t type, hid_t dcpl, ChunkedDataset& found
 /// The extent as it is now; false where there is none, or an empty one.
 bool FindExtent(Instance& instance, void* dataset, hid_t dxpl, ChunkGrid& grid);
 
-/// So many elements a transfer with these spaces means; 0: unknown.
-uint64_t PointsOf(Instance& instance, void* dataset, hid_t file_space, hid_t memory_space,
-                  hid_t dxpl);
-
 /// What `file_space` selects, as H5Dread or H5Dwrite was given it; nullopt: not one box of this
 /// extent.
 std::optional<SelectedBox> BoxOf(h5::Library& hdf5, const ChunkGrid& grid, hid_t file_space);

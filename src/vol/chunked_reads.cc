@@ -34,6 +34,8 @@ bool MayBeLarge(Instance& instance, const Reading& reading) {
   if (space != h5::kDefault && hdf5.Iget_type(space) == H5I_DATASPACE) {
     return hdf5.Sget_select_npoints(space) >= kLeastPoints;
   }
+  // A virtual dataset takes the extent of its sources when it is asked, and natively not when it is read.
+  if (!ReadDatasets::Of(instance).Know(instance, reading).chunks) return false;
   const h5::OwnedId own =
       AskDataset(instance, reading.dataset, H5VL_DATASET_GET_SPACE, instance.default_dxpl);
   if (!own.valid() || hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;

@@ -76,7 +76,7 @@ FilteredWrites::Dataset* FilteredWrites::LookAt(const Writing& writing, hid_t dx
     habit.plain = IsStoredInOnePiece(instance_, writing.dataset, dxpl);
     if (habit.plain) return nullptr;
     if (!AnyChunksPending(instance_) && habit.small < kSmallWrites &&
-        IsSmallWrite(instance_, writing, dxpl)) {
+        IsSmallWrite(instance_, writing)) {
       ++habit.small;
       return nullptr;
     }

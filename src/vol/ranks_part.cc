@@ -127,6 +127,11 @@ Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t d
     return part;
   }
   RankDataset& dataset = RankDatasetOf(instance, writing.dataset);
+  if (!dataset
+           .plain) {  // before it is asked for its space: a virtual one would take the extent of its sources
+    part.refusal = Fallback::kMpiDataset;
+    return part;
+  }
   h5::OwnedId own;
   hid_t space = writing.file_space;
   if (space == h5::kDefault) {
@@ -135,7 +140,7 @@ Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t d
   }
   const h5::OwnedId type = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_TYPE, dxpl);
   Selection selection;
-  if (!dataset.plain || !HasSpace(instance, writing.dataset, dataset, dxpl) || !type.valid()) {
+  if (!HasSpace(instance, writing.dataset, dataset, dxpl) || !type.valid()) {
     part.refusal = Fallback::kMpiDataset;
     return part;
   }

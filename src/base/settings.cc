@@ -101,7 +101,10 @@ write into the gap: while we hold the file's exclusive lock.)";
 
 constexpr char kArenaDetails[] =
     R"(When it is full, a call that writes waits until storage has taken something: a small arena costs time, never memory. A crash loses at
-most so much of what nobody has waited for.)";
+most so much of what nobody has waited for.
+
+Where address space is limited (`ulimit -v`, `-d`), a further part of the arena is taken only while eight times as much is left, and lanes are started only
+where 512 MiB are: the program and HDF5 need it more. What then happens on the program's threads is counted (`arena_full`, `no_threads`).)";
 
 constexpr char kReadAheadDetails[] =
     R"(From the reads of a file lanes tell the next ones (the same dataset's next slab, the next time step's datasets, the same again in the next

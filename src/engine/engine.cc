@@ -262,7 +262,11 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
     MutexLock lock(mutex_);
     same = files_.OpenAs(file->identity());
   }
-  for (const auto& known : same) known->reads().Forget();
+  for (const auto& known : same) {
+    known->reads().Forget();
+    // Ranks write it without a lock: nothing that is read may be kept.
+    if (known->shared()) (void)file->WriteThrough(Fallback::kMpiTwice);
+  }
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
   MutexLock lock(mutex_);
   files_.AddOpen(file, OpenerOf(options, call));
@@ -282,8 +286,15 @@ Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const C
                                 true, File::Kind::kShared);
   Count(Counter::kFilesOpened);
   file->SetSettings(SettingsForOpening(call));
-  MutexLock lock(mutex_);
-  files_.AddOpen(file, std::nullopt);
+  FileTable::Files same;
+  {
+    MutexLock lock(mutex_);
+    same = files_.OpenAs(file->identity());
+    files_.AddOpen(file, std::nullopt);
+  }
+  for (const auto& known : same) {
+    if (!known->shared()) (void)known->WriteThrough(Fallback::kMpiTwice);
+  }
   return {};
 }
 

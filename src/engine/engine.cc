@@ -258,15 +258,15 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
   AwaitRanks(file->identity());
   // Where it is open already, HDF5 goes on with that, and reads it as storage has it now.
   FileTable::Files same;
+  bool of_ranks = false;
   {
     MutexLock lock(mutex_);
     same = files_.OpenAs(file->identity());
+    of_ranks = !files_.OpenAs(file->identity(), FileTable::By::kRanks).empty();
   }
-  for (const auto& known : same) {
-    known->reads().Forget();
-    // Ranks write it without a lock: nothing that is read may be kept.
-    if (known->shared()) (void)file->WriteThrough(Fallback::kMpiTwice);
-  }
+  for (const auto& known : same) known->reads().Forget();
+  // Ranks write it without a lock: nothing that is read may be kept.
+  if (of_ranks) (void)file->WriteThrough(Fallback::kMpiTwice);
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
   MutexLock lock(mutex_);
   files_.AddOpen(file, OpenerOf(options, call));
@@ -289,12 +289,10 @@ Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const C
   FileTable::Files same;
   {
     MutexLock lock(mutex_);
-    same = files_.OpenAs(file->identity());
+    same = files_.OpenAs(file->identity(), FileTable::By::kAnOpener);
     files_.AddOpen(file, std::nullopt);
   }
-  for (const auto& known : same) {
-    if (!known->shared()) (void)known->WriteThrough(Fallback::kMpiTwice);
-  }
+  for (const auto& known : same) (void)known->WriteThrough(Fallback::kMpiTwice);
   return {};
 }
 

@@ -168,8 +168,6 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
 
   /// Whether it has a lock of the file system's, which keeps others out.
   bool locked() const { return lock_.held(); }
-  /// Ranks have it open and write it, too (Kind::kShared).
-  bool shared() const { return shared_; }
   /// Whether the call's close may return before everything is stored.
   bool CloseMayBeDeferred(const CallContext& call) const TL_EXCLUDES(mutex_);
   /// Waits until everything is stored; retries what failed first. `why` says on whose account.

@@ -105,9 +105,12 @@ bool FileTable::Knows(const FileIdentity& identity) const {
          std::ranges::any_of(leaving_, is);
 }
 
-FileTable::Files FileTable::OpenAs(const FileIdentity& identity) const {
+FileTable::Files FileTable::OpenAs(const FileIdentity& identity, By by) const {
   Files found;
-  AppendIf(open_, found, [&](const File& file) { return file.identity() == identity; });
+  AppendIf(open_, found, [&](const File& file) {
+    if (file.identity() != identity) return false;
+    return by == By::kAnyone || openers_.contains(&file) == (by == By::kAnOpener);
+  });
   return found;
 }
 

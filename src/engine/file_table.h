@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,8 +74,9 @@ class FileTable {
   /// All that are known by the name.
   Files At(const FileName& name) const;
   bool Knows(const FileIdentity& identity) const;
-  /// Open files whose inode this is.
-  Files OpenAs(const FileIdentity& identity) const;
+  /// Open files whose inode this is; those of ranks have no opener.
+  enum class By : uint8_t { kAnyone, kAnOpener, kRanks };
+  Files OpenAs(const FileIdentity& identity, By by = By::kAnyone) const;
   /// Open files that `opener` has opened inside calls of other files'.
   Files Inside(int opener) const;
   /// Whether nobody but `opener` has opened any.

@@ -91,6 +91,11 @@ TEST_F(FileTableTest, KnowsWhoHasOpenedAFileAndWhy) {
   EXPECT_FALSE(table_.OnlyBy(1));
   EXPECT_EQ(table_.Inside(1), Files());
   EXPECT_EQ(table_.Inside(2), Files({second}));
+  const auto of_ranks = Opened("first");
+  table_.AddOpen(of_ranks, std::nullopt);
+  EXPECT_EQ(table_.OpenAs(first->identity()), Files({first, of_ranks}));
+  EXPECT_EQ(table_.OpenAs(first->identity(), FileTable::By::kAnOpener), Files({first}));
+  EXPECT_EQ(table_.OpenAs(first->identity(), FileTable::By::kRanks), Files({of_ranks}));
   table_.StartDraining(second);
   EXPECT_TRUE(table_.OnlyBy(1));
   EXPECT_EQ(table_.Inside(2), Files());

@@ -149,7 +149,8 @@ enum class Counter : unsigned {
   X(MpiAlone, "mpi_alone", "write",                                                                \
     "a rank alone, where ranks of other machines may read it at once, or consistency=strict")      \
   X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait")    \
-  X(NoThreads, "no_threads", "", "the system refused threads: waiters do the lanes' work")
+  X(NoThreads, "no_threads", "",                                                                   \
+    "no threads, or no address space for them: waiters do the lanes' work")
 
 enum class Fallback : unsigned {
 #define X(name, key, unit, text) k##name,

@@ -95,6 +95,36 @@ class EngineTest : public ::testing::Test {
   std::string path_;
 };
 
+// Ranks take no lock: what is read of their file may change between two reads, whoever else has it open.
+TEST_F(EngineTest, OfAFileThatRanksHaveOpenNothingIsKept) {
+  for (const bool ranks_first : {true, false}) {
+    auto created = Create();
+    Put(*created, 0, std::string(4096, 'a'));
+    EXPECT_TRUE(engine_.Close(std::move(created), InProgress()).ok());
+    std::shared_ptr<File> ranks;
+    const auto open_by_ranks = [&] {
+      EXPECT_TRUE(engine_.OpenShared(path_.c_str(), ranks, InProgress()).ok());
+    };
+    if (ranks_first) open_by_ranks();
+    auto reader = Open(O_RDONLY, path_);
+    EXPECT_TRUE(reader->Lock(false).ok());
+    if (!ranks_first) {
+      EXPECT_FALSE(reader->writes_through());
+      EXPECT_EQ(Get(*reader, 0, 4), "aaaa");  // and more with it, into a block
+      open_by_ranks();
+    }
+    EXPECT_TRUE(reader->writes_through());
+    EXPECT_FALSE(ranks->writes_through());
+    EXPECT_EQ(Get(*reader, 0, 4), "aaaa");
+    const int by_a_rank = open(path_.c_str(), O_WRONLY);
+    EXPECT_EQ(pwrite(by_a_rank, "bbbb", 4, 0), 4);
+    close(by_a_rank);
+    EXPECT_EQ(Get(*reader, 0, 4), "bbbb");
+    EXPECT_TRUE(engine_.Close(std::move(reader), InProgress()).ok());
+    EXPECT_TRUE(engine_.Close(std::move(ranks), InProgress()).ok());
+  }
+}
+
 TEST_F(EngineTest, ACloseWaitsForTheBytes) {
   auto file = Create();
   Put(*file, 0, "hello");

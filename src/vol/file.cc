@@ -183,8 +183,9 @@ herr_t CloseOtherHalf(Instance& instance, HalfClosed& entry, hid_t dxpl) {
 herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
   const h5::KeepErrorStack keep(instance.hdf5());
   const CallScope scope(CallScope::kNone);
-  // Other ranks may be in H5Fclose: they wait for what this rank says there.
-  if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr)
+  // Other ranks may be in H5Fclose, and wait for what this rank says there.
+  const auto parallel = ParallelOf(instance, file, H5I_FILE);
+  if (parallel != nullptr && parallel->running())
     static_cast<void>(MayCloseTogether(instance, *parallel));
   NoteClosed(instance, file);
   const bool half_closed = FindHalfClosed(instance, file) != nullptr;

@@ -3,8 +3,6 @@
 // native HDF5 leaves there, and what native refuses is refused by the same call.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -275,66 +273,6 @@ TEST_P(Everyday, WhatAProgramPutBeyondTheArrayStays) {
         write(make(created, "whole", {2 * kRows, kColumns}), 3);  // these chunks are still ours
       },
       {"d", "whole"}, 2);
-}
-
-// Asked for its space a virtual dataset with open ends takes the extent that its sources have now. Natively a transfer does not ask: of
-// sources that are not there it reads fill values, as many as there were.
-TEST_P(Everyday, AVirtualDatasetIsNotAskedForItsSpace) {
-  constexpr hsize_t kSide = 40;  // 6400 elements: enough to look at the dataset
-  constexpr hsize_t kBlocks = 4;
-  const auto make_virtual = [&](hid_t location, const std::string& sources) {
-    const hsize_t now[] = {kBlocks * kSide, kSide}, most[] = {H5S_UNLIMITED, kSide};
-    const hsize_t source[] = {kSide, kSide}, start[] = {0, 0}, stride[] = {kSide, 1};
-    const hsize_t count[] = {H5S_UNLIMITED, 1};
-    const Hid space(H5Screate_simple(2, now, most)),
-        of_source(H5Screate_simple(2, source, nullptr));
-    const Hid plan(H5Pcreate(H5P_DATASET_CREATE));
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, source);
-    EXPECT_GE(H5Pset_virtual(plan, space, sources.c_str(), "d", of_source), 0);
-    const Hid made(H5Dcreate2(location, sources.c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT, plan,
-                              H5P_DEFAULT));
-    EXPECT_TRUE(made.valid()) << error_text();
-  };
-  const std::string one = "one-%b.h5", none = "none-%b.h5";
-  run_natively([&] {
-    const Hid created = create(file());
-    make_virtual(created, one);
-    make_virtual(created, none);
-    const Hid source = create(in_folder("one-0.h5"));
-    const hsize_t extent[] = {kSide, kSide};
-    const Hid space(H5Screate_simple(2, extent, nullptr));
-    const Hid dataset(
-        H5Dcreate2(source, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    const std::vector<int> values = elements(7, kSide * kSide);
-    H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
-  });
-  const auto read_all = [&](const std::string& name) {
-    const Hid opened = open(file(), H5F_ACC_RDONLY);
-    const Hid dataset(H5Dopen2(opened, name.c_str(), H5P_DEFAULT));
-    std::vector<int> values(kBlocks * kSide * kSide, 777);
-    EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0)
-        << error_text();
-    return values;
-  };
-  std::map<std::string, std::vector<int>> natively;
-  {
-    const std::string results = in_folder("natively");
-    run_natively([&] {
-      std::ofstream out(results);
-      for (const std::string& name : {one, none}) {
-        for (const int value : read_all(name)) out << value << " ";
-      }
-    });
-    std::ifstream in(results);
-    for (const std::string& name : {one, none}) {
-      natively[name].resize(kBlocks * kSide * kSide);
-      for (int& value : natively[name]) in >> value;
-    }
-    EXPECT_EQ(std::ranges::count(natively[none], 777), 0) << "natively all of it is read";
-  }
-  run([&] {
-    for (const std::string& name : {one, none}) EXPECT_EQ(read_all(name), natively[name]) << name;
-  });
 }
 
 TEST_P(Everyday, AMountedFileIsAsAnyOther) {

@@ -155,6 +155,8 @@ TEST_F(ClosedFiles, WhoseCloseWasRefusedGiveWayToAFileOfTheirName) {
 
 TEST_F(ClosedFiles, OpenedInsideACallAreStoredByAFlushOfAnother) {
   InAChild([&] {
+    setenv("TIDELANE_LINGER", "10s",
+           1);  // lanes are not quicker than this test on a busy machine either
     auto inside = Written(path_, kKiB);  // without a call that opens files
     EXPECT_FALSE(inside->drained());
     EXPECT_TRUE(engine().DrainInside(kOpener, Wait::kFlush).ok());

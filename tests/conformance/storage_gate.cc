@@ -5,21 +5,47 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tidelane::testing::storage {
 namespace {
 
 constexpr int kNoLimit = INT32_MAX;
+
+std::string path_of(int fd) {
+  char link[64];
+  char path[4096];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
+}
+
+// Lanes may be asking a plan while the test makes another: whatever a plan refers to is the test's again once it is replaced.
+class PlanInForce {
+ public:
+  void replace(Plan plan) {
+    const std::unique_lock lock(mutex_);
+    plan_ = std::move(plan);
+  }
+  Fault ask(Kind kind, int fd, uint64_t address, uint64_t size) const {
+    const std::shared_lock lock(mutex_);
+    return plan_ ? plan_({kind, path_of(fd), address, size}) : Fault();
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  Plan plan_;
+};
 
 struct Gate {
   std::mutex mutex;
@@ -28,8 +54,8 @@ struct Gate {
   int waiting = 0;
   int error = 0;
   pid_t failed_thread = 0;  // the last whose write failed so
-  std::atomic<const Plan*> read_plan{nullptr};
-  std::atomic<const Plan*> plan{nullptr};  // plans are never destroyed: lanes may be following one
+  PlanInForce read_plan;
+  PlanInForce plan;
 };
 
 // Never destroyed: lanes may write until the process ends.
@@ -112,8 +138,8 @@ bool wait_failed() {
   return true;
 }
 
-void follow(Plan plan) { gate().plan = plan ? new Plan(std::move(plan)) : nullptr; }
-void follow_reads(Plan plan) { gate().read_plan = plan ? new Plan(std::move(plan)) : nullptr; }
+void follow(Plan plan) { gate().plan.replace(std::move(plan)); }
+void follow_reads(Plan plan) { gate().read_plan.replace(std::move(plan)); }
 
 namespace {
 
@@ -122,19 +148,10 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-std::string path_of(int fd) {
-  char link[64];
-  char path[4096];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t length = readlink(link, path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
-}
-
 Fault ask(Kind kind, int fd, uint64_t address, uint64_t size) {
-  const Plan* const plan = kind == Kind::kRead ? gate().read_plan : gate().plan;
-  if (plan == nullptr) return {};
+  const PlanInForce& plan = kind == Kind::kRead ? gate().read_plan : gate().plan;
   const int before = errno;
-  const Fault fault = (*plan)({kind, path_of(fd), address, size});
+  const Fault fault = plan.ask(kind, fd, address, size);
   if (fault.delay.count() != 0) std::this_thread::sleep_for(fault.delay);
   errno = before;
   return fault;

@@ -46,7 +46,7 @@ struct Fault {
   bool lies = false;                    // or that they were all
 };
 
-// Asked before every call that changes a file, by several threads at once. Empty: no plan.
+// Asked before every call that changes a file, by several threads at once. Empty: no plan. Returns when nobody asks the one before.
 using Plan = std::function<Fault(const Call&)>;
 void follow(Plan plan);
 // The same for reads: of these, only `delay` and `error` count.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 
 #include "base/notices.h"
 #include "engine/bell.h"
@@ -77,7 +78,12 @@ void File::SetBoard(std::unique_ptr<PendingBoard> board) {
 void File::AwaitOthers(uint64_t address, uint64_t size, Whose whose) {
   if (board_ == nullptr || !board_->OthersHold(address, address + size, whose)) return;
   const Waiting waiting(Wait::kRanks);
+  const uint64_t lost = board_->lost();
   board_->AwaitOthers(address, address + size, whose);
+  // What is read is then what storage has; that it is not what was written is said nowhere else.
+  if (board_->lost() != lost)
+    std::fprintf(stderr, "tidelane: %s: a process ended before it had stored what it wrote there\n",
+                 path_.c_str());
 }
 
 void File::SetPaused(bool paused) {

@@ -2,6 +2,9 @@
 /// One file's pipeline as the program sees it: what is captured, read, cut, flushed and waited for.
 #include "engine/file.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -9,7 +12,9 @@
 #include <thread>
 
 #include "base/counters.h"
+#include "base/fresh_file.h"
 #include "engine/file_fixture.h"
+#include "engine/pending_board.h"
 
 namespace tidelane {
 namespace {
@@ -347,6 +352,30 @@ TEST_F(FileTest, AReadLockOnAnAdoptedFileComesWhenTheBytesAreStored) {
   ASSERT_TRUE(file_->Flush().ok());
   EXPECT_FALSE(storage_->exclusive_lock);
   EXPECT_EQ(storage_->shared_locks, 1u);
+}
+
+TEST_F(FileTest, WhatAProcessHeldThatHasEndedIsSaidToBeLost) {
+  Open();
+  const FileIdentity shared{RandomBits(), RandomBits()};
+  file_->SetBoard(PendingBoard::Join(shared, 0));
+  const pid_t other = fork();
+  if (other == 0) {
+    const auto board = PendingBoard::Join(shared, 1);
+    if (board != nullptr) board->Extend(0, 10);
+    _exit(board == nullptr ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  ASSERT_EQ(status, 0);
+  const auto said = [&](uint64_t address) {
+    testing::internal::CaptureStderr();
+    file_->AwaitOthers(address, 5);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said(10), "");
+  EXPECT_EQ(said(5),
+            "tidelane: memory.h5: a process ended before it had stored what it wrote there\n");
+  EXPECT_EQ(said(0), "") << "it is said once";
 }
 
 }  // namespace

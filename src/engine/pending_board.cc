@@ -276,6 +276,7 @@ bool PendingBoard::VoidIfFree(uint64_t number) {
   if (file_->Claimed(number)) return false;
   MutexLock lock(voiding_);  // another thread of this process would claim it, too
   if (!file_->Claim(number)) return false;
+  if (Holds(part(number), 0, UINT64_MAX)) ++lost_;
   part(number).Reset();
   file_->Release(number);
   return true;

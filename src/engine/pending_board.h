@@ -21,6 +21,7 @@
 /// Thread safety: Extend and Clear under the file's lock; everything else from any thread, in any process.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -73,6 +74,8 @@ class PendingBoard {
   /// Until what they hold there when this is called is stored, by those that still run. False: it was not by then.
   bool AwaitOthers(uint64_t begin, uint64_t end, Whose whose = Whose::kOthers,
                    Clock::time_point deadline = Clock::time_point::max());
+  /// How many processes this one has found to have ended before they had stored what they held: it is lost.
+  uint64_t lost() const { return lost_.load(); }
   /// Whether another process has ever waited for this one: then what it writes is better stored at once.
   bool awaited() const;
 
@@ -92,6 +95,7 @@ class PendingBoard {
   const std::unique_ptr<BoardFile> file_;
   const std::optional<uint64_t> own_;  // this process's part
   Mutex voiding_;
+  std::atomic<uint64_t> lost_{0};
   Group group_;
   int used_rows_ = 0;  // of that part
   int used_ = 0;       // ranges

@@ -605,6 +605,8 @@ typedef union H5VL_native_file_optional_args_t { H5VL_native_file_get_file_image
   struct { hbool_t *minimize; } get_min_dset_ohdr_flag; struct { hbool_t minimize; }
   set_min_dset_ohdr_flag; } H5VL_native_file_optional_args_t;
 typedef enum H5FD_mpio_xfer_t { H5FD_MPIO_INDEPENDENT = 0, H5FD_MPIO_COLLECTIVE } H5FD_mpio_xfer_t;
+typedef enum H5FD_mpio_chunk_opt_t { H5FD_MPIO_CHUNK_DEFAULT = 0, H5FD_MPIO_CHUNK_ONE_IO,
+  H5FD_MPIO_CHUNK_MULTI_IO } H5FD_mpio_chunk_opt_t;
 herr_t H5Pset_fapl_sec2(hid_t);
 H5PL_type_t H5PLget_plugin_type();
 const void *H5PLget_plugin_info();

@@ -185,17 +185,20 @@ void AnswerAsCollective(Instance& instance, const Writes& writes, hid_t dxpl) {
   Answer(hdf5, dxpl, "actual_selection_io_mode", kSelectionIo);
 }
 
-// What it says of a collective write of filtered chunks.
-void AnswerAsFiltered(Instance& instance, hid_t dxpl) {
+// What it says of a collective write of filtered chunks to a rank that writes some of them, or none.
+void AnswerAsFiltered(Instance& instance, hid_t dxpl, bool some) {
   h5::Library& hdf5 = instance.hdf5();
   constexpr uint32_t kNothing = 0;
-  constexpr uint32_t kVectorIo = 2;  // H5D_VECTOR_IO
+  const uint32_t vector_io = some ? 2 : 0;  // H5D_VECTOR_IO
+  H5FD_mpio_chunk_opt_t wanted = H5FD_MPIO_CHUNK_DEFAULT;
+  static_cast<void>(hdf5.Pget(dxpl, "mpio_chunk_opt_hard", &wanted));
   Answer(hdf5, dxpl, "actual_io_mode", H5D_MPIO_CHUNK_COLLECTIVE);
-  Answer(hdf5, dxpl, "actual_chunk_opt_mode", H5D_MPIO_LINK_CHUNK);
+  Answer(hdf5, dxpl, "actual_chunk_opt_mode",
+         wanted == H5FD_MPIO_CHUNK_MULTI_IO ? H5D_MPIO_MULTI_CHUNK : H5D_MPIO_LINK_CHUNK);
   Answer(hdf5, dxpl, "local_no_collective_cause", kNothing);
   Answer(hdf5, dxpl, "global_no_collective_cause", kNothing);
   Answer(hdf5, dxpl, "no_selection_io_cause", kFiltered);
-  Answer(hdf5, dxpl, "actual_selection_io_mode", kVectorIo);
+  Answer(hdf5, dxpl, "actual_selection_io_mode", vector_io);
 }
 
 herr_t Native(Instance& instance, const Writes& writes, hid_t dxpl) {
@@ -304,9 +307,10 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
       return -1;
     }
     if (decision.make_room) return WriteCollectively(instance, file, writes, dxpl, later, scope);
+    const bool some = look.filtered.offer.chunks != 0;
     chunks.Take(file, writes, std::move(look.filtered.offer), decision.chunks);
     Count(Counter::kCollectivesDeferred);
-    AnswerAsFiltered(instance, dxpl);
+    AnswerAsFiltered(instance, dxpl, some);
     return 0;
   }
   if (!decision.capture) return LeaveToHdf5(instance, file, writes, dxpl, decision);

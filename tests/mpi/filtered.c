@@ -10,7 +10,13 @@
 
 #include <hdf5.h>
 
-enum { kRows = 40, kColumns = 1000, kElements = kRows * kColumns, kShortWhileUs = 200000 };
+enum {
+  kRows = 40,
+  kColumns = 1000,
+  kElements = kRows * kColumns,
+  kShortWhileUs = 200000,
+  kAnswers = 6, /* of a transfer */
+};
 
 static int rank, ranks, wrong;
 static hid_t file, transfer, creation, uncached;
@@ -113,9 +119,38 @@ static void report(void) {
   H5Pget_mpio_no_collective_cause(transfer, &local, &global);
   H5Pget_no_selection_io_cause(transfer, &cause);
   H5Pget_actual_selection_io_mode(transfer, &selection);
-  if (rank == 0)
-    printf("mode %d chunks %d local %u global %u selection %u %u\n", (int)mode, (int)chunks, local,
-           global, cause, selection);
+  const unsigned mine[kAnswers] = {(unsigned)mode, (unsigned)chunks, local, global,
+                                   cause,          selection};
+  unsigned all[kAnswers * 16];
+  MPI_Gather(mine, kAnswers, MPI_UNSIGNED, all, kAnswers, MPI_UNSIGNED, 0, MPI_COMM_WORLD);
+  for (int i = 0; rank == 0 && i < ranks; ++i) {
+    const unsigned* of = all + (size_t)i * kAnswers;
+    printf("rank %d: mode %u chunks %u local %u global %u selection %u %u\n", i, of[0], of[1],
+           of[2], of[3], of[4], of[5]);
+  }
+}
+
+/* What a transfer says of itself, on ranks that write and on one that does not. */
+static void answers(void) {
+  const H5FD_mpio_chunk_opt_t kWays[] = {H5FD_MPIO_CHUNK_DEFAULT, H5FD_MPIO_CHUNK_ONE_IO,
+                                         H5FD_MPIO_CHUNK_MULTI_IO};
+  const hid_t dataset = make("answers");
+  for (int way = 0; way < 3; ++way) {
+    must(H5Pset_dxpl_mpio_chunk_opt(transfer, kWays[way]), "H5Pset_dxpl_mpio_chunk_opt");
+    write_rows(dataset, 0, rank, 1);
+    report();
+    const hid_t rows = rows_of(dataset, 0, rank), memory = packed();
+    if (rank == ranks - 1) {
+      H5Sselect_none(rows);
+      H5Sselect_none(memory);
+    }
+    must(H5Dwrite(dataset, H5T_NATIVE_INT, memory, rows, transfer, found), "H5Dwrite");
+    report();
+    H5Sclose(memory);
+    H5Sclose(rows);
+  }
+  must(H5Pset_dxpl_mpio_chunk_opt(transfer, H5FD_MPIO_CHUNK_DEFAULT), "H5Pset_dxpl_mpio_chunk_opt");
+  must(H5Dclose(dataset), "H5Dclose");
 }
 
 static void written_again(void) {
@@ -207,6 +242,7 @@ int main(int argc, char** argv) {
   grown();
   gone();
   several();
+  answers();
   must(H5Fclose(file), "H5Fclose");
   H5Pclose(access);
   H5Pclose(uncached);

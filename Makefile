@@ -63,12 +63,12 @@ wheel: setup-python  ## the Python package as a manylinux wheel, from sources, i
 	@$(setup)/wheel.sh
 
 demo: build setup-python  ## native HDF5 and Tidelane side by side on slow storage: table, timeline, real programs
-	@$(ninja) -C build/release bench/all
+	@$(ninja) -C build/release tidelane_demo
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo.py
 
 demo-mpi: build setup-mpi setup-python  ## ranks that write one file together, native HDF5 and Tidelane side by side: MPICH, Open MPI
 	@$(setup)/configure.sh release
-	@$(ninja) -C build/release bench/all
+	@$(ninja) -C build/release tidelane_demo_mpi
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/demo_mpi.py
 
 test: setup-test setup-mpi setup-python  ## every check and test of a change: aims at 40 minutes on two cores

@@ -10,12 +10,24 @@ set(TIDELANE_BROKEN_DIR "${CMAKE_BINARY_DIR}/lib/tidelane-broken")
 # What every test runs under. Reports stop the test: a sanitizer that only prints is not a check. The leak check crashes
 # at exit where lanes (threads of a library that was loaded later) have used thread-local variables, unless the address
 # sanitizer leaves __tls_get_addr alone; leaks are found all the same.
+set(TIDELANE_ASAN_OPTIONS "abort_on_error=0:detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0")
 set(TIDELANE_TEST_ENVIRONMENT
   "TIDELANE_TEST_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
   "XDG_STATE_HOME=/dev/null"  # no history: a test neither knows of others nor writes into the home
-  "ASAN_OPTIONS=abort_on_error=0:detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0"
+  "ASAN_OPTIONS=${TIDELANE_ASAN_OPTIONS}"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")  # children of a fork start lanes of their own
+
+# Clients and drivers are programs that nobody instrumented: a sanitized plugin finds its runtime only if that is there first. Leaks
+# are not theirs to answer for (Python and shells leak at exit).
+set(TIDELANE_CLIENT_ENVIRONMENT)
+if(TIDELANE_SANITIZE MATCHES "address")
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
+    OUTPUT_VARIABLE asan_runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.so
+    OUTPUT_VARIABLE cxx_runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set(TIDELANE_CLIENT_ENVIRONMENT "LD_PRELOAD=${asan_runtime} ${cxx_runtime}" "ASAN_OPTIONS=${TIDELANE_ASAN_OPTIONS}:detect_leaks=0")
+endif()
 
 add_custom_target(tidelane_core_tests)   # unit tests of the core ranks: what the thread sanitizer runs
 add_custom_target(tidelane_unit_tests)   # all unit tests
@@ -29,18 +41,25 @@ function(tidelane_test_program target)
   tidelane_precompile(tests ${target} gtest/gtest.h)
 endfunction()
 
-# A program that drives the plugin from outside holds nothing of what is checked, and checks for undefined behaviour are
-# half of the time that compiling it takes. Addresses are checked: the plugin is handed its buffers. Call it after
-# tidelane_options is linked: the last option wins.
-add_library(tidelane_unchecked INTERFACE)
-if(TIDELANE_SANITIZE MATCHES "undefined")
-  target_compile_options(tidelane_unchecked INTERFACE -fno-sanitize=undefined)
-endif()
-function(tidelane_drives_plugin target)
-  if(TIDELANE_SANITIZE)
-    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # its options are others
+# tidelane_driver(<target> SOURCES ... [DEFINITIONS ...] [LIBRARIES ...]): a program that drives the plugin from outside. It holds nothing of
+# what is checked, so the address sanitizer's build takes the release build's, which finds the runtime because that is loaded
+# first (TIDELANE_CLIENT_ENVIRONMENT): every buffer of the heap that the plugin is handed is checked, and half of what that
+# build would compile is not compiled again. The thread sanitizer has to see the program's own synchronisation.
+set(TIDELANE_DRIVERS_BUILD "${CMAKE_SOURCE_DIR}/build/release" CACHE PATH "Whose drivers the address sanitizer's tests run")
+function(tidelane_driver target)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEFINITIONS;LIBRARIES" ${ARGN})
+  if(TIDELANE_SANITIZE MATCHES "address")
+    add_executable(${target} IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${TIDELANE_DRIVERS_BUILD}/bin/${target}")
+    add_custom_target(tidelane_driver_${target} ALL USES_TERMINAL COMMENT "driver ${target} of ${TIDELANE_DRIVERS_BUILD}"
+      COMMAND "${CMAKE_COMMAND}" --build "${TIDELANE_DRIVERS_BUILD}" --target ${target})
+    return()
   endif()
-  target_link_libraries(${target} PRIVATE tidelane_unchecked)
+  tidelane_test_program(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
+  target_link_libraries(${target} PRIVATE tidelane_options tidelane_hdf5 ${CMAKE_DL_LIBS} ${arg_LIBRARIES})
+  target_compile_definitions(${target} PRIVATE TIDELANE_DRIVER_PLUGINS="${TIDELANE_PLUGIN_DIR}" ${arg_DEFINITIONS})
+  set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)  # storage_gate.cc: its calls must be found first
 endfunction()
 
 # One binary per room from its *_test.cc, each case a ctest test labelled `unit` (and `core` below h5/).
@@ -92,17 +111,6 @@ function(tidelane_benches room rank)
   endforeach()
 endfunction()
 
-# Clients are programs that nobody instrumented: a sanitized plugin finds its runtime only if that is there first. Leaks
-# are not theirs to answer for (Python and shells leak at exit).
-set(TIDELANE_CLIENT_ENVIRONMENT)
-if(TIDELANE_SANITIZE MATCHES "address")
-  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
-    OUTPUT_VARIABLE asan_runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
-  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.so
-    OUTPUT_VARIABLE cxx_runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
-  set(TIDELANE_CLIENT_ENVIRONMENT "LD_PRELOAD=${asan_runtime} ${cxx_runtime}" "ASAN_OPTIONS=detect_leaks=0")
-endif()
-
 # tidelane_test(<name> COMMAND ... LABELS ... [TIMEOUT s] [ENVIRONMENT ...] [COST n]): for tests/*/CMakeLists.txt.
 # The command runs in an empty folder of its own with TIDELANE_TEST_PLUGIN_DIR, TIDELANE_TEST_BROKEN_DIR and TIDELANE_HDF5_ROOT set.
 function(tidelane_test name)
@@ -118,7 +126,7 @@ function(tidelane_test name)
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${folder}")
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
     ENVIRONMENT "${TIDELANE_TEST_ENVIRONMENT};TIDELANE_TEST_PLUGIN_DIR=${TIDELANE_PLUGIN_DIR};TIDELANE_TEST_BROKEN_DIR=${TIDELANE_BROKEN_DIR};TIDELANE_HDF5_ROOT=${TIDELANE_HDF5_ROOT};${arg_ENVIRONMENT}")
-  if(client IN_LIST arg_LABELS)
+  if(client IN_LIST arg_LABELS OR stress IN_LIST arg_LABELS)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "${TIDELANE_CLIENT_ENVIRONMENT}")
   endif()
   if(arg_COST)

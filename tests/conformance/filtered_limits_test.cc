@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "conformance/fixture.h"
+#include "support/sanitizer.h"
 
 namespace tidelane::testing {
 namespace {
@@ -78,9 +79,7 @@ Memory memory_now() {
 
 // As in a batch system that has given its last MiB: a map of all chunks does not fit.
 TEST_P(FilteredLimits, MemoryThatIsTooShortForAMapIsNoEnd) {
-#ifdef TIDELANE_SANITIZED
-  GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
-#endif
+  if (sanitized()) GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
   constexpr hsize_t kAll = hsize_t{32} << 20, kShort = 32, kRead = kAll / 48;
   const Summary summary = run([&] {
     const Hid opened = create(file());
@@ -106,9 +105,7 @@ TEST_P(FilteredLimits, MemoryThatIsTooShortForAMapIsNoEnd) {
 
 // `ulimit -v` in a batch system: HDF5 finds the memory that it finds natively, and the program ends well.
 TEST_P(FilteredLimits, WhereAddressSpaceIsShortTheProgramHasIt) {
-#ifdef TIDELANE_SANITIZED
-  GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
-#endif
+  if (sanitized()) GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
   for (const uint64_t room : {12, 20, 40}) {  // MiB
     const std::vector<int> values = elements(room, kChunk * 8);
     const Summary summary = run([&] {
@@ -142,9 +139,7 @@ TEST_P(FilteredLimits, WhereAddressSpaceIsShortTheProgramHasIt) {
 }
 
 TEST_P(FilteredLimits, MapsOfManyDatasetsTakeNoMoreMemoryThanOfFew) {
-#ifdef TIDELANE_SANITIZED
-  GTEST_SKIP() << "sanitizers keep what was freed";
-#endif
+  if (sanitized()) GTEST_SKIP() << "sanitizers keep what was freed";
   constexpr hsize_t kAll = hsize_t{32} << 20, kShort = 32, kRead = kAll / 48;
   constexpr int kDatasets = 12;  // with 16 MiB each
   run([&] {

@@ -28,7 +28,7 @@ void Scenarios::TearDown() {
 
 Environment Scenarios::environment(const Way& way) const {
   const char* given = std::getenv("TIDELANE_TEST_PLUGIN_DIR");
-  const char* plugins = given != nullptr ? given : CONFORMANCE_PLUGIN_DIR;
+  const char* plugins = given != nullptr ? given : TIDELANE_DRIVER_PLUGINS;
   // With a plugin path, native HDF5 asks every plugin about files that it cannot open (never_asked_test.cc).
   return {{"HDF5_PLUGIN_PATH", way.native() ? "" : plugins},
           {"HDF5_VOL_CONNECTOR", way.connector},

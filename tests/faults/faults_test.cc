@@ -20,6 +20,7 @@
 
 #include "conformance/fixture.h"
 #include "faults/program.h"
+#include "support/sanitizer.h"
 
 namespace tidelane::testing {
 namespace {
@@ -29,12 +30,6 @@ using namespace std::chrono_literals;
 constexpr int kFewCalls = 4;
 constexpr int kStride = 4;  // positions left out by default: all but every fourth
 constexpr int kEverySecond = 2;
-#ifdef TIDELANE_SANITIZED
-constexpr int kThinner =
-    2;  // each takes three times as long there, and the release build has tried them
-#else
-constexpr int kThinner = 1;
-#endif
 
 struct Setting {
   const char* name;
@@ -231,7 +226,9 @@ bool all_positions() {
 TEST_P(Faults, AtEveryCallInTurn) {
   const int calls = run_at(INT_MAX, failing(), environment()).calls;
   ASSERT_GT(calls, kFewCalls) << "too few calls to storage for this to mean anything";
-  const int stride = all_positions() ? 1 : std::min(setting().stride * kThinner, calls / 2);
+  // Under a sanitizer each takes three times as long, and the release build has tried them.
+  const int thinner = sanitized() ? 4 : 1;
+  const int stride = all_positions() ? 1 : std::min(setting().stride * thinner, calls / 2);
   int tried = 0;
   int reached = 0;
   int told = 0;

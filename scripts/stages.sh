@@ -47,8 +47,8 @@ tests() {
   log="$logs/ctest-$preset.log"
   mkdir -p "$logs"
   if [[ "$preset" = tsan* ]]; then run=("${unrandomised[@]}"); fi
-  # One more than cores: many a test waits for storage that is slow on purpose.
-  "${run[@]}" ctest --test-dir "build/$preset" -j $((jobs + 1)) --output-on-failure --no-tests=error --timeout 300 "$@" 2>&1 |
+  # Twice as many as cores: many a test waits, for storage that is slow on purpose or for a time to pass.
+  "${run[@]}" ctest --test-dir "build/$preset" -j $((jobs * 2)) --output-on-failure --no-tests=error --timeout 300 "$@" 2>&1 |
     tee "$log" | { if [ -t 1 ] || [ -n "${VERBOSE:-}" ]; then cat; else grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )'; fi; }
   rc=${PIPESTATUS[0]}
   closing=$(grep -E '[0-9]+% tests passed' "$log" | tail -n 1)

@@ -17,6 +17,12 @@ if [ -z "$clang" ]; then
   exit 0
 fi
 hdf5=$(sed -nE 's/^TIDELANE_HDF5_INCLUDE_DIR:PATH=//p' build/release/CMakeCache.txt)
+flags=(-std=c++20 -D_FILE_OFFSET_BITS=64 -Isrc -isystem "$hdf5" -Wno-unknown-warning-option -Wno-deprecated-declarations)
+# The standard library's headers are half of the work, so they are read once.
+mkdir -p build/check
+headers=build/check/standard.h
+printf '#include <%s>\n' algorithm array atomic chrono cmath condition_variable cstdint cstring deque filesystem functional \
+  map memory mutex optional span sstream string thread unordered_map utility vector >"$headers"
+"$clang" "${flags[@]}" -x c++-header "$headers" -o "$headers.pch"
 git ls-files -co --exclude-standard -z -- 'src/*.cc' ':!src/*_bench.cc' ':!src/*_test.cc' |
-  xargs -0 -r -n 1 -P "${JOBS:-2}" "$clang" -std=c++20 -fsyntax-only -Wthread-safety -Werror=thread-safety \
-    -Wno-unknown-warning-option -D_FILE_OFFSET_BITS=64 -Isrc -isystem "$hdf5"
+  xargs -0 -r -n 1 -P "${JOBS:-2}" "$clang" "${flags[@]}" -include-pch "$headers.pch" -fsyntax-only -Wthread-safety -Werror=thread-safety

@@ -111,6 +111,7 @@ enum class Counter : unsigned {
   X(OtherConnector, "other_connector", "file", "a foreign VOL connector below us")                 \
   X(NoReservation, "no_reservation", "file", "the file system cannot reserve space")               \
   X(ReadFilter, "read_filter", "dataset", "filters or types that only HDF5 can read")              \
+  X(ReadIndex, "read_index", "dataset", "chunks of which HDF5 does not say where they are")        \
   X(ReadShape, "read_shape", "read", "selections of chunks that only HDF5 can read")               \
   X(ReadConverted, "read_converted", "read", "elements that HDF5 converts on the way")             \
   X(ReadFailed, "read_failed", "read", "a chunk could not be read: HDF5 says why")                 \

@@ -1,5 +1,6 @@
 #include "vol/read_dataset.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/counters.h"
@@ -30,6 +31,18 @@ bool IsDirect(h5::Library& hdf5, hid_t dcpl) {
   return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && hdf5.Pget_external_count(dcpl) == 0;
 }
 
+// HDF5 finds the chunks of a dataset with one unlimited dimension with an extensible array, in which that dimension is the
+// slowest. What lists chunks (H5Dchunk_iter, H5Dget_chunk_info_by_coord) takes them in order as if it were the first
+// (H5Dearray.c, H5D__earray_idx_iterate_cb; seen with 1.14.6 and 2.0), and names another chunk's address where it is not.
+bool ListIsFalse(Instance& instance, void* dataset) {
+  const h5::OwnedId space =
+      AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, instance.default_dxpl);
+  if (!space.valid()) return true;
+  hsize_t extent[H5S_MAX_RANK], most[H5S_MAX_RANK];
+  const int rank = instance.hdf5().Sget_simple_extent_dims(space.get(), extent, most);
+  return rank > 0 && most[0] != H5S_UNLIMITED && std::count(most, most + rank, H5S_UNLIMITED) == 1;
+}
+
 bool HasChunks(Instance& instance, const Reading& reading, hid_t type, hid_t dcpl,
                ReadDataset& known) {
   h5::Library& hdf5 = instance.hdf5();
@@ -41,6 +54,10 @@ bool HasChunks(Instance& instance, const Reading& reading, hid_t type, hid_t dcp
   if (filters < 0 || (filters > 0 && known.pipeline == nullptr) ||
       !FindChunks(hdf5, type, dcpl, known) || known.grid.ChunkBytes() > kMostChunkBytes) {
     Count(Fallback::kReadFilter);
+    return false;
+  }
+  if (ListIsFalse(instance, reading.dataset)) {
+    Count(Fallback::kReadIndex);
     return false;
   }
   const std::optional<uint64_t> cache =

@@ -59,6 +59,34 @@ TEST_P(LeftToHdf5, AFileThatIsCutShort) {
   }
 }
 
+// HDF5 lists the chunks of such a dataset in the wrong order, and each as where another one is.
+TEST_P(LeftToHdf5, ADatasetWhoseOneUnlimitedDimensionIsNotTheFirst) {
+  constexpr hsize_t kChunks = 3, kEdge = 64;
+  const Image image = image_of(7, kChunks * kEdge, kChunks * kEdge);
+  const Summary summary = run([&] {
+    for (const int filters : {0, int{kDeflate}}) {
+      const Hid access(H5Pcreate(H5P_FILE_ACCESS));
+      H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+      const Hid opened = create(file(), access);
+      const hsize_t extent[2] = {image.rows, image.columns}, chunk[2] = {kEdge, kEdge},
+                    most[2] = {image.rows + kEdge, H5S_UNLIMITED};
+      const Hid space(H5Screate_simple(2, extent, most)), list = creation_list(filters);
+      H5Pset_chunk(list, 2, chunk);
+      const Hid dataset(
+          H5Dcreate2(opened, "image", H5T_NATIVE_INT, space, H5P_DEFAULT, list, access_list()));
+      ASSERT_GE(
+          H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, image.values.data()), 0);
+      expect_image(dataset, image);
+      const hsize_t more[2] = {image.rows, image.columns + kEdge};
+      ASSERT_GE(H5Dset_extent(dataset, more), 0);
+      expect_image(dataset, image.resized(image.rows, image.columns + kEdge, 0));
+    }
+  });
+  if (plugged()) {
+    EXPECT_EQ(summary.fallback("read_index"), 2);
+  }
+}
+
 // Storage gives zeros beyond its end, and so did the read.
 TEST_P(LeftToHdf5, AnIndexThatLeadsBeyondTheEndOfTheFile) {
   const Image image = image_of(15);

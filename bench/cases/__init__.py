@@ -1,6 +1,6 @@
 """The benchmarks by name, in the order in which they run and stand on the page."""
 
-from cases import checkpoint, filters, modes, objects, ranks, reads, recording, writes
+from cases import checkpoint, filters, modes, never_slower, objects, ranks, reads, recording, writes
 
 CASES = {
     case.key: case
@@ -11,6 +11,7 @@ CASES = {
         writes.WRITES,
         writes.MERGING,
         filters.FILTERS,
+        never_slower.NEVER_SLOWER,
         reads.SERIES,
         reads.LOADER,
         objects.WALK,

@@ -9,6 +9,8 @@ constexpr DriverTable kNone = {
     .has_files = [](int) { return false; },
     .file_with_serial = [](int, unsigned long) { return std::shared_ptr<File>(); },
     .above = [](int, const File&) { return AboveDriver{.page_buffer = true}; },
+    .open_with_serial = [](int, unsigned long) -> H5FD_t* { return nullptr; },
+    .take_singly = [](H5FD_t*, bool) { return false; },
 };
 
 }  // namespace

@@ -37,6 +37,11 @@ struct DriverTable {
   /// What is open under the serial number (`fileno`) that the libhdf5 in `slot` gave it; nullptr: nothing.
   std::shared_ptr<File> (*file_with_serial)(int slot, unsigned long serial);
   AboveDriver (*above)(int slot, const File& file);
+  /// HDF5's own side of what is open under that number, until it is closed; nullptr: nothing of ours.
+  H5FD_t* (*open_with_serial)(int slot, unsigned long serial);
+  /// Whether HDF5 sees a driver that takes one piece in a call, as sec2 does, or many. It looks when a transfer begins, and
+  /// goes through its sieve buffer where pieces come singly. Returns what it saw until now.
+  bool (*take_singly)(H5FD_t* open, bool singly);
 };
 
 namespace internal {

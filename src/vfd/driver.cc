@@ -41,6 +41,8 @@ struct Handle {
   bool ignore_disabled_locks;
   bool family_to_single;
   bool page_buffer;
+  const H5FD_class_t*
+      registered;  // the class that HDF5 has of us, while it sees the other one (TakeSingly)
   Handle* next;
 };
 
@@ -51,6 +53,11 @@ void Unlink(const Handle* handle) {
   Handle** at = &open_handles[handle->library->slot()];
   while (*at != handle) at = &(*at)->next;
   *at = handle->next;
+}
+
+// HDF5 compares the classes of a file that it opens and of those that it has open.
+void TakeMany(Handle& handle) {
+  if (handle.registered != nullptr) handle.pub.cls = std::exchange(handle.registered, nullptr);
 }
 
 Handle& Of(H5FD_t* file) { return *reinterpret_cast<Handle*>(file); }
@@ -134,6 +141,9 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
     PushCannotOpen(library, status);
     return nullptr;
   }
+  // A transfer may open files: of a virtual dataset's sources, or in a callback.
+  for (Handle* open = open_handles[library.slot()]; open != nullptr; open = open->next)
+    TakeMany(*open);
   handle->next = std::exchange(open_handles[library.slot()], handle.get());
   return &handle.release()->pub;
 }
@@ -364,8 +374,11 @@ herr_t Delete(const char* name, hid_t) noexcept {
   return -1;
 }
 
+// Pieces: as many as HDF5 likes in a call, or one.
+enum class Pieces : bool { kMany, kSingle };
+
 template <int Slot>
-constexpr H5FD_class_t MakeClass() {
+constexpr H5FD_class_t MakeClass(Pieces pieces) {
   H5FD_class_t driver{};
   driver.version = H5FD_CLASS_VERSION;
   driver.value = kDriverValue;
@@ -382,8 +395,10 @@ constexpr H5FD_class_t MakeClass() {
   driver.get_handle = GetHandle;
   driver.read = Read;
   driver.write = Write;
-  driver.read_vector = ReadVector;
-  driver.write_vector = WriteVector;
+  if (pieces == Pieces::kMany) {
+    driver.read_vector = ReadVector;
+    driver.write_vector = WriteVector;
+  }
   driver.flush = Flush;
   driver.truncate = Truncate;
   driver.lock = Lock;
@@ -394,23 +409,51 @@ constexpr H5FD_class_t MakeClass() {
   return driver;
 }
 
-template <int... Slots>
+template <Pieces P, int... Slots>
 const H5FD_class_t* ClassOf(int slot, std::integer_sequence<int, Slots...>) {
-  static constexpr H5FD_class_t kClasses[] = {MakeClass<Slots>()...};
+  static constexpr H5FD_class_t kClasses[] = {MakeClass<Slots>(P)...};
   return &kClasses[slot];
 }
 
 const H5FD_class_t* DriverClass(int slot) {
-  return ClassOf(slot, std::make_integer_sequence<int, h5::kSlots>());
+  return ClassOf<Pieces::kMany>(slot, std::make_integer_sequence<int, h5::kSlots>());
+}
+
+const H5FD_class_t* SingleClass(int slot) {
+  return ClassOf<Pieces::kSingle>(slot, std::make_integer_sequence<int, h5::kSlots>());
 }
 
 bool HasFiles(int slot) { return open_handles[slot] != nullptr; }
 
-std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial) {
-  for (const Handle* handle = open_handles[slot]; handle != nullptr; handle = handle->next) {
-    if (handle->pub.fileno == serial) return handle->file;
+Handle* HandleWithSerial(int slot, unsigned long serial) {
+  for (Handle* handle = open_handles[slot]; handle != nullptr; handle = handle->next) {
+    if (handle->pub.fileno == serial) return handle;
   }
   return nullptr;
+}
+
+std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial) {
+  const Handle* const handle = HandleWithSerial(slot, serial);
+  return handle == nullptr ? nullptr : handle->file;
+}
+
+H5FD_t* OpenWithSerial(int slot, unsigned long serial) {
+  Handle* const handle = HandleWithSerial(slot, serial);
+  return handle == nullptr ? nullptr : &handle->pub;
+}
+
+// HDF5 asks the class in the public part of an open file which calls there are, and it keeps a copy of the class that it was
+// given.
+bool TakeSingly(H5FD_t* open, bool singly) {
+  Handle& handle = Of(open);
+  const bool before = handle.registered != nullptr;
+  if (singly == before) return before;
+  if (singly) {
+    handle.registered = std::exchange(open->cls, SingleClass(handle.library->slot()));
+  } else {
+    TakeMany(handle);
+  }
+  return before;
 }
 
 h5::AboveDriver Above(int slot, const File& file) {
@@ -431,6 +474,8 @@ constinit const h5::DriverTable kSerialDriver = {
     .has_files = HasFiles,
     .file_with_serial = FileWithSerial,
     .above = Above,
+    .open_with_serial = OpenWithSerial,
+    .take_singly = TakeSingly,
 };
 
 }  // namespace tidelane::vfd

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,12 +25,21 @@ namespace tidelane::vol {
 
 /// What the driver, of which there is none here, has open under whatever number: a test's to set.
 inline std::shared_ptr<File> driver_file;
+/// What HDF5 would see of it.
+inline bool driver_takes_singly = false;
 
 inline h5::DriverTable DriverOfOneFile() {
   return {.driver_class = [](int) { return h5::Sec2Clone(); },
           .has_files = [](int) { return driver_file != nullptr; },
           .file_with_serial = [](int, unsigned long) { return driver_file; },
-          .above = [](int, const File&) { return h5::AboveDriver(); }};
+          .above = [](int, const File&) { return h5::AboveDriver(); },
+          .open_with_serial =
+              [](int, unsigned long) {
+                static H5FD_t open;
+                return driver_file == nullptr ? nullptr : &open;
+              },
+          .take_singly = [](H5FD_t*,
+                            bool singly) { return std::exchange(driver_takes_singly, singly); }};
 }
 
 class ConnectorTest : public ::testing::Test {

@@ -15,6 +15,7 @@
 #include "vol/ranks.h"
 #include "vol/read_again.h"
 #include "vol/settle.h"
+#include "vol/sieve_choice.h"
 #include "vol/transfer_told.h"
 #include "vol/transfers.h"
 
@@ -30,8 +31,14 @@ Reading At(const Reads& reads, size_t i, hid_t dxpl) {
       reads.buffers[i]};
 }
 
-herr_t ReadNatively(Instance& instance, const Reads& reads, hid_t dxpl) {
+// Whether lanes may still be reading when the call returns: HDF5's sieve reads at once.
+enum class Later : bool { kNothing, kSome };
+
+herr_t ReadNatively(Instance& instance, const Reads& reads, hid_t dxpl, Later later) {
   if (reads.count == 0) return 0;
+  const Gathering gathering = later == Later::kNothing
+                                  ? GatherReads(instance, reads.count, reads.datasets, dxpl)
+                                  : Gathering();
   const herr_t result = instance.hdf5().native().dataset_cls.read(
       reads.count, reads.datasets, reads.memory_types, reads.memory_spaces, reads.file_spaces, dxpl,
       reads.buffers, nullptr);
@@ -97,7 +104,7 @@ herr_t ReadLater(Instance& instance, Reads reads, hid_t dxpl, void** request) {
   for (size_t i = 0; i < reads.count; ++i) {
     static_cast<void>(AcceptLater(instance, At(reads, i, dxpl), scope, reason));
   }
-  if (ReadNatively(instance, reads, dxpl) < 0) return -1;
+  if (ReadNatively(instance, reads, dxpl, Later::kSome) < 0) return -1;
   std::shared_ptr<Completion> completion = scope.TakeCompletion();
   if (completion == nullptr) {
     Count(reason);
@@ -131,7 +138,7 @@ herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t mem
     TakeEach(reads, rest, dxpl,
              [&](const Reading& reading) { return ReadChunked(instance, reading); });
   }
-  return ReadNatively(instance, reads, dxpl);
+  return ReadNatively(instance, reads, dxpl, Later::kNothing);
 }
 
 }  // namespace tidelane::vol

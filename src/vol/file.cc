@@ -19,6 +19,7 @@
 #include "vol/ranks.h"
 #include "vol/ranks_dataset.h"
 #include "vol/settle.h"
+#include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -90,7 +91,9 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
   call.Finish(file != nullptr);
   if (file == nullptr) return nullptr;
   NoteOpened(instance, file);
-  Engine::Get().refused_closes().Forget(FileOf(instance, file, H5I_FILE));
+  const std::shared_ptr<File> ours = FileOf(instance, file, H5I_FILE);
+  Engine::Get().refused_closes().Forget(ours);
+  if (ours != nullptr) NoteSieve(instance, *ours);
   if (access.native()) {
     NoteNative(Fallback::kDriver, name);
     NoteForeign(instance, file);
@@ -211,6 +214,7 @@ bool IsProbe(Instance& instance) { return instance.hdf5().Eget_num(h5::kDefault)
 // unlock and the superblock happen inside it. It does so when it is asked for its handle under this
 // scope.
 void PrepareSwmr(Instance& instance, void* file, hid_t dxpl) {
+  instance.sieves_reads = true;  // it will not be locked any more
   const CallScope scope(CallScope::kStartSwmr);
   void* handle = nullptr;
   H5VL_native_file_optional_args_t get{};

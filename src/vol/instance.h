@@ -34,21 +34,7 @@ struct HalfClosed {
   std::shared_ptr<File> file;  ///< has bytes that could not be stored; nullptr: it has none
 };
 
-/// What is known of the datasets that were written last (vol/sieve_choice.h), in any order.
-struct SieveHabit {
-  void* dataset = nullptr;
-  bool sieved = false;  ///< it was left to the sieve, and goes on with the buffer that it then has
-  bool looked = false;  ///< at its storage:
-  bool contiguous = false;
-  bool known_file = false;   ///< one of ours
-  bool stores_soon = false;  ///< whose settings do not ask for bytes to be kept, or stored at once
-  uint64_t device = 0;       ///< that it is on
-  uint64_t next = UINT64_MAX;  ///< the element behind the last write of one run
-  unsigned same = 0;           ///< how many writes in a row were not for the sieve
-  unsigned repeat = 0;         ///< and how many more are taken for such without a look
-};
-using SieveHabits = std::array<SieveHabit, 16>;
-
+class SieveHabits;
 class ReadDatasets;
 class FilteredWrites;
 class RankDatasets;
@@ -69,8 +55,6 @@ struct Instance {
       h5::kNoId;  ///< what H5P_DEFAULT means for transfers, seen when files are opened
   /// The last list that was seen to make datasets in one piece (vol/objects.cc).
   hid_t plain_dcpl = h5::kNoId;
-  hid_t sieve_dxpl =
-      h5::kNoId;  ///< a copy of it that leaves tiny runs to the sieve (vol/sieve_choice.h)
   hid_t told_dxpl =
       h5::kNoId;  ///< a copy of it that says how a transfer went (vol/transfer_told.h)
   /// How many properties that list has: one with as many has none of ours (vol/property_lists.h).
@@ -87,9 +71,10 @@ struct Instance {
   H5L_class_t own_external_links{};  ///< HDF5's, while ours is in its place (vol/external_links.h)
   size_t last_inflated = 0;  ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
-  SieveHabits sieve_habits;
-  size_t next_habit = 0;    ///< which of them makes room for the next dataset; 0: there are none
-  size_t newest_habit = 0;  ///< which of them was asked for last
+  /// What is known of datasets' transfers (vol/sieve_choice.h); nullptr: there were none. Never destroyed.
+  SieveHabits* sieve_habits = nullptr;
+  /// A file was opened of which we keep no blocks: its small reads are for HDF5's sieve, too.
+  bool sieves_reads = false;
   /// Counts calls that may change where datasets' chunks are (class Changing).
   uint64_t changes = 0;
   uint64_t flushes = 0;  ///< calls that flush something

@@ -12,6 +12,7 @@
 #include "vol/filtered_writes.h"
 #include "vol/ranks_filtered.h"
 #include "vol/read_dataset.h"
+#include "vol/sieve_choice.h"
 
 namespace tidelane::vol {
 
@@ -31,9 +32,10 @@ herr_t WaitForEventSet(hid_t event_set, void* context) {
 
 void Forget(Instance& instance) {
   instance.hdf5().ForgetIds();
-  instance.default_dxpl = instance.sieve_dxpl = instance.told_dxpl = h5::kNoId;
+  instance.default_dxpl = instance.told_dxpl = h5::kNoId;
   instance.plain_dcpl = h5::kNoId;
-  instance.sieve_habits = {};
+  ForgetSieves(instance);
+  instance.sieves_reads = false;
   ForgetAllRead(instance);
   instance.default_properties = 0;
   instance.operations = Operations();

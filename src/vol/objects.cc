@@ -55,12 +55,12 @@ FilteredWrites* FilteredWritesOf(Instance& instance) {
 herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
                      Leaves leaves = Leaves::kNothing) {
   if (writes.count == 0) return 0;
-  const hid_t chosen = ChooseSieve(instance, writes.count, writes.datasets, writes.memory_types,
-                                   writes.file_spaces, dxpl, leaves);
+  const Gathering gathering = GatherWrites(instance, writes.count, writes.datasets,
+                                           writes.memory_types, writes.file_spaces, dxpl, leaves);
   const Changing changing(instance);
   const herr_t result = instance.hdf5().native().dataset_cls.write(
       writes.count, writes.datasets, writes.memory_types, writes.memory_spaces, writes.file_spaces,
-      chosen, writes.buffers, nullptr);
+      dxpl, writes.buffers, nullptr);
   if (result >= 0) TellAsWithSec2(instance, writes.datasets[0], dxpl);
   return result;
 }
@@ -312,7 +312,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
 }
 
 void ForgetDatasets(Instance& instance) {
-  instance.sieve_habits = {};
+  ForgetSieves(instance);
   ForgetAllRead(instance);
   ForgetRankDatasets(instance);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->ForgetDatasets();

@@ -10,6 +10,7 @@
 #include "h5/error.h"
 #include "h5/owned_id.h"
 #include "vol/chunked_dataset.h"
+#include "vol/enter.h"
 #include "vol/find_file.h"
 
 namespace tidelane::vol {
@@ -19,59 +20,49 @@ namespace {
 // So much HDF5 copies at once: more never comes from the sieve, whatever size a program gives it.
 constexpr uint64_t kMostCopied = 1 << 20;
 
-// Only contiguous storage has a sieve.
-bool IsContiguous(Instance& instance, void* dataset, hid_t dxpl) {
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
-  const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), dxpl);
-  return dcpl.valid() && instance.hdf5().Pget_layout(dcpl.get()) == H5D_CONTIGUOUS;
+SieveHabits& HabitsOf(Instance& instance) {
+  if (instance.sieve_habits == nullptr) instance.sieve_habits = new SieveHabits;
+  return *instance.sieve_habits;
 }
 
-SieveHabit* FindHabit(Instance& instance, void* dataset) {
-  const auto found = std::ranges::find(instance.sieve_habits, dataset, &SieveHabit::dataset);
-  return found == instance.sieve_habits.end() ? nullptr : &*found;
-}
-
-SieveHabit& HabitOf(Instance& instance, void* dataset) {
-  SieveHabit& newest = instance.sieve_habits[instance.newest_habit];
-  if (newest.dataset == dataset) return newest;
-  if (SieveHabit* const known = FindHabit(instance, dataset); known != nullptr) {
-    instance.newest_habit = static_cast<size_t>(known - instance.sieve_habits.data());
-    return *known;
-  }
-  instance.newest_habit = instance.next_habit++ % instance.sieve_habits.size();
-  SieveHabit& habit = instance.sieve_habits[instance.newest_habit];
-  habit = {.dataset = dataset};
-  return habit;
-}
-
-// Asking how a dataset is stored costs some microseconds, so it is done once.
-void Look(Instance& instance, SieveHabit& habit, hid_t dxpl) {
-  if (std::exchange(habit.looked, true)) return;
-  habit.contiguous = IsContiguous(instance, habit.dataset, dxpl);
-  if (!habit.contiguous) return;
-  const std::shared_ptr<File> file = FileOf(instance, habit.dataset, H5I_DATASET);
-  habit.known_file = file != nullptr;
-  if (file == nullptr) return;
-  habit.device = file->identity().device;
+// Asking how a dataset is stored costs some microseconds, so it is done once. Only contiguous storage has a sieve.
+void LookAt(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
+  unsigned long serial = 0;
+  if (!SerialOf(instance, dataset, H5I_DATASET, serial)) return;
+  habit.open = h5::Driver().open_with_serial(instance.slot, serial);
+  if (habit.open == nullptr) return;
+  const std::shared_ptr<File> file = h5::Driver().file_with_serial(instance.slot, serial);
+  habit.file = file;
   const FileSettings settings = file->settings();
+  habit.natively = settings.mode == Mode::kSync;
   habit.stores_soon = settings.mode == Mode::kAuto && !settings.implicit_sync && !settings.paused &&
                       settings.delay_us == 0;
+  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
+  if (!dcpl.valid()) return;
+  const H5D_layout_t layout = instance.hdf5().Pget_layout(dcpl.get());
+  habit.contiguous = layout == H5D_CONTIGUOUS;
+  habit.chunked = layout == H5D_CHUNKED;
+}
+
+void Look(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
+  if (std::exchange(habit.looked, true) || !h5::Driver().has_files(instance.slot)) return;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  // What is not looked at is as if it were not ours.
+  static_cast<void>(
+      Aside(instance, dxpl, [&] { LookAt(instance, dataset, habit, instance.default_dxpl); }));
 }
 
 bool OnQuickStorage(const SieveHabit& habit) {
-  return habit.contiguous && habit.known_file &&
-         Whim(Engine::Get().chooser().QuickOn(habit.device));
+  const std::shared_ptr<File> file = habit.file.lock();
+  return habit.contiguous && file != nullptr &&
+         Whim(Engine::Get().chooser().QuickOn(file->identity().device));
 }
 
-hid_t SieveList(Instance& instance, hid_t dxpl) {
-  if (instance.sieve_dxpl >= 0) return instance.sieve_dxpl;
-  h5::Library& hdf5 = instance.hdf5();
-  h5::OwnedId copy(hdf5, hdf5.Pcopy(dxpl));
-  if (!copy.valid() || hdf5.Pset_selection_io(copy.get(), H5D_SELECTION_IO_MODE_OFF) < 0) {
-    return dxpl;
-  }
-  instance.sieve_dxpl = copy.Release();
-  return instance.sieve_dxpl;
+// Nothing is kept of a file that others may write.
+bool Unlocked(const SieveHabit& habit) {
+  const std::shared_ptr<File> file = habit.file.lock();
+  return file != nullptr && !file->locked();
 }
 
 uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* extent) {
@@ -83,38 +74,38 @@ uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* ex
   return span + 1;
 }
 
-bool IsDense(Instance& instance, SieveHabit& habit, const Spread& spread, uint64_t element,
-             hid_t dxpl) {
-  const uint64_t span_bytes = spread.span * element;
-  if (span_bytes == 0) return false;
-  const bool dense = span_bytes / spread.runs <= kSieveSpacing;
-  const uint64_t pitch = spread.pitch != 0 ? spread.pitch : spread.span / spread.runs;
-  if (!dense && pitch * element > kSieveSpacingQuick) return false;
-  Look(instance, habit, dxpl);
-  return dense ? habit.contiguous : OnQuickStorage(habit);
+// What of a write decides, in bytes.
+struct Shape {
+  bool many = false;     // runs
+  bool dense = false;    // whatever storage there is
+  bool follows = false;  // a small write that begins where the one before ended
+  uint64_t pitch = 0;
+};
+
+Shape ShapeOf(const Spread& spread, uint64_t element, SieveHabit& habit) {
+  Shape shape{.many = spread.runs >= kSieveFromRuns};
+  if (shape.many && spread.span != 0) {
+    shape.dense = spread.span * element / spread.runs <= kSieveSpacing;
+    shape.pitch = (spread.pitch != 0 ? spread.pitch : spread.span / spread.runs) * element;
+  } else if (spread.runs == 1) {
+    shape.follows = spread.first == habit.next && spread.span * element < kSieveRun;
+    habit.next = spread.first + spread.span;
+  }
+  return shape;
 }
 
-// A small write that begins where the one before ended: natively the sieve makes one request of many such, at the price
-// of a copy each. Taking them in ourselves is no cheaper, and what we then store is no less.
-bool FollowsOn(Instance& instance, SieveHabit& habit, const Spread& spread, uint64_t element,
-               hid_t dxpl) {
-  const bool follows = spread.first == habit.next;
-  habit.next = spread.first + spread.span;
-  if (!follows || spread.span * element >= kSieveRun) return false;
-  Look(instance, habit, dxpl);
-  return habit.stores_soon && OnQuickStorage(habit);
+bool MayGather(const Shape& shape, Leaves leaves) {
+  return shape.many ? shape.dense || (shape.pitch != 0 && shape.pitch <= kSieveSpacingUnlocked)
+                    : shape.follows && leaves == Leaves::kNothing;
 }
 
-bool Gathers(Instance& instance, SieveHabit& habit, hid_t memory_type, hid_t file_space, hid_t dxpl,
-             Leaves leaves) {
-  h5::Library& hdf5 = instance.hdf5();
-  const Spread spread = SpreadOf(hdf5, file_space);
-  const bool many = spread.runs >= kSieveFromRuns;
-  if (!many && (spread.runs != 1 || leaves == Leaves::kRequest)) return false;
-  // The type in memory stands for the one in the file, which it would take microseconds to ask for.
-  const uint64_t element = hdf5.Tget_size(memory_type);
-  return many ? IsDense(instance, habit, spread, element, dxpl)
-              : FollowsOn(instance, habit, spread, element, dxpl);
+// Small writes that follow each other: natively the sieve makes one request of many such, at the price of a copy each. Taking
+// them in ourselves is no cheaper, and what we then store is no less.
+bool Gathers(const Shape& shape, const SieveHabit& habit) {
+  if (!habit.contiguous) return false;
+  if (!shape.many) return habit.stores_soon && OnQuickStorage(habit);
+  return shape.dense || (shape.pitch <= kSieveSpacingQuick && OnQuickStorage(habit)) ||
+         Unlocked(habit);
 }
 
 // Natively a dataset that fits into the sieve lies in it whole, from its first write on, which with us went past the sieve. HDF5
@@ -207,29 +198,59 @@ Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
   return spread;
 }
 
-void ForgetSieve(Instance& instance, void* dataset) {
-  if (instance.next_habit == 0) return;
-  if (SieveHabit* const habit = FindHabit(instance, dataset); habit != nullptr) *habit = {};
-}
-
-hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
-                  const hid_t file_spaces[], hid_t dxpl, Leaves leaves) {
-  if (dxpl != instance.default_dxpl || count != 1 || file_spaces[0] <= h5::kDefault) return dxpl;
-  SieveHabit& habit = HabitOf(instance, datasets[0]);
-  // A dataset that has a sieve buffer goes on with it; our list would cost each write thirty look-ups.
-  if (habit.sieved || (habit.looked && !habit.contiguous)) return dxpl;
+Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
+                       const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl,
+                       Leaves leaves) {
+  const bool one = count == 1 && file_spaces[0] > h5::kDefault;
+  if (!one && (count == 0 || !instance.sieves_reads)) return {};
+  SieveHabit& habit = HabitsOf(instance).Of(datasets[0]);
+  const auto look = [&] { Look(instance, datasets[0], habit, dxpl); };
+  if (instance.sieves_reads) look();
+  if (habit.natively) return Gathering(habit.open);
+  // A dataset that has a sieve buffer goes on with it.
+  if (!one || habit.sieved || (habit.looked && !habit.contiguous)) return {};
   if (habit.repeat != 0) {
     --habit.repeat;
-    return dxpl;
+    return {};
   }
-  if (Gathers(instance, habit, memory_types[0], file_spaces[0], dxpl, leaves)) {
-    const hid_t list = SieveList(instance, dxpl);
-    habit.sieved = list != dxpl;
-    if (habit.sieved) FillSieve(instance, datasets[0], memory_types[0], file_spaces[0], list);
-    return list;
+  // The type in memory stands for the one in the file, which it would take microseconds to ask for.
+  const Shape shape = ShapeOf(SpreadOf(instance.hdf5(), file_spaces[0]),
+                              instance.hdf5().Tget_size(memory_types[0]), habit);
+  if (MayGather(shape, leaves)) {
+    look();
+    habit.sieved = Gathers(shape, habit);
+  }
+  if (habit.sieved) {
+    const auto fill = [&] {
+      const Gathering gathering(habit.open);
+      FillSieve(instance, datasets[0], memory_types[0], file_spaces[0], instance.default_dxpl);
+    };
+    static_cast<void>(
+        Aside(instance, dxpl, fill));  // without it, an H5Ocopy that follows may be older
+    return Gathering(habit.open);
   }
   if (++habit.same >= kHabit) habit.repeat = kHabit;
-  return dxpl;
+  return {};
+}
+
+Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
+  if (!instance.sieves_reads || count == 0) return {};
+  SieveHabit& habit = HabitsOf(instance).Of(datasets[0]);
+  Look(instance, datasets[0], habit, dxpl);
+  const bool gathers = habit.natively || (count == 1 && !habit.chunked && Unlocked(habit));
+  return gathers && habit.open != nullptr ? Gathering(habit.open) : Gathering();
+}
+
+void NoteSieve(Instance& instance, const File& file) {
+  if (!file.locked() || file.settings().mode == Mode::kSync) instance.sieves_reads = true;
+}
+
+void ForgetSieve(Instance& instance, void* dataset) {
+  if (instance.sieve_habits != nullptr) instance.sieve_habits->Forget(dataset);
+}
+
+void ForgetSieves(Instance& instance) {
+  if (instance.sieve_habits != nullptr) instance.sieve_habits->ForgetAll();
 }
 
 }  // namespace tidelane::vol

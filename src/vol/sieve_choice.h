@@ -9,20 +9,24 @@
 /// 0.09, 4 KiB 0.7, whatever their length. On slow storage a window may also cost a read. So dense
 /// writes are left to the sieve; on storage as quick as memory, where reading and rewriting a window
 /// costs little more than a copy, also those that are less dense, and small ones that follow each
-/// other. It is done by switching selection I/O off in the transfer list; HDF5 keeps both ways
-/// coherent, and stays with the sieve for a dataset that has one.
+/// other. Of a file that we have no lock on nothing is kept for reads, and no gap is filled between writes: there the sieve
+/// is what native HDF5 has, so that it makes no more requests than natively. With mode=sync a file's transfers are
+/// native's altogether.
 ///
-/// Invariant: only writes with the default transfer list are changed: a program that brings its own
-/// has decided.
+/// It is done by showing HDF5 a driver that takes one piece a call, while the transfer lasts (h5/driver.h): HDF5
+/// keeps both ways coherent, and stays with the sieve for a dataset that has one.
 ///
 /// Cost: some tenths of a microsecond for each of a dataset's first writes, then for one in seventeen; nothing once the
-/// sieve has it.
+/// sieve has it. Reads of files that are locked ask nothing.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <unordered_map>
 
+#include "h5/driver.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
@@ -31,6 +35,7 @@ namespace tidelane::vol {
 /// sieve gathers; and how many runs a write must have for the choice to matter.
 inline constexpr uint64_t kSieveSpacing = 512;
 inline constexpr uint64_t kSieveSpacingQuick = 4096;
+inline constexpr uint64_t kSieveSpacingUnlocked = 32 * 1024;  ///< a window has two such runs
 inline constexpr uint64_t kSieveFromRuns = 16;
 /// A single run of fewer bytes the sieve may gather with those that follow; a longer one is written
 /// by itself as quickly.
@@ -39,16 +44,77 @@ inline constexpr uint64_t kSieveRun = 16 * 1024;
 /// look at their selection: looking takes four calls of HDF5, a third of what a small write costs otherwise.
 inline constexpr unsigned kHabit = 16;
 
+/// What is known of a dataset that is open.
+struct SieveHabit {
+  bool sieved = false;  ///< it was left to the sieve, and goes on with the buffer that it then has
+  bool looked = false;  ///< at its storage:
+  bool contiguous = false;
+  bool chunked = false;
+  bool stores_soon =
+      false;  ///< in a file whose settings do not ask for bytes to be kept, or stored at once
+  bool natively = false;       ///< in one with mode=sync
+  H5FD_t* open = nullptr;      ///< one of ours, as HDF5 has it open; nullptr: it is none
+  std::weak_ptr<File> file;    ///< of ours
+  uint64_t next = UINT64_MAX;  ///< the element behind the last write of one run
+  unsigned same = 0;           ///< how many writes in a row were not for the sieve
+  unsigned repeat = 0;         ///< and how many more are taken for such without a look
+};
+
+class SieveHabits {
+ public:
+  SieveHabit& Of(void* dataset) {
+    if (dataset != newest_) newest_habit_ = &known_[newest_ = dataset];
+    return *newest_habit_;
+  }
+  void Forget(void* dataset) {
+    known_.erase(dataset);
+    newest_ = nullptr;
+  }
+  void ForgetAll() {
+    known_.clear();
+    newest_ = nullptr;
+  }
+
+ private:
+  std::unordered_map<void*, SieveHabit> known_;
+  void* newest_ = nullptr;  // asked for last
+  SieveHabit* newest_habit_ = nullptr;
+};
+
+/// Around a native transfer: while it lasts HDF5 gives the driver single pieces, or as many as it likes.
+class [[nodiscard]] Gathering {
+ public:
+  Gathering() = default;  ///< as many as it likes
+  explicit Gathering(H5FD_t* open) : open_(open), before_(h5::Driver().take_singly(open, true)) {}
+  ~Gathering() {
+    if (open_ != nullptr) h5::Driver().take_singly(open_, before_);
+  }
+  Gathering(const Gathering&) = delete;
+  Gathering& operator=(const Gathering&) = delete;
+  explicit operator bool() const { return open_ != nullptr; }
+
+ private:
+  H5FD_t* const open_ = nullptr;
+  const bool before_ = false;
+};
+
 /// Whether a write leaves a request, which is to say when its bytes are stored: in a sieve they wait
 /// for calls to come, so that only what is dense goes there.
 enum class Leaves : bool { kNothing, kRequest };
 
-/// The transfer list to write with: `dxpl`, or our copy of it with selection I/O off.
-hid_t ChooseSieve(Instance& instance, size_t count, void* datasets[], const hid_t memory_types[],
-                  const hid_t file_spaces[], hid_t dxpl, Leaves leaves);
+/// To be held while these are written.
+Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
+                       const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl,
+                       Leaves leaves);
 
+/// To be held while these are read.
+Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
+
+/// A file of ours was opened.
+void NoteSieve(Instance& instance, const File& file);
 /// `dataset` is closed; another one may come to live at its address.
 void ForgetSieve(Instance& instance, void* dataset);
+void ForgetSieves(Instance& instance);
 
 /// How a selection lies in a file, in elements: contiguous runs, where the first begins (for few runs
 /// only), the distance from its first to its last element (of a single run its length), and from the

@@ -39,7 +39,6 @@
 #include "engine/slab_writer.h"
 #include "engine/superblock_order.h"
 #include "engine/write_mode.h"
-#include "extent/broken.h"
 #include "extent/pending_map.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
@@ -232,14 +231,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   void BeginDirectLocked(const Run& direct) TL_REQUIRES(mutex_);
   Status StoreDirect(Run& direct, const void* bytes, Fallback reason) TL_EXCLUDES(mutex_);
   Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
-  model::Chooser::Allowance BeginLarge(uint64_t now_ns, uint64_t size) {
-    model::Chooser::Allowance allowed = env_.chooser->Begin(
-        now_ns,
-        {.device = identity_.device, .file = path_, .mode = mode_.mode(), .room = env_.arena.cap()},
-        size);
-    if (Broken("whims")) allowed = {Whim(true) ? UINT64_MAX : 0, Whim(true)};
-    return allowed;
-  }
+  model::Chooser::Allowance BeginLarge(uint64_t now_ns, uint64_t size);
   void EndLarge(uint64_t begin_ns, uint64_t end_ns, uint64_t copied_bytes, uint64_t copy_ns) {
     env_.chooser->End(identity_.device, {begin_ns, end_ns, copied_bytes, copy_ns});
   }
@@ -290,11 +282,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     return !shared_ && (settings_.paused || settings_.delay_us != 0);
   }
   /// Storage is quick and the program does not pause: it stores what it gathers, no thread is started.
-  bool ProgramStoresLocked() const TL_REQUIRES(mutex_) {
-    // Of a shared file other ranks may wait for what is gathered, while the program does something else.
-    return !shared_ && WriteIsCopyLocked() && !HeldBackLocked() &&
-           !Whim(env_.chooser->Defers(identity_.device));
-  }
+  bool ProgramStoresLocked() const TL_REQUIRES(mutex_);
   bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
   void StoreGathered() TL_EXCLUDES(mutex_);
   bool CallIsSynchronous(const CallContext& call) const;
@@ -350,9 +338,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     File& file_;
   };
   bool DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call);
-  void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_) {
-    quick_storage_ = Whim(env_.chooser->Stored(identity_.device, bytes, begin_ns, end_ns));
-  }
+  void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_);
   void NoteOwnSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_);
   /// Whether what the model does not allow to wait is written by the caller.
   bool WritesThroughLocked(bool anywhere) const TL_REQUIRES(mutex_) {

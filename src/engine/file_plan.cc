@@ -3,6 +3,7 @@
 #include <new>
 
 #include "engine/file.h"
+#include "extent/broken.h"
 
 namespace tidelane {
 void File::KickLocked() {
@@ -46,6 +47,25 @@ void File::LingerLocked(std::chrono::steady_clock::duration linger) {
     planner_.ForgetLinger();  // nobody would come
     throw;
   }
+}
+
+model::Chooser::Allowance File::BeginLarge(uint64_t now_ns, uint64_t size) {
+  model::Chooser::Allowance allowed = env_.chooser->Begin(
+      now_ns,
+      {.device = identity_.device, .file = path_, .mode = mode_.mode(), .room = env_.arena.cap()},
+      size);
+  if (Broken("whims")) allowed = {Whim(true) ? UINT64_MAX : 0, Whim(true)};
+  return allowed;
+}
+
+bool File::ProgramStoresLocked() const {
+  // Of a shared file other ranks may wait for what is gathered, while the program does something else.
+  return !shared_ && WriteIsCopyLocked() && !HeldBackLocked() &&
+         !Whim(env_.chooser->Defers(identity_.device));
+}
+
+void File::NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
+  quick_storage_ = Whim(env_.chooser->Stored(identity_.device, bytes, begin_ns, end_ns));
 }
 
 }  // namespace tidelane

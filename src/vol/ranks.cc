@@ -190,6 +190,13 @@ bool IsHardLink(Instance& instance, void* object, const H5VL_loc_params_t& locat
 
 }  // namespace
 
+void StopMounted(h5::ParallelFile* one, h5::ParallelFile* other) {
+  if (Broken("ranks_mount")) return;
+  for (h5::ParallelFile* const file : {one, other}) {
+    if (file != nullptr) file->Stop(Fallback::kMpiMounted);
+  }
+}
+
 void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
                  const H5VL_loc_params_t& location, bool is_link) {
   const h5::KeepErrorStack keep(instance.hdf5());

@@ -92,6 +92,9 @@ inline bool IsAboutLink(H5VL_link_specific_args_t*) { return true; }
 /// loses one.
 void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
                  const H5VL_loc_params_t& location, bool is_link);
+/// One of them (either may be nullptr) is mounted on the other: whose bytes a call is about, by a path through both, nobody
+/// would know, so that nothing of either is captured any more.
+void StopMounted(h5::ParallelFile* one, h5::ParallelFile* other);
 /// The captured MPI file in which a new dataset may get the space of one that was written in a group that was deleted; nullptr:
 /// in none. The same on all ranks.
 std::shared_ptr<h5::ParallelFile> TakesSpace(Instance& instance, void* object, H5I_type_t type);

@@ -18,7 +18,6 @@
 #include <tuple>
 #include <type_traits>
 
-#include "extent/broken.h"
 #include "h5/error.h"
 #include "h5/hdf5.h"
 #include "vol/find_file.h"
@@ -210,10 +209,7 @@ class RanksAround {
         copies || mounts ? ParallelOf(instance, target.first, target.first_type) : nullptr;
     if (from != file && from != nullptr) from_.emplace(instance, from, *moment);
     if (file != nullptr) file_.emplace(instance, file, *moment);
-    // Whose bytes a call is about, by a path through both, nobody would know.
-    if (!mounts || Broken("ranks_mount")) return;
-    if (from != nullptr) from->Stop(Fallback::kMpiMounted);
-    if (file != nullptr) file->Stop(Fallback::kMpiMounted);
+    if (mounts) StopMounted(from.get(), file.get());
   }
 
   bool MayGoOn(Instance& instance) const {

@@ -15,7 +15,6 @@ from ._enable import SettingError, TooLateError, enable, enabled, settings
 from ._notices import TidelaneWarning
 from ._phase import Phase, phase
 from ._plugin import FOLDER as plugin_folder
-from ._plugin import version as __version__
 from ._report import Report, report, stats
 from ._wait import flush, wait, wait_async
 
@@ -37,6 +36,12 @@ __all__ = [
     "wait_async",
 ]
 
-from . import _h5py_driver
+from . import _h5py_driver, _plugin
 
 _h5py_driver.offer()
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        return _plugin.version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ import shlex
 import sys
 from typing import Iterator
 
-from . import __version__, _enable
+from . import _enable, _plugin
 
 
 def _options(items: list[str]) -> dict[str, str]:
@@ -55,7 +55,7 @@ def _env(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tidelane", description="HDF5 programs compute while their data is written.")
-    parser.add_argument("--version", action="version", version=f"tidelane {__version__}")
+    parser.add_argument("--version", action="version", version=f"tidelane {_plugin.version()}")
     commands = parser.add_subparsers(required=True, metavar="run | env")
     run = commands.add_parser("run", help="run a script, or -m and a module, with every HDF5 file through Tidelane")
     env = commands.add_parser("env", help="print the variables for a shell")

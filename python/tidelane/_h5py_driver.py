@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.abc
 import importlib.util
 import sys
 from typing import Any
@@ -72,7 +71,7 @@ def _register() -> None:
         h5py.register_driver("tidelane", set_driver)
 
 
-class _AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _AfterImport:
     """Finds h5py as others do, and registers the driver once it has been executed."""
 
     def __init__(self) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import os
 import sys
-import sysconfig
 import warnings
 from typing import Any, Optional
 
@@ -22,7 +22,6 @@ WORDS = {
     "handle_handed_out": "the program asked for its file descriptor",
     "unstable_inode": "its file system does not keep inode numbers, or it is no regular file",
 }
-LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 OURS = os.path.dirname(os.path.abspath(__file__))
 
 _listening: Optional[_plugin.Plugin] = None
@@ -41,8 +40,15 @@ def _caller() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
+@functools.lru_cache(maxsize=None)
+def _libraries() -> tuple[str, ...]:
+    import sysconfig  # reads how Python was built: only where there is something to tell
+
+    return tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
 def _is_library(path: str) -> bool:
-    return path.startswith((*LIBRARIES, OURS, "<frozen"))
+    return path.startswith((*_libraries(), OURS, "<frozen"))
 
 
 def tell(plugin: _plugin.Plugin) -> None:

@@ -141,13 +141,10 @@ def current() -> Plugin:
     return loaded() or ours()
 
 
-def _version() -> str:
+def version() -> str:
     try:
-        from importlib.metadata import version as of
+        from importlib.metadata import version as of  # dear to import, and seldom asked for
 
         return of("tidelane")
     except Exception:  # not installed: run from a source tree
         return "0+unknown"
-
-
-version = _version()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import sys
-import tempfile
 from typing import Any, Optional
 
-from . import _enable, _plugin, _timeline
+from . import _enable, _plugin
 
 
 def stats() -> dict[str, Any]:
@@ -18,6 +16,8 @@ def stats() -> dict[str, Any]:
 
 
 def _spans() -> list[dict[str, Any]]:
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="tidelane.") as folder:
         path = os.path.join(folder, "timeline.json")
         _plugin.current().write_timeline(path)
@@ -31,6 +31,8 @@ class Report:
     def __init__(self) -> None:
         self.stats: dict[str, Any] = stats()
         self.table: str = _plugin.current().table()
+        from . import _timeline
+
         self.svg: Optional[str] = _timeline.svg(_spans())
 
     def __repr__(self) -> str:
@@ -41,6 +43,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         picture = self.svg or "<p>No timeline: tidelane.enable(timeline=True) records one.</p>"
+        import html
+
         return f"<div>{picture}<pre>{html.escape(self.table)}</pre></div>"
 
 

@@ -6,7 +6,6 @@ tenth of a second. It changes nothing: what was not stored when it is interrupte
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ctypes
 import functools
@@ -86,6 +85,8 @@ def wait(target: Any = None, timeout: Optional[float] = None) -> None:
 
 async def wait_async(target: Any = None, timeout: Optional[float] = None) -> None:
     """As `wait`, for coroutines: other tasks run meanwhile. Cancelling it leaves the storing to the background."""
+    import asyncio  # which takes as long to import as everything else here
+
     plugin = _plugin.loaded()
     path = _files.path_of(target)
     if plugin is None:

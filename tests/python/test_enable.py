@@ -20,6 +20,15 @@ def test_auto_before_h5py(program):
     program("import tidelane.auto\n" + WRITES.format(module="h5py", more="", opened=1, deferred=True))
 
 
+def test_importing_it_brings_little_with_it(program):
+    """Jobs of a second import it, too: no more than what calls the plugin and reads its answers."""
+    done = program("import sys; before = set(sys.modules); import tidelane.auto; print(*sorted(set(sys.modules) - before))")
+    brought = set(done.stdout.split())
+    assert "tidelane._wait" in brought
+    assert not brought & {"asyncio", "importlib.metadata", "email", "socket", "ssl", "subprocess", "inspect", "logging"}, brought
+    assert len(brought) < 70, sorted(brought)
+
+
 def test_without_it_nothing_changes(program):
     program(WRITES.format(module="h5py", more="", opened=0, deferred=False))
 

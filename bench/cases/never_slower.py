@@ -19,6 +19,8 @@ WORKLOADS = [
     ("a column, written", "write-column", (2000, 1024, 1), {}, {"mode": "sync"}),
     ("rows in order", "rows", (1024, 1024, 1), {}, {}),
     ("a column", "column", (2000, 64, 1), {}, {}),
+    ("64 datasets in turn", "rows", (256, 1024, 64), {}, {}),
+    ("rows in order", "rows", (512, 8192, 1), {}, {}),
 ]
 
 

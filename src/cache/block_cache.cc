@@ -6,21 +6,13 @@
 
 namespace tidelane {
 
-BlockCache::Block* BlockCache::Find(uint64_t start) {
-  for (Block& block : blocks_) {
-    if (block.start == start) return &block;
-  }
-  return nullptr;
-}
-
 bool BlockCache::Wants(uint64_t address, uint64_t size, bool raw, uint64_t eof) {
-  if (size > kSmall || address + size > eof) return false;
+  if (size > (raw ? kSmallRaw : kSmall) || address + size > eof) return false;
   if (BlockStart(address) != BlockStart(address + size - 1)) return false;
   if (raw) {
-    const uint64_t last = last_raw_;
-    last_raw_ = address;
-    return policy_ != Toggle::kOff && last != UINT64_MAX && address + kBlock > last &&
-           address < last + kBlock;
+    if (policy_ == Toggle::kOff) return false;
+    if (near_ == nullptr) near_ = std::make_unique<NearReads>();
+    return near_->Note(address);
   }
   return policy_ == Toggle::kOn ||
          (policy_ == Toggle::kAuto && average_ns_.load(std::memory_order_relaxed) > kSlowReadNs);
@@ -28,45 +20,53 @@ bool BlockCache::Wants(uint64_t address, uint64_t size, bool raw, uint64_t eof) 
 
 bool BlockCache::Read(uint64_t address, uint64_t size, void* buffer) {
   if (blocks_.empty() || size > kBlock) return false;
-  Block* block = Find(BlockStart(address));
-  if (block == nullptr || address + size > block->start + block->valid) return false;
-  block->used = ++clock_;
-  std::memcpy(buffer, block->bytes.get() + (address - block->start), size);
+  const uint64_t start = BlockStart(address);
+  const auto found = blocks_.find(start);
+  if (found == blocks_.end() || address + size > start + found->second.valid) return false;
+  found->second.used = ++clock_;
+  std::memcpy(buffer, found->second.bytes.get() + (address - start), size);
   return true;
 }
 
 std::unique_ptr<std::byte[]> BlockCache::TakeMemory() {
-  if (blocks_.size() < kBlocks) return std::make_unique_for_overwrite<std::byte[]>(kBlock);
-  const auto oldest = std::ranges::min_element(blocks_, {}, &Block::used);
-  std::unique_ptr<std::byte[]> bytes = std::move(oldest->bytes);
+  const size_t most = std::max(kBlocks, near_ == nullptr ? 0 : near_->streams());
+  if (blocks_.size() < most) return std::make_unique_for_overwrite<std::byte[]>(kBlock);
+  const auto oldest =
+      std::ranges::min_element(blocks_, {}, [](const auto& entry) { return entry.second.used; });
+  std::unique_ptr<std::byte[]> bytes = std::move(oldest->second.bytes);
   blocks_.erase(oldest);
   return bytes;
 }
 
 void BlockCache::Insert(uint64_t start, uint64_t valid, std::unique_ptr<std::byte[]> bytes) {
-  std::erase_if(blocks_, [&](const Block& block) { return block.start == start; });
-  blocks_.push_back({start, valid, ++clock_, std::move(bytes)});
+  blocks_.insert_or_assign(start, Block{valid, ++clock_, std::move(bytes)});
+}
+
+void BlockCache::Patch(uint64_t start, Block& block, uint64_t address, uint64_t size,
+                       const void* bytes) {
+  const uint64_t from = std::max(address, start);
+  const uint64_t to = std::min(address + size, start + kBlock);
+  // A hole would come between: what it holds is not known here.
+  if (from >= to || from > start + block.valid) return;
+  std::memcpy(block.bytes.get() + (from - start),
+              static_cast<const std::byte*>(bytes) + (from - address), to - from);
+  block.valid = std::max(block.valid, to - start);
 }
 
 void BlockCache::Update(uint64_t address, uint64_t size, const void* bytes) {
-  for (Block& block : blocks_) {
-    const uint64_t from = std::max(address, block.start);
-    const uint64_t to = std::min(address + size, block.start + kBlock);
-    if (from >= to) continue;
-    if (from >
-        block.start + block.valid) {  // a hole would come between: what it holds is not known here
-      continue;
-    }
-    std::memcpy(block.bytes.get() + (from - block.start),
-                static_cast<const std::byte*>(bytes) + (from - address), to - from);
-    block.valid = std::max(block.valid, to - block.start);
+  if (size / kBlock >= blocks_.size()) {
+    for (auto& [start, block] : blocks_) Patch(start, block, address, size, bytes);
+    return;
+  }
+  for (uint64_t start = BlockStart(address); start < address + size; start += kBlock) {
+    const auto found = blocks_.find(start);
+    if (found != blocks_.end()) Patch(start, found->second, address, size, bytes);
   }
 }
 
 void BlockCache::CutFrom(uint64_t address) {
-  for (Block& block : blocks_) {
-    if (block.start + block.valid > address)
-      block.valid = address > block.start ? address - block.start : 0;
+  for (auto& [start, block] : blocks_) {
+    if (start + block.valid > address) block.valid = address > start ? address - start : 0;
   }
 }
 

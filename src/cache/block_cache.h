@@ -6,10 +6,11 @@
 /// there is nothing to invalidate except a truncation. This holds because the owner sees every byte written to the file
 /// while the cache is in use: it must hold the file's lock, and must Clear() when it no longer does.
 ///
-/// When it reads ahead: raw reads of at most kSmall bytes near the last one; metadata reads when the policy is on, or, on
-/// auto, when storage has been seen to be slower than memory (an average above kSlowReadNs).
+/// When it reads ahead: raw reads of at most kSmallRaw bytes near an earlier one (cache/near_reads.h); metadata reads of at most
+/// kSmall when the policy is on, or, on auto, when storage has been seen to be slower than memory (an average above kSlowReadNs).
 ///
-/// Invariant: valid bytes of a block equal the file's logical content. At most kBlocks blocks.
+/// Invariant: valid bytes of a block equal the file's logical content. At most kBlocks blocks, or as many as there are
+/// streams of raw reads: with fewer each would lose its block before its next read.
 /// Thread safety: none but for Observe; guarded by the file's read mutex.
 #pragma once
 
@@ -17,9 +18,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <unordered_map>
 
 #include "base/config.h"
+#include "cache/near_reads.h"
 
 namespace tidelane {
 
@@ -28,6 +30,7 @@ class BlockCache {
   static constexpr uint64_t kBlock = uint64_t{64} * 1024;
   static constexpr size_t kBlocks = 32;
   static constexpr uint64_t kSmall = 4096;
+  static constexpr uint64_t kSmallRaw = uint64_t{16} * 1024 - 1;
   static constexpr uint64_t kSlowReadNs = 30'000;
 
   explicit BlockCache(Toggle policy) : policy_(policy) {}
@@ -55,17 +58,16 @@ class BlockCache {
 
  private:
   struct Block {
-    uint64_t start;
     uint64_t valid;
     uint64_t used;
     std::unique_ptr<std::byte[]> bytes;
   };
-  Block* Find(uint64_t start);
+  void Patch(uint64_t start, Block& block, uint64_t address, uint64_t size, const void* bytes);
 
   const Toggle policy_;
-  std::vector<Block> blocks_;
+  std::unordered_map<uint64_t, Block> blocks_;  // by where they begin
   uint64_t clock_ = 0;
-  uint64_t last_raw_ = UINT64_MAX;
+  std::unique_ptr<NearReads> near_;  // of raw reads; nullptr: there were none
   std::atomic<uint64_t> average_ns_{0};
 };
 

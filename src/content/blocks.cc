@@ -18,6 +18,12 @@ bool Blocks::Find(uint64_t address, uint64_t size, void* buffer) {
 
 bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buffer, bool raw,
                   Filled& filled) {
+  const uint64_t middle = BlockCache::BlockStart(address) + BlockCache::kBlock;
+  if (address < middle && middle < address + size && size <= BlockCache::kBlock) {
+    auto* const rest = static_cast<std::byte*>(buffer) + (middle - address);
+    return Find(address, middle - address, buffer) &&
+           Read(source, middle, address + size - middle, rest, raw, filled);
+  }
   const uint64_t end = source.size();
   const uint64_t start = BlockCache::BlockStart(address);
   std::unique_ptr<std::byte[]> block;

@@ -21,7 +21,7 @@ class Blocks {
 
   /// Whether so small a read, or any while something is kept, is to be asked for here.
   bool MayHave(uint64_t size) const {
-    return size <= BlockCache::kSmall || kept_.load(std::memory_order_relaxed);
+    return size <= BlockCache::kSmallRaw || kept_.load(std::memory_order_relaxed);
   }
   /// Copies it, if it is all here.
   bool Find(uint64_t address, uint64_t size, void* buffer) TL_EXCLUDES(mutex_);
@@ -32,7 +32,8 @@ class Blocks {
     ReadTimes times;
     bool ok = true;
   };
-  /// The same; or reads the block that it lies in, if that is worth it. False: the read is the caller's.
+  /// The same; or reads the block that it lies in, if that is worth it; of two blocks, the second, if the first is here.
+  /// False: the read is the caller's.
   bool Read(ByteSource& source, uint64_t address, uint64_t size, void* buffer, bool raw,
             Filled& filled) TL_EXCLUDES(mutex_);
 

@@ -6,8 +6,10 @@
 // the level before. A level's cells lie in boxes, a run of boxes for each rank. A plotfile is a file of its own: a group
 // for each level, with the boxes' corners, the offset of each box and one dataset of all boxes' components, a write for
 // each box. --compute-us is of one time step. Values are a plain function of where they stand and of the time step.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -165,14 +167,14 @@ nlohmann::json Body(Run& run, const Amr& amr) {
 int main(int argc, char** argv) {
   using namespace tidelane::apps;
   Amr amr;
-  const auto add = [&](CLI::App& app) {
-    app.add_option("--folder", amr.folder)->capture_default_str();
-    app.add_option("--cells", amr.cells, "of a level, along each side")->check(CLI::PositiveNumber);
-    app.add_option("--box", amr.box, "cells along each side")->check(CLI::PositiveNumber);
-    app.add_option("--levels", amr.levels)->check(CLI::PositiveNumber);
-    app.add_option("--components", amr.components)->check(CLI::PositiveNumber);
-    app.add_option("--time-steps", amr.time_steps)->check(CLI::PositiveNumber);
-    app.add_option("--plot-each", amr.plot_each, "time steps")->check(CLI::PositiveNumber);
+  const auto add = [&](CommandLine& line) {
+    line.option("--folder", amr.folder).shows_default();
+    line.option("--cells", amr.cells, "of a level, along each side").positive();
+    line.option("--box", amr.box, "cells along each side").positive();
+    line.option("--levels", amr.levels).positive();
+    line.option("--components", amr.components).positive();
+    line.option("--time-steps", amr.time_steps).positive();
+    line.option("--plot-each", amr.plot_each, "time steps").positive();
   };
   return Main(argc, argv, "amr", "An adaptive mesh that writes plotfiles.", add,
               [&](Run& run) { return Body(run, amr); });

@@ -145,20 +145,20 @@ nlohmann::json Run::Finish() {
 }
 
 int Main(int argc, char** argv, const char* name, const char* what,
-         const std::function<void(CLI::App&)>& add,
+         const std::function<void(CommandLine&)>& add,
          const std::function<nlohmann::json(Run&)>& body) {
-  CLI::App app{what};
+  CommandLine line(what);
   Options options;
-  add(app);
-  app.add_option("--compute-us", options.compute_us, "of a step")->check(CLI::NonNegativeNumber);
-  app.add_flag("--between", options.between, "no computation after the last step");
-  app.add_flag("--busy", options.busy, "computes; otherwise it sleeps");
-  app.add_flag("--events", options.events, "with an event set");
-  app.add_flag("--together", options.together, "ranks begin each step together");
-  app.add_flag("--own-files", options.own_files, "a file for each rank");
-  app.add_flag("--independent", options.independent, "transfers of ranks, not collective ones");
-  app.add_option("--json", options.json, "write the result there instead of to standard output");
-  CLI11_PARSE(app, argc, argv);
+  add(line);
+  line.option("--compute-us", options.compute_us, "of a step").not_negative();
+  line.flag("--between", options.between, "no computation after the last step");
+  line.flag("--busy", options.busy, "computes; otherwise it sleeps");
+  line.flag("--events", options.events, "with an event set");
+  line.flag("--together", options.together, "ranks begin each step together");
+  line.flag("--own-files", options.own_files, "a file for each rank");
+  line.flag("--independent", options.independent, "transfers of ranks, not collective ones");
+  line.option("--json", options.json, "write the result there instead of to standard output");
+  if (const auto status = line.parse(argc, argv)) return *status;
   const World world(&argc, &argv);
   std::string path = options.json;
 #ifdef TIDELANE_APPS_MPI

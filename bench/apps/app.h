@@ -10,7 +10,6 @@
 // Thread safety: none; a Run belongs to the main thread.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,9 +18,11 @@
 #include <nlohmann/json.hpp>
 
 #include "common/measure.h"
+#include "common/options.h"
 
 namespace tidelane::apps {
 
+using measure::CommandLine;
 using measure::ok;
 
 struct Options {
@@ -91,7 +92,7 @@ class Run {
 // The main function of a program: `add` gives it its own options, `body` runs it and returns what its report has beyond
 // the common phases (an object, or null).
 int Main(int argc, char** argv, const char* name, const char* what,
-         const std::function<void(CLI::App&)>& add,
+         const std::function<void(CommandLine&)>& add,
          const std::function<nlohmann::json(Run&)>& body);
 
 // Calls that all programs make, through the event set.

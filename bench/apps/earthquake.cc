@@ -117,12 +117,12 @@ nlohmann::json Body(Run& run, const Earthquake& quake) {
 int main(int argc, char** argv) {
   using namespace tidelane::apps;
   Earthquake quake;
-  const auto add = [&](CLI::App& app) {
-    app.add_option("--folder", quake.folder)->capture_default_str();
-    app.add_option("--nx", quake.nx)->check(CLI::PositiveNumber);
-    app.add_option("--ny", quake.ny)->check(CLI::PositiveNumber);
-    app.add_option("--nz", quake.nz)->check(CLI::PositiveNumber);
-    app.add_option("--checkpoints", quake.checkpoints)->check(CLI::PositiveNumber);
+  const auto add = [&](CommandLine& line) {
+    line.option("--folder", quake.folder).shows_default();
+    line.option("--nx", quake.nx).positive();
+    line.option("--ny", quake.ny).positive();
+    line.option("--nz", quake.nz).positive();
+    line.option("--checkpoints", quake.checkpoints).positive();
   };
   return Main(argc, argv, "earthquake", "Checkpoints of a 3-D seismic simulation.", add,
               [&](Run& run) { return Body(run, quake); });

@@ -162,15 +162,15 @@ nlohmann::json body(Run& run, const Loader& loader) {
 int main(int argc, char** argv) {
   using namespace tidelane::apps;
   Loader loader;
-  const auto add = [&](CLI::App& app) {
-    app.add_option("--file", loader.file)->capture_default_str();
-    app.add_flag("--write", loader.write, "write what runs with the same options read");
-    app.add_flag("--shuffle,!--no-shuffle", loader.shuffle, "each epoch in another order");
-    app.add_flag("--chunked", loader.chunked, "a chunk for each sample");
-    app.add_option("--epochs", loader.epochs)->capture_default_str();
-    app.add_option("--samples", loader.samples)->capture_default_str();
-    app.add_option("--batch", loader.batch, "samples")->check(CLI::PositiveNumber);
-    app.add_option("--bytes", loader.bytes, "of a sample")->capture_default_str();
+  const auto add = [&](CommandLine& line) {
+    line.option("--file", loader.file).shows_default();
+    line.flag("--write", loader.write, "write what runs with the same options read");
+    line.flag("--shuffle,!--no-shuffle", loader.shuffle, "each epoch in another order");
+    line.flag("--chunked", loader.chunked, "a chunk for each sample");
+    line.option("--epochs", loader.epochs).shows_default();
+    line.option("--samples", loader.samples).shows_default();
+    line.option("--batch", loader.batch, "samples").positive();
+    line.option("--bytes", loader.bytes, "of a sample").shows_default();
   };
   return Main(argc, argv, "loader", "Small samples of a large dataset, read in batches.", add,
               [&](Run& run) { return body(run, loader); });

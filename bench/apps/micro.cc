@@ -112,14 +112,13 @@ nlohmann::json Body(Run& run, const Micro& micro) {
 int main(int argc, char** argv) {
   using namespace tidelane::apps;
   Micro micro;
-  const auto add = [&](CLI::App& app) {
-    app.add_option("--file", micro.file)->capture_default_str();
-    app.add_flag("--read", micro.read, "read what a run with the same options wrote");
-    app.add_option("--groups", micro.groups, "steps")->check(CLI::PositiveNumber);
-    app.add_option("--datasets", micro.datasets, "of a group")->check(CLI::NonNegativeNumber);
-    app.add_option("--bytes", micro.bytes, "of a dataset, for each rank")
-        ->check(CLI::PositiveNumber);
-    app.add_option("--attributes", micro.attributes, "of a group")->check(CLI::NonNegativeNumber);
+  const auto add = [&](CommandLine& line) {
+    line.option("--file", micro.file).shows_default();
+    line.flag("--read", micro.read, "read what a run with the same options wrote");
+    line.option("--groups", micro.groups, "steps").positive();
+    line.option("--datasets", micro.datasets, "of a group").not_negative();
+    line.option("--bytes", micro.bytes, "of a dataset, for each rank").positive();
+    line.option("--attributes", micro.attributes, "of a group").not_negative();
   };
   return Main(argc, argv, "micro", "Groups of datasets and attributes, written or read.", add,
               [&](Run& run) { return Body(run, micro); });

@@ -181,20 +181,17 @@ int main(int argc, char** argv) {
   Series series;
   const std::map<std::string, Layout> layouts{
       {"groups", Layout::kGroups}, {"files", Layout::kFiles}, {"datasets", Layout::kDatasets}};
-  const auto add = [&](CLI::App& app) {
-    app.add_option("--folder", series.folder)->capture_default_str();
-    app.add_option("--layout", series.layout, "groups, files or datasets")
-        ->transform(CLI::CheckedTransformer(layouts));
-    app.add_flag("--write", series.write, "write what runs with the same options read");
-    app.add_flag("--random", series.random, "as many steps, each time any of them");
-    app.add_option("--steps", series.steps)->capture_default_str();
-    app.add_option("--variables", series.variables)->capture_default_str();
-    app.add_option("--bytes", series.bytes, "of a variable in a step, for each rank")
-        ->capture_default_str();
-    app.add_option("--deflate", series.deflate, "level, with shuffle; 0: contiguous")
-        ->check(CLI::Range(0, 9));
-    app.add_option("--piece", series.piece,
-                   "bytes of a variable before another rank's come in the file; 0: all of them");
+  const auto add = [&](CommandLine& line) {
+    line.option("--folder", series.folder).shows_default();
+    line.option("--layout", series.layout, layouts, "groups, files or datasets");
+    line.flag("--write", series.write, "write what runs with the same options read");
+    line.flag("--random", series.random, "as many steps, each time any of them");
+    line.option("--steps", series.steps).shows_default();
+    line.option("--variables", series.variables).shows_default();
+    line.option("--bytes", series.bytes, "of a variable in a step, for each rank").shows_default();
+    line.option("--deflate", series.deflate, "level, with shuffle; 0: contiguous").between(0, 9);
+    line.option("--piece", series.piece,
+                "bytes of a variable before another rank's come in the file; 0: all of them");
   };
   return Main(argc, argv, "series", "A time series of particles, written or read step by step.",
               add, [&](Run& run) { return body(run, series); });

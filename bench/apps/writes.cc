@@ -161,16 +161,13 @@ nlohmann::json body(Run& run, const Writes& options) {
 int main(int argc, char** argv) {
   using namespace tidelane::apps;
   Writes writes;
-  const auto add = [&](CLI::App& app) {
-    app.add_option("--file", writes.file)->capture_default_str();
-    app.add_option("--pattern", writes.pattern)
-        ->check(CLI::IsMember(pattern_names()))
-        ->capture_default_str();
-    app.add_option("--bytes", writes.bytes, "of each write")->capture_default_str();
-    app.add_option("--writes", writes.writes, "how many")->capture_default_str();
-    app.add_flag("--shuffled", writes.shuffled, "in random order (the same in every run)");
-    app.add_option("--sieve", writes.sieve,
-                   "size of HDF5's sieve buffer; 0: none; -1: its default");
+  const auto add = [&](CommandLine& line) {
+    line.option("--file", writes.file).shows_default();
+    line.option("--pattern", writes.pattern).one_of(pattern_names()).shows_default();
+    line.option("--bytes", writes.bytes, "of each write").shows_default();
+    line.option("--writes", writes.writes, "how many").shows_default();
+    line.flag("--shuffled", writes.shuffled, "in random order (the same in every run)");
+    line.option("--sieve", writes.sieve, "size of HDF5's sieve buffer; 0: none; -1: its default");
   };
   return Main(argc, argv, "writes", "Many small writes to an HDF5 file, and what they cost.", add,
               [&](Run& run) { return body(run, writes); });

@@ -10,7 +10,6 @@
 // total ends after H5close(), so that nothing a close deferred can hide behind the program's end.
 #include <sys/mman.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -25,6 +24,7 @@
 #include "checkpoint/particles.h"
 #include "checkpoint/spans.h"
 #include "common/measure.h"
+#include "common/options.h"
 
 namespace tidelane::checkpoint {
 namespace {
@@ -216,35 +216,34 @@ nlohmann::json simulate(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace tidelane::checkpoint;
-  CLI::App app{"A simulation that writes its state to HDF5 after every step (VPIC-IO pattern)."};
+  tidelane::measure::CommandLine line(
+      "A simulation that writes its state to HDF5 after every step (VPIC-IO pattern).");
   Options options;
   double calibrate_seconds = 0;
   std::string json_path;
-  app.add_option("--directory", options.directory, "where the files go")->capture_default_str();
-  app.add_option("--layout", options.layout, "one file, or a file per step")
-      ->check(CLI::IsMember({"one", "per-step"}))
-      ->capture_default_str();
-  app.add_option("--mode", options.mode, "blocking calls, or H5*_async with an event set")
-      ->check(CLI::IsMember({"implicit", "explicit"}))
-      ->capture_default_str();
-  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--bytes", options.bytes_per_variable, "per variable and step")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--substeps", options.substeps, "computation after each step; 0: none")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_flag("--flush", options.flush, "H5Fflush after each step");
-  app.add_option("--threads", options.threads, "that compute")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_flag("--late-wait", options.late_wait, "explicit: wait for all steps at the end only");
-  app.add_option("--copies", options.copies,
-                 "afterwards, time the plain copy of a step so many times");
-  app.add_option("--json", json_path, "write the result there instead of to standard output");
-  app.add_option("--calibrate", calibrate_seconds,
-                 "only print the sub-steps that compute for this many seconds");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--directory", options.directory, "where the files go").shows_default();
+  line.option("--layout", options.layout, "one file, or a file per step")
+      .one_of({"one", "per-step"})
+      .shows_default();
+  line.option("--mode", options.mode, "blocking calls, or H5*_async with an event set")
+      .one_of({"implicit", "explicit"})
+      .shows_default();
+  line.option("--steps", options.steps).positive().shows_default();
+  line.option("--bytes", options.bytes_per_variable, "per variable and step")
+      .positive()
+      .shows_default();
+  line.option("--substeps", options.substeps, "computation after each step; 0: none")
+      .not_negative()
+      .shows_default();
+  line.flag("--flush", options.flush, "H5Fflush after each step");
+  line.option("--threads", options.threads, "that compute").positive().shows_default();
+  line.flag("--late-wait", options.late_wait, "explicit: wait for all steps at the end only");
+  line.option("--copies", options.copies,
+              "afterwards, time the plain copy of a step so many times");
+  line.option("--json", json_path, "write the result there instead of to standard output");
+  line.option("--calibrate", calibrate_seconds,
+              "only print the sub-steps that compute for this many seconds");
+  if (const auto status = line.parse(argc, argv)) return *status;
 
   if (calibrate_seconds > 0) {
     const size_t count = options.bytes_per_variable / sizeof(float);

@@ -5,7 +5,7 @@
 #include <new>
 #include <thread>
 
-#include "checkpoint/spans.h"
+#include "common/clock.h"
 
 namespace tidelane::checkpoint {
 
@@ -116,9 +116,9 @@ int calibrate(size_t count, double seconds, int threads) {
   for (const double aim_seconds : {seconds / 16, seconds / 4, seconds}) {
     double best_us = 1e30;
     for (int i = 0; i < 3; ++i) {
-      const double begin = now_us();
+      const double begin = measure::now_us();
       particles.push(static_cast<int>(substeps), threads);
-      best_us = std::min(best_us, now_us() - begin);
+      best_us = std::min(best_us, measure::now_us() - begin);
     }
     substeps = std::max(1.0, std::round(substeps * aim_seconds * 1e6 / best_us));
   }

@@ -7,7 +7,6 @@
 // computation; the total ends after H5close().
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
 #include <string>
@@ -19,6 +18,7 @@
 #include "checkpoint/particles.h"
 #include "checkpoint/spans.h"
 #include "common/measure.h"
+#include "common/options.h"
 
 namespace tidelane::checkpoint {
 namespace {
@@ -152,23 +152,24 @@ int run(const Options& options, double calibrate_seconds, const std::string& jso
 }  // namespace tidelane::checkpoint
 
 int main(int argc, char** argv) {
-  CLI::App app{"Ranks that write their state to one HDF5 file after every step (VPIC-IO pattern)."};
+  tidelane::measure::CommandLine line(
+      "Ranks that write their state to one HDF5 file after every step (VPIC-IO pattern).");
   tidelane::checkpoint::Options options;
   double calibrate_seconds = 0;
   std::string json_path;
-  app.add_option("--directory", options.directory, "where the file goes")->capture_default_str();
-  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--bytes", options.bytes_per_variable, "per variable, step and rank")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--substeps", options.substeps, "computation after each step; 0: none")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_flag("--independent", options.independent, "independent transfers, not collective ones");
-  app.add_option("--json", json_path, "write the result there instead of to standard output");
-  app.add_option("--calibrate", calibrate_seconds,
-                 "only print the sub-steps that compute for this many seconds");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--directory", options.directory, "where the file goes").shows_default();
+  line.option("--steps", options.steps).positive().shows_default();
+  line.option("--bytes", options.bytes_per_variable, "per variable, step and rank")
+      .positive()
+      .shows_default();
+  line.option("--substeps", options.substeps, "computation after each step; 0: none")
+      .not_negative()
+      .shows_default();
+  line.flag("--independent", options.independent, "independent transfers, not collective ones");
+  line.option("--json", json_path, "write the result there instead of to standard output");
+  line.option("--calibrate", calibrate_seconds,
+              "only print the sub-steps that compute for this many seconds");
+  if (const auto status = line.parse(argc, argv)) return *status;
   MPI_Init(nullptr, nullptr);
   const int status = tidelane::checkpoint::run(options, calibrate_seconds, json_path);
   if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);

@@ -7,7 +7,9 @@
 #include <array>
 #include <vector>
 
-#include "common/measure.h"
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/clock.h"
 
 namespace tidelane::checkpoint {
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <sys/resource.h>
-#include <time.h>
 
 #include <cstdio>
 #include <fstream>
@@ -12,6 +11,8 @@
 #include <string>
 
 #include <nlohmann/json.hpp>
+
+#include "common/clock.h"
 
 namespace tidelane::measure {
 
@@ -21,14 +22,6 @@ T ok(T result, const char* call) {
   if (result < 0) throw std::runtime_error(std::string(call) + " failed");
   return result;
 }
-
-inline double clock_us(clockid_t clock) {
-  timespec t;
-  ::clock_gettime(clock, &t);
-  return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
-}
-
-inline double now_us() { return clock_us(CLOCK_MONOTONIC); }
 
 // One phase of a run: wall-clock time, and processor time of the calling thread and of the whole
 // process (the difference is what lanes add).

@@ -5,7 +5,6 @@
 // A step is so many KiB, in datasets of at most 4 MiB each, and then so many microseconds of computation: a fixed amount
 // of work, so that a lane that takes the processor away shows. The total ends after H5close(), so that nothing a close
 // deferred can hide behind the program's end. Plain HDF5, nothing of Tidelane.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/measure.h"
+#include "common/options.h"
 
 namespace {
 
@@ -103,22 +103,21 @@ nlohmann::json Run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Writes and computes by a list of steps."};
+  tidelane::measure::CommandLine line("Writes and computes by a list of steps.");
   Options options;
   std::string json_path;
   bool calibrate = false;
-  app.add_option("--file", options.file)->capture_default_str();
-  app.add_option("--step-kib", options.kib, "what a step writes; once for each kind of step");
-  app.add_option("--step-us", options.us, "what it then computes")->check(CLI::NonNegativeNumber);
-  app.add_option("--repeat", options.repeat, "how often all kinds of steps come in turn")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--flush-each", options.flush_each, "H5Fflush after each so many steps")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--work-per-us", options.work_per_us, "units of computation; see --calibrate")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--json", json_path, "write the result there instead of to standard output");
-  app.add_flag("--calibrate", calibrate, "only print how many units a microsecond takes");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--file", options.file).shows_default();
+  line.option("--step-kib", options.kib, "what a step writes; once for each kind of step");
+  line.option("--step-us", options.us, "what it then computes").not_negative();
+  line.option("--repeat", options.repeat, "how often all kinds of steps come in turn").positive();
+  line.option("--flush-each", options.flush_each, "H5Fflush after each so many steps")
+      .not_negative();
+  line.option("--work-per-us", options.work_per_us, "units of computation; see --calibrate")
+      .positive();
+  line.option("--json", json_path, "write the result there instead of to standard output");
+  line.flag("--calibrate", calibrate, "only print how many units a microsecond takes");
+  if (const auto status = line.parse(argc, argv)) return *status;
   if (calibrate) {
     std::printf("%.3f\n", Calibrate());
     return 0;

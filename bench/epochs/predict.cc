@@ -1,27 +1,28 @@
 // predict: what the model expects of an epoch, from a history: for bench/cases/modes.py, which then runs it.
 //
 //   predict --history=FOLDER --bytes=N --write-bytes=N --compute-us=N    one line of JSON, the newest entry's
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "common/options.h"
 #include "common/published_equation.h"
 #include "model/epoch.h"
 #include "model/history.h"
 
 int main(int argc, char** argv) {
   using namespace tidelane::model;
-  CLI::App app{"What the model expects of an epoch, from a history."};
+  tidelane::measure::CommandLine line("What the model expects of an epoch, from a history.");
   std::string folder;
   double bytes = 0, write_bytes = 4 << 20, compute_us = 0, ranks = 1;
-  app.add_option("--history", folder)->required();
-  app.add_option("--bytes", bytes)->required()->check(CLI::PositiveNumber);
-  app.add_option("--write-bytes", write_bytes)->check(CLI::PositiveNumber);
-  app.add_option("--compute-us", compute_us)->check(CLI::NonNegativeNumber);
-  app.add_option("--ranks", ranks)->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  line.option("--history", folder).required();
+  line.option("--bytes", bytes).required().positive();
+  line.option("--write-bytes", write_bytes).positive();
+  line.option("--compute-us", compute_us).not_negative();
+  line.option("--ranks", ranks).positive();
+  if (const auto status = line.parse(argc, argv)) return *status;
   const std::vector<HistoryEntry> entries = ListHistory(folder);
   if (entries.empty()) {
     std::fprintf(stderr, "predict: %s has no history\n", folder.c_str());

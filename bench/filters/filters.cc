@@ -7,7 +7,6 @@
 // so that shuffle and deflate find about as much as in a simulation's output.
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -17,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/measure.h"
+#include "common/options.h"
 
 namespace tidelane::filters {
 namespace {
@@ -136,17 +136,17 @@ nlohmann::json measure_all(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   std::string json;
-  CLI::App app{"A compressed dataset a step, written or read, and what it costs."};
-  app.add_option("--file", options.file)->capture_default_str();
-  app.add_option("--bytes", options.bytes, "of each step's dataset")->capture_default_str();
-  app.add_option("--chunk", options.chunk, "bytes of a chunk")->capture_default_str();
-  app.add_option("--steps", options.steps)->capture_default_str();
-  app.add_option("--level", options.level, "of deflate")->capture_default_str();
-  app.add_flag("--shuffle,!--no-shuffle", options.shuffle);
-  app.add_flag("--read", options.read, "read what a run with the same options wrote, and compare");
-  app.add_option("--compute-us", options.compute_us, "after each step")->capture_default_str();
-  app.add_option("--json", json, "write the result there instead of to standard output");
-  CLI11_PARSE(app, argc, argv);
+  measure::CommandLine line("A compressed dataset a step, written or read, and what it costs.");
+  line.option("--file", options.file).shows_default();
+  line.option("--bytes", options.bytes, "of each step's dataset").shows_default();
+  line.option("--chunk", options.chunk, "bytes of a chunk").shows_default();
+  line.option("--steps", options.steps).shows_default();
+  line.option("--level", options.level, "of deflate").shows_default();
+  line.flag("--shuffle,!--no-shuffle", options.shuffle);
+  line.flag("--read", options.read, "read what a run with the same options wrote, and compare");
+  line.option("--compute-us", options.compute_us, "after each step").shows_default();
+  line.option("--json", json, "write the result there instead of to standard output");
+  if (const auto status = line.parse(argc, argv)) return *status;
   return measure::report("filters", json, [&] { return measure_all(options); });
 }
 

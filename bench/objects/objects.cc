@@ -5,7 +5,6 @@
 //
 // Walking reads no dataset's elements: it is what listing tools and readers do before they read.
 // Prints as JSON the time and the processor time of each phase.
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/measure.h"
+#include "common/options.h"
 
 namespace tidelane::objects {
 namespace {
@@ -111,18 +111,18 @@ nlohmann::json walk(const std::string& path, int groups) {
 
 int main(int argc, char** argv) {
   using namespace tidelane::objects;
-  CLI::App app{"A file of many small objects, written or walked."};
+  tidelane::measure::CommandLine line("A file of many small objects, written or walked.");
   std::string file = "objects.h5";
   std::string json_path;
   int groups = 1000;
   bool walking = false;
-  app.add_option("--file", file)->capture_default_str();
-  app.add_option("--groups", groups, "each with a dataset and an attribute")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_flag("--walk,!--write", walking, "walk an existing file instead of writing one");
-  app.add_option("--json", json_path, "write the result there instead of to standard output");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--file", file).shows_default();
+  line.option("--groups", groups, "each with a dataset and an attribute")
+      .positive()
+      .shows_default();
+  line.flag("--walk,!--write", walking, "walk an existing file instead of writing one");
+  line.option("--json", json_path, "write the result there instead of to standard output");
+  if (const auto status = line.parse(argc, argv)) return *status;
   return tidelane::measure::report(
       "objects", json_path, [&] { return walking ? walk(file, groups) : write(file, groups); });
 }

@@ -6,7 +6,6 @@
 // The model learns from all numbers of ranks but the one that it predicts (src/model: the rate of storage, and of copies,
 // by regression on bytes and ranks), in the modes' terms: synchronous rates are storage's, asynchronous ones the copies'. The
 // forms are the paper's: linear-log for the first, linear for the second.
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/measure.h"
+#include "common/options.h"
 #include "model/io_rate.h"
 #include "scale/machines.h"
 
@@ -120,27 +120,22 @@ Json Frequency(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace tidelane::scale;
-  CLI::App app{"What a program of many ranks would see on a large machine."};
+  tidelane::measure::CommandLine line("What a program of many ranks would see on a large machine.");
   Options options;
-  app.add_option("--machine", options.machine, "summit, cori or here")->capture_default_str();
-  app.add_option("--workload", options.workload)->capture_default_str();
-  app.add_option("--ranks", options.ranks, "once for each number")
-      ->required()
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--steps-each", options.steps_each, "time steps between two I/O phases")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--time-steps", options.time_steps)->check(CLI::PositiveNumber);
-  app.add_option("--step-seconds", options.step_seconds)->check(CLI::NonNegativeNumber);
-  app.add_option("--bytes", options.bytes, "in place of the workload's")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--write-bytes", options.write_bytes)->check(CLI::PositiveNumber);
-  app.add_option("--small-requests", options.small_requests,
-                 "in an I/O phase, of a rank, besides those of its bytes")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--small-bytes", options.small_bytes, "of each of these")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--json", options.json, "write the result there instead of to standard output");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--machine", options.machine, "summit, cori or here").shows_default();
+  line.option("--workload", options.workload).shows_default();
+  line.option("--ranks", options.ranks, "once for each number").required().between(1, 1 << 20);
+  line.option("--steps-each", options.steps_each, "time steps between two I/O phases").positive();
+  line.option("--time-steps", options.time_steps).positive();
+  line.option("--step-seconds", options.step_seconds).not_negative();
+  line.option("--bytes", options.bytes, "in place of the workload's").positive();
+  line.option("--write-bytes", options.write_bytes).positive();
+  line.option("--small-requests", options.small_requests,
+              "in an I/O phase, of a rank, besides those of its bytes")
+      .not_negative();
+  line.option("--small-bytes", options.small_bytes, "of each of these").not_negative();
+  line.option("--json", options.json, "write the result there instead of to standard output");
+  if (const auto status = line.parse(argc, argv)) return *status;
   return tidelane::measure::report("scale", options.json, [&] {
     return options.steps_each.empty() ? Scaling(options) : Frequency(options);
   });

@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 
+#include "common/options.h"
 #include "throttle/operations.h"
 
 namespace tidelane::throttle {
@@ -60,24 +60,20 @@ int run(Mount& mount, const std::string& mountpoint) {
 
 int main(int argc, char** argv) {
   using namespace tidelane::throttle;
-  CLI::App app{"A directory that behaves like slow storage."};
+  tidelane::measure::CommandLine line("A directory that behaves like slow storage.");
   double latency_us = 2000;
   double bandwidth = 200e6;
   std::string backing;
   std::string mountpoint;
-  app.add_option("--latency-us", latency_us, "what every read or write request costs")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--bandwidth", bandwidth, "bytes per second shared by all requests; 0: no cap")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("backing", backing, "directory that holds the files")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  app.add_option("mountpoint", mountpoint, "where to show them")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  CLI11_PARSE(app, argc, argv);
+  line.option("--latency-us", latency_us, "what every read or write request costs")
+      .not_negative()
+      .shows_default();
+  line.option("--bandwidth", bandwidth, "bytes per second shared by all requests; 0: no cap")
+      .not_negative()
+      .shows_default();
+  line.option("backing", backing, "directory that holds the files").required().existing_directory();
+  line.option("mountpoint", mountpoint, "where to show them").required().existing_directory();
+  if (const auto status = line.parse(argc, argv)) return *status;
 
   // A mount must not outlive what started it, and waits must end when they should: the default
   // timer slack of 50 us would be added to every request.

@@ -48,6 +48,8 @@ namespace tidelane {
     "chunks that reading threads of the program read and decoded themselves")                     \
   X(ChunksByLanes, "chunks_by_lanes", "chunks that lanes read and decoded for them")              \
   X(ChunkBytesRead, "chunk_bytes_read", "bytes of both, decoded")                                 \
+  X(BytesMoved, "bytes_moved",                                                                    \
+    "bytes moved together because what had been replaced kept their memory from being used")      \
   X(LaneBusyNs, "lane_busy_ns", "time lanes spent on storage, summed over lanes")                 \
   X(CopyNs, "copy_ns", "time callers spent on capturing large writes, waits left out")            \
   X(WaitFlushNs, "wait_flush_ns", "time that flushes waited for bytes to be stored")              \

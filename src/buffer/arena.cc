@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <utility>
 
 #include "base/counters.h"
+#include "base/trace.h"
 
 namespace tidelane {
 namespace {
@@ -26,6 +28,12 @@ constexpr uint64_t kSmallestStep = uint64_t{2} << 20;
 constexpr uint64_t kLargestStep = uint64_t{16} << 20;
 constexpr uint32_t kFaultAhead = uint32_t{64}
                                  << 10;  // of what fills: a page at a time takes four times as long
+
+constexpr uint64_t kShortestKeptNs = 10'000'000'000;
+constexpr uint64_t kLongestKeptNs = 60'000'000'000;
+constexpr uint64_t kPeriodsKept = 4;
+constexpr auto kNever = std::chrono::nanoseconds::max();
+constexpr uint64_t kWorthTrimming = uint64_t{4} << 20;  // less is not worth a lane that stays
 
 uint32_t SlabSizeFor(uint64_t cap) {
   const uint64_t wanted = std::clamp(cap / 32, uint64_t{64} << 10, uint64_t{1} << 20);
@@ -39,7 +47,11 @@ uint64_t WholeSlabs(uint64_t cap, uint32_t slab_size) {
 }  // namespace
 
 Arena::Arena(uint64_t cap, SlabMemory& memory)
-    : cap_(WholeSlabs(cap, SlabSizeFor(cap))), slab_size_(SlabSizeFor(cap)), memory_(memory) {
+    : cap_(WholeSlabs(cap, SlabSizeFor(cap))),
+      slab_size_(SlabSizeFor(cap)),
+      memory_(memory),
+      kept_ns_(kShortestKeptNs),
+      parts_(slab_size_, [this] { return TryAcquire(); }, &Arena::Unref) {
   CountMax(Counter::kArenaCapBytes, cap_);
 }
 
@@ -80,9 +92,19 @@ void Arena::AddRegion(Region* region, bool faulted) {
     slab.size = slab_size_;
     slab.faulted = faulted ? slab_size_ : 0;
     slab.arena = const_cast<Arena*>(this);
-    slab.next_free = free_;
-    free_ = &slab;
+    faulted ? free_.Push(&slab, NowNs()) : free_.PushCold(&slab);
   }
+}
+
+void Arena::BeginMapping() {
+  mapping_ = true;
+  mutex_.unlock();
+}
+
+void Arena::EndMapping() {
+  mutex_.lock();
+  mapping_ = false;
+  freed_.NotifyAll();
 }
 
 bool Arena::Grow(bool ahead) {
@@ -90,25 +112,67 @@ bool Arena::Grow(bool ahead) {
   step = std::min(step, cap_ - mapped_);
   if (step < slab_size_) return false;
   bool faulted = ahead || step > kSmallestStep;
-  mapping_ = true;
-  mutex_.unlock();
+  BeginMapping();
   Region* region = MakeRegion(step / slab_size_ * slab_size_, faulted);
   while (region == nullptr && step / 2 >= slab_size_) {  // little is better than nothing
     step /= 2;
     region = MakeRegion(step / slab_size_ * slab_size_, faulted);
   }
-  mutex_.lock();
-  mapping_ = false;
+  EndMapping();
   if (region != nullptr) AddRegion(region, faulted);
-  freed_.NotifyAll();
   return region != nullptr;
 }
 
+// What went back to the system should have been kept for longer.
+void Arena::NoteNeeded(Slab* slab, uint64_t now_ns) {
+  if (slab->faulted != 0 || slab->freed_ns == 0) return;
+  kept_ns_ = std::clamp(kPeriodsKept * (now_ns - slab->freed_ns), kept_ns_, kLongestKeptNs);
+  slab->freed_ns = 0;
+}
+
+bool Arena::WarmSome() {
+  Slab* some = nullptr;
+  for (uint64_t bytes = 0; bytes < kLargestStep && free_.cold_bytes() != 0; bytes += slab_size_) {
+    Slab* const slab = free_.PopCold();
+    NoteNeeded(slab, NowNs());
+    slab->next_free = std::exchange(some, slab);
+  }
+  if (some == nullptr) return false;
+  BeginMapping();
+  for (Slab* slab = some; slab != nullptr; slab = slab->next_free) FaultMore(*slab, slab->size);
+  EndMapping();
+  while (some != nullptr) free_.Push(std::exchange(some, some->next_free), NowNs());
+  return true;
+}
+
+std::chrono::nanoseconds Arena::Trim(uint64_t now_ns) {
+  MutexLock lock(mutex_);
+  if (mapping_ || free_.hot_bytes() < kWorthTrimming) return kNever;
+  Slab* aged = now_ns < kept_ns_ ? nullptr : free_.TakeAged(now_ns - kept_ns_);
+  bool discarded = true;
+  if (aged != nullptr) {
+    expected_.store(0, std::memory_order_relaxed);
+    BeginMapping();
+    for (Slab* slab = aged; slab != nullptr && discarded; slab = slab->next_free) {
+      discarded = memory_.Discard(slab->data, slab->size);
+      if (discarded) slab->faulted = 0;
+    }
+    EndMapping();
+  }
+  while (aged != nullptr) {
+    Slab* const slab = std::exchange(aged, aged->next_free);
+    slab->faulted == 0 ? free_.PushCold(slab) : free_.Push(slab, now_ns);
+  }
+  if (!discarded || free_.hot_bytes() < kWorthTrimming) return kNever;
+  const uint64_t due = free_.OldestNs() + kept_ns_;
+  return std::chrono::nanoseconds(due - std::min(now_ns, due - 1));
+}
+
 Slab* Arena::Pop() {
-  Slab* slab = free_;
+  Slab* const slab = free_.Pop();
   if (slab == nullptr) return nullptr;
-  free_ = slab->next_free;
-  slab->next_free = nullptr;
+  if (slab->faulted == 0) NoteNeeded(slab, NowNs());
+  taken_ = true;
   slab->references.store(1, std::memory_order_relaxed);
   const uint64_t now_used = in_use_.load(std::memory_order_relaxed) + slab_size_;
   in_use_.store(now_used, std::memory_order_relaxed);
@@ -117,10 +181,10 @@ Slab* Arena::Pop() {
 }
 
 Slab* Arena::PopOrGrow() {
-  while (free_ == nullptr) {
+  while (free_.empty()) {
     if (mapping_) {
       freed_.Wait(mutex_);
-    } else if (!Grow(false) && free_ == nullptr) {
+    } else if (!Grow(false) && free_.empty()) {
       return nullptr;
     }
   }
@@ -143,7 +207,14 @@ Slab* Arena::AcquireUntil(std::chrono::steady_clock::time_point deadline) {
 void Arena::Unref(Slab* slab) {
   // acq_rel: what the other holders did with the bytes is over before the slab is handed out again.
   if (slab->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  slab->kind == Slab::Kind::kArena ? slab->arena->Release(slab) : EndOutside(slab);
+  Unpin(*slab);
+  if (slab->kind == Slab::Kind::kArena) {
+    slab->arena->Release(slab);
+  } else if (slab->kind == Slab::Kind::kPart) {
+    SlabParts::Release(slab);
+  } else {
+    EndOutside(slab);
+  }
 }
 
 void Arena::FaultMore(Slab& slab, uint32_t size) {
@@ -162,8 +233,7 @@ void Arena::EndOutside(Slab* slab) {
 
 void Arena::Release(Slab* slab) {
   MutexLock lock(mutex_);
-  slab->next_free = free_;
-  free_ = slab;
+  free_.Push(slab, NowNs());
   in_use_.store(in_use_.load(std::memory_order_relaxed) - slab_size_, std::memory_order_relaxed);
   // With the lock held: the arena may be destroyed as soon as its last slab is back.
   freed_.NotifyOne();
@@ -172,12 +242,18 @@ void Arena::Release(Slab* slab) {
 bool Arena::GrowAhead() {
   MutexLock lock(mutex_);
   if (mapping_) return false;
-  const bool little = in_use() <= kSmallestStep || in_use() * 2 <= mapped_;
-  if (little && mapped_ >= expected_.load(std::memory_order_relaxed)) return false;
-  return Grow(true);
+  // What nobody has needed is given back after a while (Trim), and is not got ready again for nothing.
+  const uint64_t warm = mapped_ - free_.cold_bytes();
+  const bool little = !taken_ || in_use() <= kSmallestStep || in_use() * 2 <= warm;
+  if (little && warm >= expected_.load(std::memory_order_relaxed)) {
+    taken_ = false;
+    return false;
+  }
+  return WarmSome() || Grow(true);
 }
 
 void Arena::LockForFork() {
+  parts_.LockForFork();
   mutex_.lock();
   while (mapping_) freed_.Wait(mutex_);  // the child would not have the thread that maps
   fork_parent_ = getpid();
@@ -188,9 +264,13 @@ void Arena::UnlockAfterFork() {
   // for them.
   if (getpid() != fork_parent_) {
     new (&freed_) Condition;
-    if (memory_.at_fork() == SlabMemory::AtFork::kWithdrawn) Withdraw();
+    if (memory_.at_fork() == SlabMemory::AtFork::kWithdrawn) {
+      Withdraw();
+      parts_.Withdraw();
+    }
   }
   mutex_.unlock();
+  parts_.UnlockAfterFork();
 }
 
 void Arena::Withdraw() {
@@ -198,13 +278,14 @@ void Arena::Withdraw() {
     if (region->base == nullptr) continue;  // a grandchild's parent has lost it already
     for (size_t i = 0; i < region->size / slab_size_; ++i) {
       Slab& slab = region->slabs[i];
+      Unpin(slab);
       slab.data = nullptr;
       slab.size = slab.faulted = 0;
       slab.kind = Slab::Kind::kWithdrawn;
     }
     region->base = nullptr;
   }
-  free_ = nullptr;
+  free_.Forget();
   mapped_ = 0;
   in_use_.store(0, std::memory_order_relaxed);
   memory_.BeginChild();

@@ -3,9 +3,9 @@
 /// per write. Where it comes from is a SlabMemory's matter.
 ///
 /// Memory is taken in steps (regions of 2 MiB-aligned, huge-page-advised, pre-faulted address
-/// space), not at start; it is kept until process exit, because a fresh page costs more to fault in
-/// than to write through (hdf5-facts, Buffers). A slab is owned by whoever holds a reference: the
-/// file that is filling it and every extent that lies in it.
+/// space), not at start. Address space is kept until process exit. Pages are kept as long as a program that goes on as it did may need
+/// them, because a fresh page costs more to fault in than to write through (hdf5-facts, Buffers); then they go back (Trim). A
+/// slab is owned by whoever holds a reference: the file that is filling it and every extent that lies in it.
 ///
 /// At fork a child has what its memory's rule says (buffer/slab_memory.h). Of memory that is withdrawn there the child's
 /// slabs are empty (`data` is nullptr, `size` 0), as if they were full for who fills them; who holds one has lost
@@ -25,24 +25,12 @@
 #include <cstdint>
 
 #include "base/annotations.h"
+#include "buffer/free_slabs.h"
+#include "buffer/slab.h"
 #include "buffer/slab_memory.h"
+#include "buffer/slab_parts.h"
 
 namespace tidelane {
-
-class Arena;
-
-struct Slab {
-  /// Of the arena, or outside it: a loan (buffer/loan.h), or what a fork took from it.
-  enum class Kind : uint8_t { kArena, kLent, kKept, kWithdrawn };
-
-  std::byte* data = nullptr;
-  uint32_t size = 0;
-  uint32_t faulted = 0;  ///< so far; whoever fills it calls Arena::FaultIn before going further
-  Kind kind = Kind::kArena;
-  std::atomic<uint32_t> references{0};
-  Arena* arena = nullptr;
-  Slab* next_free = nullptr;
-};
 
 class Arena {
  public:
@@ -61,6 +49,8 @@ class Arena {
 
   /// A slab with one reference, or nullptr when the cap is reached (or the system refuses memory).
   Slab* TryAcquire() TL_EXCLUDES(mutex_);
+  /// Parts of slabs, for who needs little.
+  SlabParts& parts() { return parts_; }
   /// As TryAcquire, but waits for a slab until `deadline`.
   Slab* AcquireUntil(std::chrono::steady_clock::time_point deadline) TL_EXCLUDES(mutex_);
 
@@ -81,10 +71,15 @@ class Arena {
   /// was nothing to do.
   bool GrowAhead() TL_EXCLUDES(mutex_);
 
+  /// Gives the pages of slabs back to the system that nobody has needed for so long that nobody is about to: ten seconds, or four
+  /// times as long as such pages were found to be needed again after, a minute at most (fresh pages then cost a thousandth of the
+  /// time). After how long it is worth calling again; max(): not before more slabs have been free. Called by idle lanes.
+  std::chrono::nanoseconds Trim(uint64_t now_ns) TL_EXCLUDES(mutex_);
+
   /// fork: hold the lock across it, so that the child's arena is consistent.
   /// UnlockAfterFork is called in parent and child alike.
-  void LockForFork() TL_ACQUIRE(mutex_);
-  void UnlockAfterFork() TL_RELEASE(mutex_);
+  void LockForFork() TL_NO_ANALYSIS;
+  void UnlockAfterFork() TL_NO_ANALYSIS;
 
  private:
   struct Region {
@@ -97,6 +92,10 @@ class Arena {
   /// Lets go of the mutex while it maps and faults in; only one thread does so at a time
   /// (`mapping_`).
   bool Grow(bool ahead) TL_REQUIRES(mutex_);
+  bool WarmSome() TL_REQUIRES(mutex_);
+  void BeginMapping() TL_REQUIRES(mutex_);
+  void EndMapping() TL_REQUIRES(mutex_);
+  void NoteNeeded(Slab* slab, uint64_t now_ns) TL_REQUIRES(mutex_);
   Region* MakeRegion(uint64_t size, bool& faulted);
   void AddRegion(Region* region, bool faulted) TL_REQUIRES(mutex_);
   Slab* Pop() TL_REQUIRES(mutex_);
@@ -113,11 +112,14 @@ class Arena {
   std::atomic<uint64_t> expected_{0};
   Mutex mutex_;
   Condition freed_;
-  Slab* free_ TL_GUARDED_BY(mutex_) = nullptr;
+  FreeSlabs free_ TL_GUARDED_BY(mutex_);
+  uint64_t kept_ns_ TL_GUARDED_BY(mutex_);  // so long pages are kept that nobody needs
   uint64_t mapped_ TL_GUARDED_BY(mutex_) = 0;
   bool mapping_ TL_GUARDED_BY(mutex_) = false;
+  bool taken_ TL_GUARDED_BY(mutex_) = false;  // a slab, since idle lanes have looked
   Region* regions_ TL_GUARDED_BY(mutex_) = nullptr;
   pid_t fork_parent_ TL_GUARDED_BY(mutex_) = 0;
+  SlabParts parts_;
 };
 
 }  // namespace tidelane

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "base/counters.h"
+#include "base/trace.h"
 
 namespace tidelane {
 namespace {
@@ -185,6 +187,94 @@ TEST(ArenaTest, GrowsToWhatIsExpected) {
   while (arena.GrowAhead()) {
   }
   EXPECT_EQ(TakeAll(arena).size(), 64u) << "never beyond the cap";
+}
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+std::vector<Slab*> Burst(Arena& arena, size_t slabs) {
+  std::vector<Slab*> burst;
+  for (size_t i = 0; i < slabs; ++i) {
+    burst.push_back(arena.TryAcquire());
+    Arena::FaultIn(*burst.back(), burst.back()->size);
+  }
+  ReturnAll(burst);
+  return burst;
+}
+
+TEST(ArenaTest, PagesThatNobodyNeedsGoBackToTheSystem) {
+  Arena arena(64 * kMiB);
+  const std::vector<Slab*> burst = Burst(arena, 64);
+  const auto resident = [&burst] {
+    return std::ranges::count_if(burst,
+                                 [](const Slab* slab) { return Resident(slab->data, slab->size); });
+  };
+  const uint64_t now = NowNs();
+  const auto rest = arena.Trim(now + 9 * kSecond);
+  EXPECT_EQ(resident(), 64) << "a program may need them again in a moment";
+  EXPECT_GT(rest.count(), 0);
+  EXPECT_LE(rest, std::chrono::seconds(1));
+  EXPECT_EQ(arena.Trim(now + 11 * kSecond), std::chrono::nanoseconds::max());
+  EXPECT_EQ(resident(), 0);
+  EXPECT_FALSE(arena.GrowAhead()) << "nobody has asked for them again";
+  const std::vector<Slab*> again = Burst(arena, 64);
+  EXPECT_EQ(std::set(again.begin(), again.end()), std::set(burst.begin(), burst.end()));
+}
+
+TEST(ArenaTest, PagesThatAreNeededAgainAreKeptForFourPeriods) {
+  Arena arena(64 * kMiB);
+  const std::vector<Slab*> burst = Burst(arena, 64);
+  const uint64_t now = NowNs();
+  ASSERT_EQ(arena.Trim(now + 11 * kSecond), std::chrono::nanoseconds::max());
+  for (Slab* slab : burst) slab->freed_ns = now - 12 * kSecond;  // they are needed after so long
+  Burst(arena, 64);
+  arena.Trim(NowNs() + 47 * kSecond);
+  EXPECT_TRUE(Resident(burst.back()->data, burst.back()->size));
+  arena.Trim(NowNs() + 49 * kSecond);
+  EXPECT_FALSE(Resident(burst.back()->data, burst.back()->size));
+}
+
+TEST(ArenaTest, WhatIsUsedInTurnDoesNotKeepTheRest) {
+  Arena arena(64 * kMiB);
+  const std::vector<Slab*> burst = Burst(arena, 32);
+  for (Slab* slab : burst) slab->freed_ns = NowNs() - 11 * kSecond;
+  Slab* const used = arena.TryAcquire();
+  Arena::Unref(used);
+  arena.Trim(NowNs());
+  EXPECT_TRUE(Resident(used->data, used->size));
+  EXPECT_EQ(std::ranges::count_if(
+                burst, [](const Slab* slab) { return Resident(slab->data, slab->size); }),
+            1);
+}
+
+TEST(ArenaTest, TrimmingWhileOthersTakeAndReturn) {
+  Arena arena(48 * kMiB);
+  std::atomic<bool> over{false};
+  std::thread trims([&] {
+    while (!over) arena.Trim(NowNs() + 100 * kSecond);
+  });
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 100; ++round) {
+        std::vector<Slab*> held;
+        for (int i = 0; i < 12; ++i) {
+          Slab* slab = arena.TryAcquire();
+          if (slab == nullptr) continue;
+          Arena::FaultIn(*slab, slab->size);
+          std::memset(slab->data, t + 1, 4096);
+          held.push_back(slab);
+        }
+        for (const Slab* slab : held) failures += slab->data[4095] == std::byte(t + 1) ? 0 : 1;
+        ReturnAll(held);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  over = true;
+  trims.join();
+  EXPECT_EQ(failures.load(), 0);
+  EXPECT_EQ(arena.in_use(), 0u);
 }
 
 // More slabs wanted than there are: nobody may hold one twice, and nobody may wait for ever.

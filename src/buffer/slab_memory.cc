@@ -85,6 +85,10 @@ std::byte* PrivateMemory::Acquire(size_t size, bool& faulted) {
 
 void PrivateMemory::Release(std::byte* base, size_t size) { munmap(base, size); }
 
+bool PrivateMemory::Discard(std::byte* base, size_t size) {
+  return madvise(base, size, MADV_DONTNEED) == 0;
+}
+
 SharedMemory::~SharedMemory() { Forget(); }
 
 bool SharedMemory::Open() {

@@ -33,6 +33,9 @@ class SlabMemory {
   virtual std::byte* Acquire(size_t size, bool& faulted) = 0;
   /// Gives back a region that Acquire gave.
   virtual void Release(std::byte* base, size_t size) = 0;
+  /// Gives the pages of a range back to the system: they are there again, empty, when they are touched. False: this memory
+  /// keeps its pages.
+  virtual bool Discard(std::byte* /*base*/, size_t /*size*/) { return false; }
   virtual AtFork at_fork() const = 0;
   /// In a forked child, where the rule is kWithdrawn: nothing that was acquired is there any more.
   virtual void BeginChild() {}
@@ -47,6 +50,7 @@ class PrivateMemory final : public SlabMemory {
  public:
   std::byte* Acquire(size_t size, bool& faulted) override;
   void Release(std::byte* base, size_t size) override;
+  bool Discard(std::byte* base, size_t size) override;
   AtFork at_fork() const override { return AtFork::kCopied; }
 
   /// For all arenas: it has no state.

@@ -98,7 +98,9 @@ Engine::Engine()
 #ifdef TIDELANE_BREAK
   broken_rules = config_.test_break;
 #endif
-  lanes_.SetIdleWork([this] { return arena_.GrowAhead(); });
+  lanes_.SetIdleWork([this] {
+    return arena_.GrowAhead() ? std::chrono::nanoseconds::zero() : arena_.Trim(NowNs());
+  });
   if (!config_.trace.empty()) EnableTrace();
   RecordWaits(!config_.summary.empty() || !config_.trace.empty());
   CountMax(Counter::kArenaCapBytes, arena_.cap());
@@ -120,7 +122,7 @@ FileSettings Engine::SettingsForOpening(const CallContext& call) const {
 File::Environment Engine::FileEnvironment() {
   return {config_,    arena_,
           lanes_,     [this] { RelieveArena(); },
-          chooser_,   [this] { preparation_->WroteThrough(); },
+          chooser_,   [this](uint64_t file_bytes) { preparation_->WroteThrough(file_bytes); },
           ahead_room_};
 }
 

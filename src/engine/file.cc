@@ -131,9 +131,9 @@ void File::GiveUp() {
   deferred_reads().AwaitAll();
   reads_.ForgetBlocks();
   MutexLock lock(mutex_);
-  pending_.CutFrom(0);
+  pending_.CutRange(0, UINT64_MAX);
   AwaitInFlightLocked(0, UINT64_MAX);
-  pending_.CutFrom(0);  // again: what failed while we waited came back
+  pending_.CutRange(0, UINT64_MAX);  // again: what failed while we waited came back
   eof_.store(store_->size(), std::memory_order_relaxed);
   SettleLocked();
   changed_.NotifyAll();
@@ -162,9 +162,9 @@ Status File::Truncate(uint64_t size) {
   bool cut_storage = false;
   {
     MutexLock lock(mutex_);
-    pending_.CutFrom(size);
+    pending_.CutRange(size, UINT64_MAX);
     AwaitInFlightLocked(size, UINT64_MAX);
-    pending_.CutFrom(size);  // again: what failed while we waited came back
+    pending_.CutRange(size, UINT64_MAX);  // again: what failed while we waited came back
     reservation_.CutFrom(size);
     eof_.store(size, std::memory_order_relaxed);
     cut_storage = resizing_ = store_->size() > size;

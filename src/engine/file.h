@@ -60,7 +60,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     /// Of all files: a program's habits are its own, not its files'.
     std::shared_ptr<model::Chooser> chooser = std::make_shared<model::Chooser>();
     /// Told when a large write went through because storage is as quick as memory.
-    std::function<void()> wrote_through = [] {};
+    std::function<void(uint64_t file_bytes)> wrote_through = [](uint64_t) {};
     /// Of all files; nullptr: nothing is read ahead.
     std::shared_ptr<AheadRoom> ahead_room = nullptr;
     /// Where the bytes of a file rest.
@@ -259,7 +259,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
                          const CallContext& call) TL_EXCLUDES(mutex_);
   bool CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes, const CallContext& call)
       TL_EXCLUDES(mutex_);
-  bool MakeRoom() TL_EXCLUDES(mutex_);
+  bool MakeRoom(uint64_t wanted) TL_EXCLUDES(mutex_);
   void FindSuperblock(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   // Flushes and closes of a new file will return before it is stored: whoever looks at its first bytes meanwhile (netCDF does)
   // finds an HDF5 file. What storage refuses of them is counted, and fails where the rest of the superblock does.

@@ -65,7 +65,7 @@ class FileBench {
                                     if (file_ != nullptr) file_->RelieveArena();
                                   },
                                   chooser_ = std::make_shared<model::Chooser>(chooser_times_),
-                                  [] {},
+                                  [](uint64_t) {},
                                   ahead_room_};
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
     if (wrap_) device = wrap_(std::move(device));

@@ -183,7 +183,7 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
   if (called_ns != 0) {
     EndLarge(called_ns, capturing.enough ? NowNs() : capturing.piece_ns,
              size - capturing.through_bytes, capturing.copy_ns);
-    if (capturing.went_through) env_.wrote_through();
+    if (capturing.went_through) env_.wrote_through(eof_.load(std::memory_order_relaxed));
     Count(Counter::kCopyNs, capturing.copy_ns);
   }
   return {};
@@ -214,7 +214,7 @@ Status File::CapturePieces(uint64_t address, uint64_t size, const std::byte* fro
     }
     uint64_t done = space.size;
     if (space.data == nullptr) {
-      if (!chosen && MakeRoom()) {
+      if (!chosen && MakeRoom(size)) {
         if (capturing.piece_ns != 0) capturing.piece_ns = NowNs();
         continue;
       }
@@ -245,12 +245,13 @@ Status File::CapturePieces(uint64_t address, uint64_t size, const std::byte* fro
 }
 
 void File::CapturedLocked(const SlabWriter::Space& space, uint64_t address, Capturing& capturing) {
+  if (writer_.PinsTooMuch(pending_)) planner_.Hurry();
   InsertLocked(space, address, capturing.call);
   tally_.writes += std::exchange(capturing.uncounted, 0);
   capturing.enough = GatheredEnoughLocked();
 }
 
-bool File::MakeRoom() {
+bool File::MakeRoom(uint64_t wanted) {
   const Waiting waiting(Wait::kArena);
   bool room = false;
   // Twice idle: between one look and the next a lane may be between two tasks.
@@ -275,7 +276,7 @@ bool File::MakeRoom() {
     Slab* slab = extents_bound ? nullptr : env_.arena.AcquireUntil(late);
     if (slab != nullptr) {
       MutexLock lock(mutex_);
-      room = writer_.Use(slab);
+      room = writer_.Use(slab, wanted);
     } else {
       idle = env_.lanes.idle() ? idle + 1 : 0;
     }

@@ -6,8 +6,11 @@
 
 namespace tidelane {
 
-void Preparation::WroteThrough() {
+void Preparation::WroteThrough(uint64_t file_bytes) {
   if (chooser_.phase_bytes() < model::Chooser::kWorthALane) return;
+  // Two threads may both be the largest: what is lost is a hint.
+  if (file_bytes > largest_file_.load(std::memory_order_relaxed))
+    largest_file_.store(file_bytes, std::memory_order_relaxed);
   if (scheduled_.load(std::memory_order_relaxed) ||
       scheduled_.exchange(true, std::memory_order_acquire)) {
     return;
@@ -24,7 +27,8 @@ void Preparation::RunOne() {
     return;
   }
   // The lane finds it to do as soon as it is idle.
-  arena_.Expect(std::min(chooser_.Expected(now_ns), arena_.cap() / 2));
+  arena_.Expect(std::min({chooser_.Expected(now_ns), arena_.cap() / 2,
+                          kFilesAtOnce * largest_file_.load(std::memory_order_relaxed)}));
   scheduled_.store(false, std::memory_order_release);
 }
 

@@ -11,10 +11,10 @@ constexpr uint64_t kMib = 1u << 20;
 
 class PreparationTest : public ::testing::Test {
  protected:
-  void Burst(uint64_t end_ns, uint64_t bytes = 8 * kMib) {
+  void Burst(uint64_t end_ns, uint64_t bytes = 8 * kMib, uint64_t file_bytes = 8 * kMib) {
     chooser_.Begin(end_ns - 1, {.device = 1, .file = file_}, bytes);
     chooser_.End(1, {.begin_ns = end_ns - 1, .end_ns = end_ns});
-    preparation_->WroteThrough();
+    preparation_->WroteThrough(file_bytes);
   }
   uint64_t Grown() {
     uint64_t steps = 0;
@@ -38,6 +38,16 @@ TEST_F(PreparationTest, APauseAfterABurstGetsMemoryReady) {
   EXPECT_FALSE(lanes_.RunQueued()) << "until the next burst";
 }
 
+TEST_F(PreparationTest, AStateThatIsOverwrittenTakesNoMoreThanAFewOfItsFile) {
+  Burst(NowNs() - 5'000'000, 60 * kMib, kMib);
+  EXPECT_TRUE(lanes_.RunQueued());
+  const uint64_t few = Grown();
+  EXPECT_GT(few, 0u);
+  Burst(NowNs() - 5'000'000, 60 * kMib, 60 * kMib);
+  EXPECT_TRUE(lanes_.RunQueued());
+  EXPECT_GE(Grown(), 2u) << "which were not got ready before";
+}
+
 TEST_F(PreparationTest, ALittleBurstIsNotWorthAThread) {
   Burst(NowNs() - 5'000'000, kMib);
   EXPECT_FALSE(lanes_.RunQueued());
@@ -45,7 +55,7 @@ TEST_F(PreparationTest, ALittleBurstIsNotWorthAThread) {
 
 TEST_F(PreparationTest, AProgramThatGoesOnWritingGetsNone) {
   Burst(NowNs() + 1'000'000'000);
-  preparation_->WroteThrough();
+  preparation_->WroteThrough(8 * kMib);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(lanes_.RunQueued());
   EXPECT_EQ(Grown(), 0u);
 }

@@ -1,6 +1,7 @@
 #include "extent/pending_map.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -404,6 +405,21 @@ uint64_t PendingMap::KeepLent(const Status& status) {
     }
   }
   return lost;
+}
+
+uint64_t PendingMap::MoveTogether(const std::function<Place(uint64_t, uint64_t)>& place) {
+  uint64_t moved = 0;
+  for (auto& [address, extent] : queued_) {
+    if (extent.slab->kind != Slab::Kind::kArena && extent.slab->kind != Slab::Kind::kPart) continue;
+    const Place to = place(extent.size, address);
+    if (to.data == nullptr) break;
+    std::memcpy(to.data, extent.data, extent.size);
+    Arena::Unref(extent.slab);
+    extent.slab = to.slab;
+    extent.data = to.data;
+    moved += extent.size;
+  }
+  return moved;
 }
 
 bool PendingMap::LentInFlight() const {

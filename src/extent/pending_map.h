@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -41,9 +42,7 @@ class PendingMap {
   /// Adds [address, address + size) with one slab reference, which the map now owns. Replaces what was queued there.
   /// Without memory (std::bad_alloc) nothing is added and the reference dropped; what was to be replaced may be gone.
   void Insert(const Extent& extent);
-  /// Forgets queued bytes at and above `address`.
-  void CutFrom(uint64_t address) { Cut(address, UINT64_MAX, 0); }
-  /// Forgets queued bytes in [begin, end), because the caller writes them itself.
+  /// Forgets queued bytes in [begin, end): the caller writes them itself, or the file ends before them.
   void CutRange(uint64_t begin, uint64_t end) { Cut(begin, end, 0); }
 
   /// Splits [address, address + size) into pieces in address order; the caller drops the slab references, also when there
@@ -66,6 +65,14 @@ class PendingMap {
   /// Copies queued bytes that lie in lent buffers (buffer/loan.h), so that these may be freed. How many bytes no memory
   /// could be had for: they are gone from the queue, and their epochs have failed with `status`.
   uint64_t KeepLent(const Status& status);
+  /// Memory for bytes to move to; without data: there is none. With a reference.
+  struct Place {
+    std::byte* data = nullptr;
+    Slab* slab = nullptr;
+  };
+  /// Copies queued bytes that lie in the arena to where `place` (of a size and an address) says, so that slabs of which
+  /// newer bytes have replaced the rest may be used again. How many bytes it moved before there was no more memory.
+  uint64_t MoveTogether(const std::function<Place(uint64_t, uint64_t)>& place);
   /// Whether a lane is storing lent bytes now.
   bool LentInFlight() const;
 

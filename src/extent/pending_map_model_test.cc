@@ -36,7 +36,7 @@ class Model {
   }
   ~Model() {
     for (auto& run : flying_) map_.Complete(*run);
-    map_.CutFrom(0);
+    map_.CutRange(0, UINT64_MAX);
     if (slab_ != nullptr) Arena::Unref(slab_);
     EXPECT_EQ(arena_.in_use(), 0u) << "a slab reference was lost";
   }
@@ -214,7 +214,7 @@ class Model {
     if (Pick(6) != 0) return;
     const uint64_t from = Pick(kSize);
     if (map_.InFlight(from, UINT64_MAX)) return;  // the file waits for that
-    map_.CutFrom(from);
+    map_.CutRange(from, UINT64_MAX);
     std::fill(program_.begin() + static_cast<std::ptrdiff_t>(from), program_.end(), 0);
     std::fill(storage_.begin() + static_cast<std::ptrdiff_t>(from), storage_.end(), 0);
     std::fill(stored_version_ + from, stored_version_ + kSize, ++version_);

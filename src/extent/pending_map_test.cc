@@ -119,14 +119,14 @@ TEST_F(PendingMapTest, ANewWriteCutsWhatItReplaces) {
 TEST_F(PendingMapTest, CuttingFromAnAddressForgetsWhatLiesAbove) {
   Put(0, "abcdef");
   Put(10, "ghij");
-  map_.CutFrom(12);
+  map_.CutRange(12, UINT64_MAX);
   EXPECT_EQ(See(0, 16), "abcdef....gh....");
-  map_.CutFrom(3);
+  map_.CutRange(3, UINT64_MAX);
   EXPECT_EQ(See(0, 16), "abc.............");
   EXPECT_EQ(map_.queued_bytes(), 3u);
   map_.CutRange(1, 2);
   EXPECT_EQ(See(0, 4), "a.c.");
-  map_.CutFrom(0);
+  map_.CutRange(0, UINT64_MAX);
   EXPECT_TRUE(map_.empty());
   EXPECT_TRUE(map_.epochs().empty());
   EXPECT_EQ(map_.queued_bytes(), 0u);
@@ -370,9 +370,9 @@ TEST_F(PendingMapTest, CutFailedExtentsNoLongerCount) {
   map_.Fail(run, kNoSpace);
   Put(1, "b", 2);
   EXPECT_EQ(map_.failed_extents(), 2u);
-  map_.CutFrom(2);
+  map_.CutRange(2, UINT64_MAX);
   EXPECT_EQ(map_.failed_extents(), 1u);
-  map_.CutFrom(0);
+  map_.CutRange(0, UINT64_MAX);
   EXPECT_EQ(map_.failed_extents(), 0u);
   EXPECT_TRUE(map_.empty());
 }

@@ -174,27 +174,34 @@ std::shared_ptr<LaneTask> Lanes::TakeReady() {
   return task;
 }
 
-bool Lanes::TryIdleWork() {
-  if (!idle_work_ || paused_ != 0) return false;
+// When there is idle work again: in the past, if something may have come meanwhile.
+Lanes::Clock::time_point Lanes::DoIdleWork() {
+  if (!idle_work_ || paused_ != 0) return Clock::time_point::max();
   ++running_;
   mutex_.unlock();
-  bool more = false;
+  Clock::duration rest = Clock::duration::max();
   try {
-    more = idle_work_();
+    rest = idle_work_();
   } catch (const std::bad_alloc&) {  // it can do without
   }
   mutex_.lock();
   TaskDone();
-  return more || AnyReady();
+  if (AnyReady()) return Clock::time_point::min();
+  const auto now = Clock::now();
+  return rest < Clock::time_point::max() - now ? now + rest : Clock::time_point::max();
 }
 
-// Sleeps until there may be something to do. False: there was nothing for so long that this thread had better end.
-bool Lanes::Idle() {
+// Sleeps until there may be something to do, idle work at `due` included. False: there was nothing for so long that this
+// thread had better end.
+bool Lanes::Idle(Clock::time_point due) {
+  if (due <= Clock::now()) return true;
   if (lingering_.empty()) {
     bool woken = false;
     const auto end = Clock::now() + longest_idle_;
-    for (auto now = Clock::now(); !woken && now < end; now = Clock::now()) {
-      woken = work_.WaitUntil(mutex_, std::min(end, now + kLookAround));
+    for (auto now = Clock::now(); !woken; now = Clock::now()) {
+      if (now >= due) return true;
+      if (now >= end && (due == Clock::time_point::max() || alive() > 1)) break;
+      woken = work_.WaitUntil(mutex_, std::min({due, now < end ? end : due, now + kLookAround}));
       // Whoever could have brought something to do is gone, and the process ends with us.
       if (!woken && !stay_ && OnlyLanesLeft(alive())) {
         UnblockSignals();
@@ -224,8 +231,7 @@ std::shared_ptr<LaneTask> Lanes::Next(unsigned number) {
       }
       return task;
     }
-    if (TryIdleWork()) continue;
-    if (Idle()) continue;
+    if (Idle(DoIdleWork())) continue;
     threads_[number].detach();  // from here on it touches nothing of this
     return nullptr;
   }

@@ -9,7 +9,8 @@
 /// Tasks that only compute (filters) have a queue of their own, so that storage does not stand still behind them: a lane takes one of
 /// them when there is nothing else to do, or when half of the lanes are busy with something else.
 ///
-/// A thread starts when a task finds none idle, and ends when it has been idle for some seconds: a process whose last thread has ended
+/// A thread starts when a task finds none idle, and ends when it has been idle for some seconds (the last one when there is no more idle
+/// work to come): a process whose last thread has ended
 /// ends, and none of ours may keep it. Threads widen a one-core affinity mask that a launcher imposed. They block all signals, which are
 /// the program's, until they find that no thread of the program is left to receive any.
 ///
@@ -59,8 +60,9 @@ class Lanes {
   /// Runs one queued task on the calling thread; false when the queue is empty. Lingering tasks count as due.
   bool RunQueued() TL_EXCLUDES(mutex_);
 
-  /// What idle lanes do before they sleep (grow the arena); true: call again. Set before the first task.
-  void SetIdleWork(std::function<bool()> work) { idle_work_ = std::move(work); }
+  /// What idle lanes do before they sleep, grow and trim the arena: returns after how long one of them is to do it again, which may be
+  /// none (zero), or for ever (max). The last lane stays so long. Set before the first task.
+  void SetIdleWork(std::function<Clock::duration()> work) { idle_work_ = std::move(work); }
 
   /// Whether lanes work by themselves. If not (or if the system refuses threads), whoever waits calls RunQueued.
   bool threaded() const { return count_ != 0 && !refused_.load(std::memory_order_relaxed); }
@@ -105,8 +107,8 @@ class Lanes {
   void StartThread() TL_REQUIRES(mutex_);
   void ThreadMain(unsigned number) TL_EXCLUDES(mutex_);
   std::shared_ptr<LaneTask> Next(unsigned number) TL_EXCLUDES(mutex_);
-  bool Idle() TL_REQUIRES(mutex_);
-  bool TryIdleWork() TL_REQUIRES(mutex_);
+  bool Idle(Clock::time_point due) TL_REQUIRES(mutex_);
+  Clock::time_point DoIdleWork() TL_REQUIRES(mutex_);
   unsigned alive() const TL_REQUIRES(mutex_);
   void CollectDue(Clock::time_point now) TL_REQUIRES(mutex_);
   bool OthersLinger(const LaneTask& task) const TL_REQUIRES(mutex_);
@@ -115,7 +117,7 @@ class Lanes {
 
   const unsigned count_;
   const Clock::duration longest_idle_;
-  std::function<bool()> idle_work_;
+  std::function<Clock::duration()> idle_work_;
   std::atomic<bool> refused_{false};  // the system gave us no thread
   std::atomic<unsigned> foreground_reads_{0};
   std::atomic<unsigned> yielding_{0};

@@ -232,9 +232,26 @@ TEST(LanesTest, IdleLanesDoIdleWorkUntilThereIsNone) {
   std::atomic<int> idle_calls{0};
   std::atomic<bool> ran{false};
   Lanes lanes(1);
-  lanes.SetIdleWork([&] { return ++idle_calls < 4; });
+  lanes.SetIdleWork([&] {
+    return ++idle_calls < 4 ? Lanes::Clock::duration::zero() : Lanes::Clock::duration::max();
+  });
   lanes.Schedule(Do([&] { ran = true; }));
   EXPECT_TRUE(Eventually([&] { return ran && idle_calls >= 4; }));
+}
+
+TEST(LanesTest, TheLastLaneStaysForIdleWorkThatIsDueLater) {
+  std::atomic<int> idle_calls{0};
+  Lanes lanes(2, milliseconds(10));
+  lanes.SetIdleWork([&]() -> Lanes::Clock::duration {
+    return ++idle_calls < 4 ? milliseconds(60) : Lanes::Clock::duration::max();
+  });
+  lanes.Schedule(Do([] {}));
+  EXPECT_TRUE(Eventually([&] { return idle_calls >= 4; }));
+  // Then it ends, and who comes later is served by another one.
+  std::this_thread::sleep_for(milliseconds(50));
+  std::atomic<bool> ran{false};
+  lanes.Schedule(Do([&] { ran = true; }));
+  EXPECT_TRUE(Eventually([&] { return ran.load(); }));
 }
 
 TEST(LanesTest, AWriteYieldsToAReadButNotForLong) {

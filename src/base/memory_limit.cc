@@ -1,7 +1,5 @@
 /// \file
-/// Memory limits from sysconf, cgroups and resource limits; ranks from launcher variables.
-///
-/// Without C++ streams: nothing else in the plugin uses them, and every program would pay for setting up their locales.
+/// Memory limits from sysconf, control groups (base/memory_groups.h) and resource limits; ranks from launcher variables.
 ///
 /// Thread safety: as memory_limit.h.
 #include "base/memory_limit.h"
@@ -11,71 +9,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+
+#include "base/memory_groups.h"
 
 namespace tidelane {
 namespace {
 
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-
-// Of /proc or of a cgroup; empty when it is not there.
-std::string ReadFile(const std::string& path) {
-  std::string text;
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return text;
-  char piece[1024];
-  for (ssize_t got = 0; (got = read(descriptor, piece, sizeof piece)) > 0;) {
-    text.append(piece, static_cast<size_t>(got));
-  }
-  close(descriptor);
-  return text;
-}
-
-// The number in a cgroup file; kNoLimit for "max" and for files that are not there.
-uint64_t LimitInFile(const std::string& path) {
-  const std::string text = ReadFile(path);
-  uint64_t limit = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), limit);
-  return parsed.ec == std::errc() ? limit : kNoLimit;
-}
-
-// A limit set on any ancestor binds too. Inside a container the path may not exist below the mount:
-// then only the mount's own directory answers, which is the container's group.
-uint64_t LimitOfGroup(const std::string& mount, std::string group, const char* name) {
-  uint64_t limit = LimitInFile(mount + "/" + name);
-  while (group.size() > 1) {
-    limit = std::min(limit, LimitInFile(mount + group + "/" + name));
-    const size_t slash = group.rfind('/');
-    if (slash == std::string::npos) break;
-    group.resize(slash);
-  }
-  return limit;
-}
-
-uint64_t CgroupLimit(const std::string& root) {
-  const std::string mount = root + "/sys/fs/cgroup";
-  const std::string groups = ReadFile(root + "/proc/self/cgroup");
-  uint64_t limit = kNoLimit;
-  for (size_t begin = 0, end = 0; begin < groups.size(); begin = end + 1) {
-    end = std::min(groups.find('\n', begin), groups.size());
-    const std::string line =
-        groups.substr(begin, end - begin);  // "0::/group" (v2) or "5:cpu,memory:/group" (v1)
-    const size_t first = line.find(':');
-    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const std::string group = line.substr(second + 1);
-    if (controllers == ",,") {
-      limit = std::min(limit, LimitOfGroup(mount, group, "memory.max"));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      limit = std::min(limit, LimitOfGroup(mount + "/memory", group, "memory.limit_in_bytes"));
-    }
-  }
-  return limit;
-}
 
 uint64_t ResourceLimit(decltype(RLIMIT_AS) resource) {
   struct rlimit limit;
@@ -113,7 +56,7 @@ uint64_t UsableMemoryBytes(const std::string& root) {
     usable = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size);
   }
   return std::min(
-      {usable, CgroupLimit(root), ResourceLimit(RLIMIT_AS), ResourceLimit(RLIMIT_DATA)});
+      {usable, MemoryGroupLimit(root), ResourceLimit(RLIMIT_AS), ResourceLimit(RLIMIT_DATA)});
 }
 
 unsigned RanksOnThisNode() {

@@ -10,8 +10,7 @@
 
 namespace tidelane {
 
-/// The smallest of physical memory, the cgroup limits (v1 and v2, every level up) and RLIMIT_AS,
-/// RLIMIT_DATA. `root` stands in front of /proc and /sys; tests give a directory of their own.
+/// The smallest of physical memory, the limits of control groups and RLIMIT_AS, RLIMIT_DATA. `root` stands in front of /proc and /sys; tests give a directory of their own.
 uint64_t UsableMemoryBytes(const std::string& root = "");
 
 /// Bytes that RLIMIT_AS and RLIMIT_DATA still allow this process; UINT64_MAX without limits. Asks the system each time (0.3 us

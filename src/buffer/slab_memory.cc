@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/memory_groups.h"
 #include "base/memory_limit.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -76,7 +77,7 @@ PrivateMemory& PrivateMemory::Get() {
 }
 
 std::byte* PrivateMemory::Acquire(size_t size, bool& faulted) {
-  if (!MayTakeAddressSpace(size)) return nullptr;
+  if (!MayTakeAddressSpace(size) || size > MemoryGroupLeft()) return nullptr;
   std::byte* const base = Map(size);
   if (base == nullptr || !faulted || Populate(base, size)) return base;
   Release(base, size);

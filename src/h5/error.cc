@@ -14,6 +14,12 @@ void PushStatus(Library& library, hid_t stack, const Status& status, std::source
                  std::generic_category().message(status.code()).c_str());
 }
 
+void PushText(Library& library, const char* text, std::source_location where,
+              const Library::ErrorIds& ids) {
+  library.Epush2(kDefault, where.file_name(), where.function_name(), where.line(), ids.error_class,
+                 ids.major, ids.minor, "%s", text);
+}
+
 // Registering our messages is a public call that clears the stack: do it under a guard, before
 // anything is pushed.
 void PrepareIds(Library& library) {
@@ -28,23 +34,21 @@ void PushError(Library& library, const Status& status, std::source_location wher
   PushStatus(library, kDefault, status, where, library.Errors());
 }
 
-void PushNativeError(Library& library, const Status& status, const char* major, const char* minor,
-                     std::source_location where) {
+void PushNativeError(Library& library, const std::string& text, const char* major,
+                     const char* minor, std::source_location where) {
   Library::ErrorIds ids;
   bool found = false;
   {
     KeepErrorStack keep(library);
     found = library.NativeErrors(major, minor, ids);
   }
-  if (!found) return PushError(library, status, where);
-  PushStatus(library, kDefault, status, where, ids);
+  if (!found) return PushError(library, text.c_str(), where);
+  PushText(library, text.c_str(), where, ids);
 }
 
 void PushError(Library& library, const char* message, std::source_location where) {
   PrepareIds(library);
-  const Library::ErrorIds& ids = library.Errors();
-  library.Epush2(kDefault, where.file_name(), where.function_name(), where.line(), ids.error_class,
-                 ids.major, ids.minor, "%s", message);
+  PushText(library, message, where, library.Errors());
 }
 
 hid_t MakeErrorStack(Library& library, const Status& status, std::source_location where) {

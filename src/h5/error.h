@@ -7,6 +7,7 @@
 #pragma once
 
 #include <source_location>
+#include <string>
 
 #include "base/status.h"
 #include "h5/error_stack.h"
@@ -18,9 +19,10 @@ namespace tidelane::h5 {
 /// HDF5's own drivers do: h5py, for one, chooses its exception by it.
 void PushError(Library& library, const Status& status,
                std::source_location where = std::source_location::current());
-/// The same in the class of HDF5's own errors, with its messages of these names (without H5E_), where a driver of HDF5
-/// would have failed so, too: programs that look for them find them.
-void PushNativeError(Library& library, const Status& status, const char* major, const char* minor,
+/// A failure that a driver of HDF5 would have had, too, as that one tells it: in the class of HDF5's own errors, with its
+/// messages of these names (without H5E_), and in its words. Programs look for them, and show them.
+void PushNativeError(Library& library, const std::string& text, const char* major,
+                     const char* minor,
                      std::source_location where = std::source_location::current());
 /// Pushes a failure that no errno describes: a wrong setting, a connector that we cannot stack on.
 void PushError(Library& library, const char* message,

@@ -11,10 +11,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <new>
+#include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -69,9 +73,48 @@ herr_t Report(const Handle& handle, const Status& status) {
   return -1;
 }
 
-// What HDF5's own drivers say where they fail so.
-void PushCannotOpen(h5::Library& library, const Status& status) {
-  h5::PushNativeError(library, status, "FILE", "CANTOPENFILE");
+// What follows tells failures as sec2 does, word for word: programs look for "unable to lock file", and h5py's exceptions
+// consist of it.
+std::string ErrnoText(int code) {
+  return "errno = " + std::to_string(code) + ", error message = '" +
+         std::generic_category().message(code) + "'";
+}
+
+std::string SystemText(const char* words, int code) {
+  return std::string(words) + ", " + ErrnoText(code);
+}
+
+void PushCannotOpen(h5::Library& library, const char* name, int code, unsigned flags,
+                    int system_flags) {
+  char tail[64];
+  std::snprintf(tail, sizeof tail, ", flags = %x, o_flags = %x", flags,
+                static_cast<unsigned>(system_flags));
+  const std::string text =
+      std::string("unable to open file: name = '") + name + "', " + ErrnoText(code) + tail;
+  h5::PushNativeError(library, text, "FILE", "CANTOPENFILE");
+}
+
+// Of a piece that could not be read or written in the call in progress; what fails later is told by the call that waits for it,
+// in our words.
+herr_t ReportPiece(const Handle& handle, bool writes, const Status& status, haddr_t address,
+                   size_t size, const void* buffer) {
+  int* descriptor = nullptr;
+  static_cast<void>(handle.file->Descriptor(descriptor, {}));
+  const char* const verb = writes ? "write" : "read";
+  const std::time_t now = std::time(nullptr);
+  char when[32] = "";
+  ctime_r(&now, when);
+  char tail[192];
+  std::snprintf(tail, sizeof tail,
+                ", buf = %p, total %s size = %zu, bytes this sub-%s = %zu, offset = %llu", buffer,
+                verb, size, verb, size, static_cast<unsigned long long>(address));
+  const std::string text =
+      std::string("file ") + verb + " failed: time = " + when + ", filename = '" +
+      std::string(handle.file->path()) +
+      "', file descriptor = " + std::to_string(descriptor == nullptr ? -1 : *descriptor) + ", " +
+      ErrnoText(status.code()) + tail;
+  h5::PushNativeError(*handle.library, text, "IO", writes ? "WRITEERROR" : "READERROR");
+  return -1;
 }
 
 // `work()` gives a Status, or a result whose failure it has told. Nothing may be thrown through HDF5: what there was no memory for has failed.
@@ -135,10 +178,10 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
   handle->ignore_disabled_locks = IgnoreDisabledLocks(library, fapl);
   handle->family_to_single = FamilyToSingle(library, fapl);
   handle->page_buffer = HasPageBuffer(library, fapl);
-  const Status status = Engine::Get().Open(name, OptionsFor(flags, library.slot()), handle->file,
-                                           CallContext::Current());
+  const OpenOptions options = OptionsFor(flags, library.slot());
+  const Status status = Engine::Get().Open(name, options, handle->file, CallContext::Current());
   if (!status.ok()) {
-    PushCannotOpen(library, status);
+    PushCannotOpen(library, name, status.code(), flags, options.flags);
     return nullptr;
   }
   // A transfer may open files: of a virtual dataset's sources, or in a callback.
@@ -206,22 +249,29 @@ bool Overflows(haddr_t address, size_t size) {
   return address == HADDR_UNDEF || address > kMaxAddress || size > kMaxAddress - address;
 }
 
-Status ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
+herr_t ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
                  const CallContext& call) {
   if (Overflows(address, size))
-    return Status::Failed(EOVERFLOW, "read").At(handle.file->path(), address, size);
-  return handle.file->Read(address, size, buffer, type == H5FD_MEM_DRAW, call);
+    return Report(handle, Status::Failed(EOVERFLOW, "read").At(handle.file->path(), address, size));
+  const Status status = handle.file->Read(address, size, buffer, type == H5FD_MEM_DRAW, call);
+  return status.ok() ? 0 : ReportPiece(handle, false, status, address, size, buffer);
 }
 
-Status WritePiece(Handle& handle, haddr_t address, size_t size, const void* buffer,
-                  const CallContext& call) {
-  if (Overflows(address, size))
-    return Status::Failed(EOVERFLOW, "write").At(handle.file->path(), address, size);
+Status WriteUntold(Handle& handle, haddr_t address, size_t size, const void* buffer,
+                   const CallContext& call) {
   // As write(2) to a descriptor for reading. HDF5 writes there where a call that failed has left something in its caches.
-  if (handle.read_only || handle.file->abandoned())
-    return Status::Failed(EBADF, "write").At(handle.file->path(), address, size);
+  if (handle.read_only || handle.file->abandoned()) return Status::Failed(EBADF, "write");
   handle.file->SetBaseAddress(handle.pub.base_addr);
   return handle.file->Write(address, size, buffer, call);
+}
+
+herr_t WritePiece(Handle& handle, haddr_t address, size_t size, const void* buffer,
+                  const CallContext& call) {
+  if (Overflows(address, size))
+    return Report(handle,
+                  Status::Failed(EOVERFLOW, "write").At(handle.file->path(), address, size));
+  const Status status = WriteUntold(handle, address, size, buffer, call);
+  return status.ok() ? 0 : ReportPiece(handle, true, status, address, size, buffer);
 }
 
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size,
@@ -290,16 +340,15 @@ herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr
   return Guarded(Of(file), "read", [&] {
     const CallContext call = CallContext::Current();
     if (const auto shared = Shared(Of(file), count, types, addresses, sizes, buffers, call)) {
-      return shared->ReadNow();
+      return Report(Of(file), shared->ReadNow());
     }
     VectorShorthand entry(types, sizes);
     for (uint32_t i = 0; i < count; ++i) {
       entry.Advance(i);
-      Status status =
-          ReadPiece(Of(file), entry.type(), addresses[i], entry.size(), buffers[i], call);
-      if (!status.ok()) return status;
+      if (ReadPiece(Of(file), entry.type(), addresses[i], entry.size(), buffers[i], call) < 0)
+        return -1;
     }
-    return Status();
+    return 0;
   });
 }
 
@@ -310,10 +359,9 @@ herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], hadd
     VectorShorthand entry(types, sizes);
     for (uint32_t i = 0; i < count; ++i) {
       entry.Advance(i);
-      Status status = WritePiece(Of(file), addresses[i], entry.size(), buffers[i], call);
-      if (!status.ok()) return status;
+      if (WritePiece(Of(file), addresses[i], entry.size(), buffers[i], call) < 0) return -1;
     }
-    return Status();
+    return 0;
   });
 }
 
@@ -345,7 +393,8 @@ herr_t Lock(H5FD_t* file, hbool_t exclusive) noexcept {
   return Guarded(Of(file), exclusive ? "lock for writing" : "lock for reading", [&] {
     const Status status = Of(file).file->Lock(exclusive);
     if (status.ok() || (status.code() == ENOSYS && Of(file).ignore_disabled_locks)) return 0;
-    h5::PushNativeError(*Of(file).library, status, "VFL", "CANTLOCKFILE");
+    h5::PushNativeError(*Of(file).library, SystemText("unable to lock file", status.code()), "VFL",
+                        "CANTLOCKFILE");
     return -1;
   });
 }
@@ -360,17 +409,18 @@ herr_t Unlock(H5FD_t* file) noexcept {
 
 template <int Slot>
 herr_t Delete(const char* name, hid_t) noexcept {
-  Status status;
+  h5::Library& library = h5::LibraryOf<Slot>();
   try {
     (void)Engine::Get().DrainPath(name);  // what could not be stored is not wanted any more
-    if (::unlink(name) != 0) status = Status::Failed(errno, "delete").At(name, 0, 0);
+    const int error = ::unlink(name) != 0 ? errno : 0;
     Engine::Get().refused_closes().DropNameless(Slot);
     (void)Engine::Get().DropNameless();
+    if (error == 0) return 0;
+    h5::PushNativeError(library, SystemText("unable to delete file", error), "VFL",
+                        "CANTDELETEFILE");
   } catch (const std::bad_alloc&) {
-    status = Status::Failed(ENOMEM, "delete").At(name, 0, 0);
+    h5::PushError(library, Status::Failed(ENOMEM, "delete").At(name, 0, 0));
   }
-  if (status.ok()) return 0;
-  h5::PushNativeError(h5::LibraryOf<Slot>(), status, "VFL", "CANTDELETEFILE");
   return -1;
 }
 

@@ -1,4 +1,6 @@
 // Files as programs meet them: what opens, what is refused, and what an access list says, just as natively.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +34,19 @@ H5E_error2_t bottom_of_stack() {
   return bottom;
 }
 
+std::string bottom_text() {
+  std::string text;
+  const Hid stack(H5Eget_current_stack());
+  H5Ewalk2(
+      stack, H5E_WALK_UPWARD,
+      [](unsigned n, const H5E_error2_t* entry, void* into) -> herr_t {
+        if (n == 0) *static_cast<std::string*>(into) = entry->desc;
+        return 0;
+      },
+      &text);
+  return text;
+}
+
 TEST_P(Access, FailuresAreOfHdf5sKinds) {
   run([&] {
     EXPECT_LT(H5Fopen(file().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), 0);
@@ -49,6 +64,45 @@ TEST_P(Access, FailuresAreOfHdf5sKinds) {
     EXPECT_EQ(bottom.maj_num, H5E_FILE);
     EXPECT_EQ(bottom.min_num, H5E_CANTOPENFILE);
   });
+}
+
+// h5py's exceptions consist of the cause's text, and programs look for parts of it.
+TEST_P(Access, FailuresAreToldInHdf5sWords) {
+  const std::string missing = in_folder("missing.h5"), beyond = file() + "/beyond.h5";
+  const std::string folder = in_folder("folder"), outcome = in_folder("texts");
+  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
+  const auto tell = [&](const std::string& into) {
+    std::ofstream texts(into);
+    const auto note = [&](hid_t failed) {
+      EXPECT_LT(failed, 0);
+      std::string text = bottom_text();
+      for (const char* changing : {"time = ", "buf = ", "file descriptor = "}) {
+        const size_t at = text.find(changing);
+        if (at != std::string::npos) text.erase(at, text.find(", ", at) - at);
+      }
+      texts << text << std::endl;
+    };
+    const Hid opened = create(file());
+    for (const std::string& path : {missing, beyond, folder}) {
+      note(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+      note(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    }
+    note(H5Fcreate(folder.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+    note(H5Fcreate(folder.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
+    note(H5Fcreate("/dev/full", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+    note(H5Fdelete(folder.c_str(), H5P_DEFAULT));
+    std::ofstream(missing).close();
+    const int locked = ::open(missing.c_str(), O_RDWR);
+    EXPECT_EQ(flock(locked, LOCK_EX), 0);
+    note(H5Fopen(missing.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    ::close(locked);
+    unlink(missing.c_str());
+  };
+  run_natively([&] { tell(in_folder("native")); });
+  unlink(file().c_str());
+  run([&] { tell(outcome); });
+  EXPECT_EQ(bytes_on_storage(outcome), bytes_on_storage(in_folder("native")));
+  EXPECT_FALSE(bytes_on_storage(outcome).empty());
 }
 
 TEST_P(Access, MissingFileHasItsErrnoOnTheErrorStack) {

@@ -1,10 +1,12 @@
 // The program's side of reading: what a file adds to content/read_path.h.
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "base/counters.h"
 #include "buffer/loan.h"
+#include "buffer/probe.h"
 #include "content/piece_read.h"
 #include "engine/file.h"
 
@@ -18,6 +20,9 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw,
     return content_.Read(Reader::kProgram, address, size, buffer, times);
   }
   if (raw && DeferRead(address, size, buffer, call)) return {};
+  // It leaves something there, so not before a read that comes later.
+  if (raw && size >= kLeastProbed && !MayWriteTo(buffer, size))
+    return Status::Failed(EFAULT, "read").At(path_, address, size);
   if (raw && size >= ReadPath::kLeastShared) {
     const std::shared_ptr<PieceRead> read = reads_.Share(SharedReads(), size, 1);
     if (read != nullptr && read->Add(address, size, static_cast<std::byte*>(buffer))) {

@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "buffer/probe.h"
 #include "content/piece_read.h"
 #include "engine/call_scope.h"
 #include "engine/engine.h"
@@ -261,6 +262,7 @@ Status WriteUntold(Handle& handle, haddr_t address, size_t size, const void* buf
                    const CallContext& call) {
   // As write(2) to a descriptor for reading. HDF5 writes there where a call that failed has left something in its caches.
   if (handle.read_only || handle.file->abandoned()) return Status::Failed(EBADF, "write");
+  if (size >= kLeastProbed && !MayReadFrom(buffer, size)) return Status::Failed(EFAULT, "write");
   handle.file->SetBaseAddress(handle.pub.base_addr);
   return handle.file->Write(address, size, buffer, call);
 }

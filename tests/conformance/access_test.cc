@@ -1,12 +1,14 @@
 // Files as programs meet them: what opens, what is refused, and what an access list says, just as natively.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <string>
@@ -103,6 +105,34 @@ TEST_P(Access, FailuresAreToldInHdf5sWords) {
   run([&] { tell(outcome); });
   EXPECT_EQ(bytes_on_storage(outcome), bytes_on_storage(in_folder("native")));
   EXPECT_FALSE(bytes_on_storage(outcome).empty());
+}
+
+// A device's pointer, or pages that were taken away: natively the system refuses them.
+TEST_P(Access, MemoryThatIsNotThereIsRefused) {
+  constexpr size_t kMany = 256 * 1024;  // more than HDF5 copies by itself
+  constexpr size_t kBytes = kMany * sizeof(int);
+  run_deferring([&] {
+    void* const memory =
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    const Hid opened = create(file());
+    put(opened, "a", 1, kMany);
+    const Hid dataset(H5Dopen2(opened, "a", H5P_DEFAULT));
+    for (void* const missing :
+         {memory, static_cast<void*>(static_cast<char*>(memory) + kBytes / 2)}) {
+      ASSERT_EQ(mprotect(missing, kBytes / 2, PROT_NONE), 0);
+      EXPECT_LT(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, memory), 0);
+      EXPECT_NE(bottom_text().find("errno = 14"), std::string::npos) << bottom_text();
+      expect_dataset(opened, "a", 1, kMany);
+      EXPECT_LT(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, memory), 0);
+      EXPECT_NE(bottom_text().find("errno = 14"), std::string::npos) << bottom_text();
+      overwrite(opened, "a", 1, kMany);
+      ASSERT_EQ(mprotect(missing, kBytes / 2, PROT_READ | PROT_WRITE), 0);
+    }
+    EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, memory), 0);
+    EXPECT_EQ(std::memcmp(memory, elements(1, kMany).data(), kBytes), 0);
+  });
+  run_natively([&] { expect_dataset(open(file(), H5F_ACC_RDONLY), "a", 1, kMany); });
 }
 
 TEST_P(Access, MissingFileHasItsErrnoOnTheErrorStack) {

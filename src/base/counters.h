@@ -120,7 +120,8 @@ enum class Counter : unsigned {
   X(ReadCached, "read_cached", "read", "asynchronous, of what HDF5's chunk cache may have")        \
   X(ReadNow, "read_now", "read", "asynchronous reads that only HDF5 can make, at once")            \
   X(FilterUnknown, "filter_unknown", "write", "filters or types that only HDF5 can write")         \
-  X(FilterSmall, "filter_small", "write", "chunks of less than 16 KiB are left to HDF5")           \
+  X(FilterSmall, "filter_small", "write",                                                          \
+    "chunks of less than 16 KiB (256 where none of their filters compresses) are HDF5's")          \
   X(FilterPartial, "filter_partial", "write", "parts of filtered chunks: HDF5 filters them")       \
   X(FilterType, "filter_type", "write", "filtered chunks whose elements HDF5 converts")            \
   X(FilterMemory, "filter_memory", "write", "elements for filtered chunks, scattered in memory")   \

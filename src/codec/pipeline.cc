@@ -5,6 +5,7 @@
 /// Thread safety: see the header.
 #include "codec/pipeline.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -102,6 +103,12 @@ std::optional<Pipeline> Pipeline::Make(std::span<const FilterSpec> filters, Defl
     pipeline.stages_.push_back(*std::move(stage));
   }
   return pipeline;
+}
+
+bool Pipeline::compresses() const {
+  return std::ranges::any_of(stages_, [](const Stage& stage) {
+    return stage.id != FilterId::kShuffle && stage.id != FilterId::kFletcher32;
+  });
 }
 
 size_t Pipeline::Bound(size_t bytes) const {

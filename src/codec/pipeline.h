@@ -55,6 +55,9 @@ class Pipeline {
   /// verified (HDF5 leaves that out where a transfer list says H5Z_DISABLE_EDC).
   Status Decode(std::span<const std::byte> stored, uint32_t mask, std::span<std::byte> chunk) const;
 
+  /// Whether one of its filters compresses. The others only move bytes or add them up, at nearly the speed of memory.
+  bool compresses() const;
+
   /// So many bytes Encode's result has at most for a chunk of `bytes`.
   size_t Bound(size_t bytes) const;
 

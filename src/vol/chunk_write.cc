@@ -36,7 +36,9 @@ std::optional<Fallback> WhyNative(Instance& instance, hid_t type, hid_t dcpl,
       instance.hdf5().Tcommitted(type) != 0) {
     return Fallback::kFilterUnknown;
   }
-  if (dataset.grid.ChunkBytes() < kSmallestChunk) return Fallback::kFilterSmall;
+  const uint64_t smallest =
+      dataset.pipeline->compresses() ? kSmallestChunk : kSmallestUncompressedChunk;
+  if (dataset.grid.ChunkBytes() < smallest) return Fallback::kFilterSmall;
   if (dataset.file->settings().reserve) return Fallback::kFilterReserved;
   if (h5::Driver().above(instance.slot, *dataset.file).page_buffer)
     return Fallback::kFilterPageBuffer;

@@ -21,7 +21,7 @@ TEST_P(Filtered, EveryCombinationAndOrderIsReadNatively) {
       [&](const std::string& path) {
         const Hid opened = create(path);
         for (const std::string& filters : all) {
-          write(make(opened, filters.c_str(), 2 * kRows, 2 * kColumns, filters), 1);
+          write(make(opened, filters.c_str(), 2 * rows_of(filters), 2 * kColumns, filters), 1);
         }
       },
       all, static_cast<int64_t>(4 * all.size()));
@@ -186,10 +186,11 @@ TEST_P(Filtered, DatasetsAreDeletedRenamedAndCopied) {
 TEST_P(Filtered, QueriesSeeWhatWasWritten) {
   run_filtering(4, [&] {
     const Hid opened = create(file());
-    const Hid dataset = make(opened, "d", 2 * kRows, 2 * kColumns, "f");
+    const hsize_t rows = rows_of("f");
+    const Hid dataset = make(opened, "d", 2 * rows, 2 * kColumns, "f");
     const BusyLane busy(opened);
     write(dataset, 1);
-    const hsize_t stored = kRows * kColumns * sizeof(int) + 4;
+    const hsize_t stored = rows * kColumns * sizeof(int) + 4;
     EXPECT_EQ(H5Dget_storage_size(dataset), 4 * stored);
     write(dataset, 2);
     hsize_t chunks = 0;
@@ -197,7 +198,7 @@ TEST_P(Filtered, QueriesSeeWhatWasWritten) {
     EXPECT_GE(H5Dget_num_chunks(dataset, space, &chunks), 0);
     EXPECT_EQ(chunks, 4u);
     write(dataset, 3);
-    const hsize_t origin[] = {kRows, 0};
+    const hsize_t origin[] = {rows, 0};
     std::vector<std::byte> bytes(stored);
     uint32_t mask = 1;
     EXPECT_GE(H5Dread_chunk(dataset, H5P_DEFAULT, origin, &mask, bytes.data()), 0) << error_text();
@@ -210,21 +211,22 @@ TEST_P(Filtered, AChunkStoredWithoutItsFiltersGetsThem) {
   expect_as_natively(
       [](const std::string& path) {
         const Hid opened = create(path);
-        const Hid dataset = make(opened, "d", kRows, kColumns, "s");
-        const std::vector<int> plain = elements(1, kRows * kColumns);
+        const hsize_t rows = rows_of("s");
+        const Hid dataset = make(opened, "d", rows, kColumns, "s");
+        const std::vector<int> plain = elements(1, rows * kColumns);
         const hsize_t origin[] = {0, 0};
         EXPECT_GE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 1, origin, plain.size() * sizeof(int),
                                  plain.data()),
                   0);
         write(dataset, 2);
-        EXPECT_TRUE(read(dataset) == elements(2, kRows * kColumns));
+        EXPECT_TRUE(read(dataset) == elements(2, rows * kColumns));
       },
       {"d"});
 }
 
 // Natively the first one is still in HDF5's cache then; with us it was in the file, and HDF5 keeps the mask of an old chunk of that size.
 TEST_P(Filtered, AChunkThatTheProgramStoresWithoutFiltersIsReadWithout) {
-  static constexpr hsize_t kOne = 5000;
+  static constexpr hsize_t kOne = 70'000;
   for (const bool deflate : {false, true}) {
     expect_as_natively(
         [deflate](const std::string& path) {
@@ -366,6 +368,34 @@ TEST_P(Filtered, WhatIsNotOursIsCounted) {
   EXPECT_EQ(
       summary.counter("chunks_filtered_by_lanes") + summary.counter("chunks_filtered_by_caller"),
       4);
+}
+
+// Its hand-over costs more than what it does.
+TEST_P(Filtered, AFilterThatCompressesNothingIsHdf5sForSmallChunks) {
+  const Summary summary = run(
+      [&] {
+        const Hid opened = create(file());
+        const hsize_t extent[] = {4 * kRows, kColumns}, chunk[] = {kRows, kColumns};
+        const Hid space(H5Screate_simple(2, extent, nullptr));
+        for (const auto set : {H5Pset_shuffle, H5Pset_fletcher32}) {
+          const Hid list(H5Pcreate(H5P_DATASET_CREATE));
+          H5Pset_chunk(list, 2, chunk);
+          set(list);
+          const std::string name = set == H5Pset_shuffle ? "s" : "f";
+          write(Hid(H5Dcreate2(opened, name.c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT, list,
+                               H5P_DEFAULT)),
+                1);
+        }
+      },
+      one_lane());
+  if (plugged()) {
+    EXPECT_EQ(summary.fallback("filter_small"), 2);
+    EXPECT_EQ(filtered(summary), 0);
+  }
+  run_natively([&] {
+    for (const char* name : {"s", "f"})
+      EXPECT_TRUE(read(open(file()), name) == elements(1, 4 * kRows * kColumns));
+  });
 }
 
 TEST_P(Filtered, TheSettingTurnsItOff) {

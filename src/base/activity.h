@@ -32,6 +32,7 @@ namespace tidelane {
   X(Open, kOpenWait, "open", "opens")             \
   X(Write, kWriteThrough, "write", "writes")      \
   X(Exit, kExitWait, "exit", "exit")              \
+  X(Fork, kForkWait, "fork", "fork")              \
   X(Ranks, kRanksWait, "ranks", "other ranks")    \
   X(Other, kOtherWait, "other", "elsewhere")
 

@@ -61,9 +61,10 @@ namespace tidelane {
   X(WaitOpenNs, "wait_open_ns", "time that opens and deletes waited for a file still draining")   \
   X(WaitWriteNs, "wait_write_ns", "time that synchronous writes took")                            \
   X(WaitExitNs, "wait_exit_ns", "time that the end of HDF5 waited for bytes to be stored")        \
+  X(WaitForkNs, "wait_fork_ns", "time that forks waited for bytes to be stored")                  \
   X(WaitRanksNs, "wait_ranks_ns",                                                                 \
     "time that collective calls of MPI programs waited for bytes and for other ranks")            \
-  X(WaitOtherNs, "wait_other_ns", "time waited elsewhere: fork, truncation, turning synchronous") \
+  X(WaitOtherNs, "wait_other_ns", "time waited elsewhere: truncation, turning synchronous")       \
   X(WaitsFlush, "waits_flush", "flushes that really waited")                                      \
   X(WaitsClose, "waits_close", "files whose close really waited")                                 \
   X(WaitsRequest, "waits_request", "waits for requests that were not done")                       \
@@ -73,6 +74,7 @@ namespace tidelane {
   X(WaitsOpen, "waits_open", "opens and deletes that really waited")                              \
   X(WaitsWrite, "waits_write", "synchronous writes")                                              \
   X(WaitsExit, "waits_exit", "files that the end of HDF5 waited for")                             \
+  X(WaitsFork, "waits_fork", "files that forks waited for")                                       \
   X(WaitsRanks, "waits_ranks", "collective calls that really waited")                             \
   X(WaitsOther, "waits_other", "waits elsewhere")                                                 \
   X(ArenaPeakBytes, "arena_peak_bytes", "most bytes of the arena in use at one moment")           \

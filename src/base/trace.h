@@ -29,6 +29,7 @@ enum class SpanKind : uint8_t {
   kFilterWait,
   kOpenWait,
   kExitWait,
+  kForkWait,
   kRanksWait,
   kOtherWait,
   kPwrite,      // a lane's request

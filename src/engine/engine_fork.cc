@@ -46,12 +46,12 @@ bool IsForkedProcess() {
 void Engine::PrepareFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
   for (const auto& file : engine.Known()) file->deferred_reads().AwaitAll();
-  (void)engine.DrainAll(Wait::kOther);
+  (void)engine.DrainAll(Wait::kFork);
   engine.lanes_.Pause();
   engine.mutex_.lock();
   for (auto file = engine.BeingClosed(); file != nullptr; file = engine.BeingClosed()) {
     engine.mutex_.unlock();
-    (void)file->AwaitClosed(Wait::kOther);
+    (void)file->AwaitClosed(Wait::kFork);
     sched_yield();  // who has just closed it takes it off the list next
     engine.mutex_.lock();
   }

@@ -147,7 +147,7 @@ TEST_P(Ends, ForkedChildsOwnFileIsWholeAfterItsClose) {  // also where closes ar
 }
 
 TEST_P(Ends, ForkDuringADrainLeavesTheParentsFileWhole) {
-  run_deferring([&] {
+  const Summary summary = run_deferring([&] {
     Hid opened = create(file());
     if (plugged()) storage::hold();
     put(opened, "a", 1);
@@ -160,6 +160,10 @@ TEST_P(Ends, ForkDuringADrainLeavesTheParentsFileWhole) {
     ASSERT_EQ(waitpid(forked, &status, 0), forked);
     EXPECT_EQ(status, 0) << "the child saw a file that was not whole";
   });
+  if (plugged() && GetParam().close_deferred()) {
+    EXPECT_EQ(summary.counter("waits_fork"), 1);
+    EXPECT_GT(summary.counter("wait_fork_ns"), 0);
+  }
   expect_natively(file(), {{"a", 1}});
 }
 

@@ -61,7 +61,8 @@ struct FileSettings {
   bool close_deferred = false;  ///< close=wait|deferred
   bool flush_deferred = false;  ///< flush=wait|deferred
   bool reserve = false;         ///< ask for space when bytes are captured
-  uint64_t gap_bytes = 4096;    ///< largest gap read and rewritten to join two writes; 0: none
+  /// Largest gap that is read and rewritten to join writes; 0: none; UINT64_MAX: learned.
+  uint64_t gap_bytes = UINT64_MAX;
   /// Larger explicit writes are stored from the caller's own buffer, without a copy.
   uint64_t copy_limit = UINT64_MAX;
   Consistency consistency = Consistency::kAuto;  ///< of files that MPI programs share

@@ -57,7 +57,7 @@ TEST_F(ConfigTest, DefaultsAreTheSafeOnes) {
   EXPECT_EQ(config.lanes, 2u);
   EXPECT_EQ(config.arena_bytes, DefaultArenaBytes());
   EXPECT_EQ(config.linger_us, 2000u);
-  EXPECT_EQ(config.gap_bytes, 4096u);
+  EXPECT_EQ(config.gap_bytes, UINT64_MAX);
   EXPECT_FALSE(config.reserve);
   EXPECT_EQ(config.copy_limit, UINT64_MAX);
   EXPECT_EQ(config.read_ahead, Toggle::kAuto);

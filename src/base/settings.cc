@@ -97,7 +97,10 @@ steps and does not ask for its bytes at once. Every choice, with the times expec
 
 constexpr char kGapDetails[] =
     R"(Two small writes with a gap between them become one request when the gap is read and written again. This is done only where nobody else can
-write into the gap: while we hold the file's exclusive lock.)";
+write into the gap: while we hold the file's exclusive lock.
+
+`auto`: half of what storage takes in the time that a request costs there, from 4 to 64 KiB, learned from the requests of this run; 4 KiB before the
+first one, and where storage is as quick as memory.)";
 
 constexpr char kArenaDetails[] =
     R"(When it is full, a call that writes waits until storage has taken something: a small arena costs time, never memory. A crash loses at
@@ -171,7 +174,7 @@ using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Forked = WordOf<&Config::forked_defers, kWaitOrDeferred>;
 using Reserve = WordOf<&Config::reserve, kOffOrOn>;
-using Gap = SizeOf<&Config::gap_bytes, 0, (1u << 20)>;
+using Gap = LimitOf<&Config::gap_bytes, kAutomatic>;
 using CopyLimit = LimitOf<&Config::copy_limit>;
 using Consistency = WordOf<&Config::consistency, kConsistencies>;
 using CollectivePiece = LimitOf<&Config::collective_piece, kAutomatic>;
@@ -202,7 +205,7 @@ constexpr Setting kSettings[] = {
      "explicit writes larger than this are written from the caller's own buffer, without a copy; "
      "`0`: all",
      kCopyLimitDetails},
-    {"gap", Scope::kFile, Gap::kType, "a size up to 1M, such as 4096 or 64k; 0 turns it off", "",
+    {"gap", Scope::kFile, Gap::kType, "a size, such as 4096 or 64k, or auto; 0 turns it off", "",
      "largest gap that is read and written again to join small writes", kGapDetails},
     {"consistency", Scope::kFile, Consistency::kType, "", "",
      "MPI: which writes of a rank are deferred", kConsistencyDetails},

@@ -18,6 +18,15 @@ constexpr uint64_t kLongestRun =
     1u << 20;  // longer writes hold the inode's lock against the program's own
 constexpr uint64_t kLongPiece =
     4096;  // on quick storage a request takes no longer than reading and writing so much again
+constexpr uint64_t kWidestGap = uint64_t{64} * 1024;  // the window of HDF5's sieve, as natively
+
+// Joining a piece saves a request, and costs twice the gap before it and the piece once more: nothing is lost where half of what
+// storage takes in the time of a request is more than both together.
+RunLimits GapsWorthFilling(uint64_t worth_a_request) {
+  return {.bytes = kLongestRun,
+          .gap = std::clamp(worth_a_request / 2, kLongPiece, kWidestGap),
+          .long_piece = std::max(worth_a_request / 2, kLongPiece)};
+}
 
 }  // namespace
 
@@ -25,11 +34,16 @@ bool File::TakeRunLocked(Run& run) {
   if (resizing_) return false;
   // Where a write is no more than a copy, two lanes would only spin on the inode's lock, on cores the program wants.
   if (quick_storage_ && pending_.in_flight() && env_.lanes.threaded()) return false;
-  RunLimits limits;
-  limits.bytes = kLongestRun;
+  RunLimits limits{.bytes = kLongestRun};
   // Reading a gap and writing it back is safe only while nobody else can write there.
-  limits.gap = Alone() ? settings_.gap_bytes : 0;
-  if (quick_storage_) limits.long_piece = kLongPiece;
+  if (Alone() && settings_.gap_bytes == UINT64_MAX) {
+    limits = GapsWorthFilling(quick_storage_
+                                  ? 2 * kLongPiece
+                                  : env_.chooser->WorthARequest(identity_.device, 2 * kLongPiece));
+  } else if (Alone()) {
+    limits.gap = settings_.gap_bytes;
+    if (quick_storage_) limits.long_piece = kLongPiece;
+  }
   const bool rest_is_done = drain_wanted_ && pending_.only_held() && !NeedsTruncateLocked();
   return pending_.TakeRun(limits, order_.order(), rest_is_done, run);
 }

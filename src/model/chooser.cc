@@ -11,10 +11,10 @@ namespace {
 constexpr uint64_t kMib = 1u << 20;
 constexpr uint64_t kTelling = 16 * 1024;       // shorter requests say little about storage,
 constexpr uint64_t kTellingRate = 256 * 1024;  // and these little about how much passes
-// Pieces of their own requests: a page, what striped file systems are good at, the largest request that lanes make.
-constexpr uint64_t kLeastPiece = 4 * 1024, kUsualPiece = 256 * 1024, kMostPiece = 1024 * 1024;
 // Storage that answers as memory does: so long for each MiB, besides what a request takes.
 constexpr uint64_t kQuickMibNs = 1'000'000;
+// Slower storage, before it was seen: a network's or a disk's 100 MB/s.
+constexpr uint64_t kUsualMibNs = 10'000'000;
 constexpr double kSurePause = 0.01;    // seconds: a busy machine stops a program for less
 constexpr double kCheaper = 0.97;      // what the other mode must cost at most to be taken up,
 constexpr double kClearly = 0.9;       // and to write oneself to storage that is slower than memory
@@ -35,8 +35,11 @@ void Chooser::Tally::Clear() {
 }
 
 Chooser::Chooser(const Times& times)
-    : times_(times), reads_({.shortest_pause_ns = times.shortest_pause_ns, .ranks = times.ranks}) {
-  for (Device& device : devices_) device.ns_per_mib.store(kQuickMibNs, kRelaxed);
+    : times_(times), reads_({.shortest_pause_ns = times.shortest_pause_ns, .ranks = times.ranks}) {}
+
+uint64_t Chooser::NsPerMib(const Device& device) const {
+  const uint64_t seen = device.ns_per_mib.load(kRelaxed);
+  return seen != 0 ? seen : IsQuick(device) ? kQuickMibNs : kUsualMibNs;
 }
 
 bool Chooser::Opened(uint64_t device, bool promises) {
@@ -49,7 +52,7 @@ bool Chooser::Opened(uint64_t device, bool promises) {
     slot.earlier_runs = 0, slot.remembered = false;
     slot.async.reset(), slot.forecast.reset();
     slot.known = {}, slot.own = {}, slot.left = 0, slot.log_bytes = {};
-    slot.ns_per_mib.store(kQuickMibNs, kRelaxed);
+    slot.ns_per_mib.store(0, kRelaxed);
     slot.request_ns.store(0, kRelaxed);
     slot.name.store(Name(device) | (promises ? 1 : 0), kRelaxed);
     Decide(slot);
@@ -117,7 +120,7 @@ void Chooser::Asked(uint64_t now_ns) {
   if (last_end == 0) return;
   if (asked_ns_.get() == 0) asked_ns_.Set(now_ns);
   for (Device& device : devices_) {
-    const uint64_t takes = device.tally.bytes.get() / kMib * device.ns_per_mib.load(kRelaxed);
+    const uint64_t takes = device.tally.bytes.get() / kMib * NsPerMib(device);
     if (takes == 0 || now_ns > last_end + takes) continue;
     asked_early_.store(true, kRelaxed);
     if (device.allowance.load(kRelaxed) != UINT64_MAX) device.allowance.store(0, kRelaxed);
@@ -135,7 +138,7 @@ bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_
   const bool quick = ns < times_.quick_request_ns + bytes * kQuickMibNs / kMib;
   if (bytes >= kTelling) slot.name.store(Name(device) | (quick ? 1 : 0), kRelaxed);
   if (bytes >= kTellingRate) {
-    const uint64_t before = slot.ns_per_mib.load(kRelaxed);
+    const uint64_t before = NsPerMib(slot);
     slot.ns_per_mib.store((3 * before + ns * kMib / bytes) / 4, kRelaxed);
   } else {
     const uint64_t quickest = slot.request_ns.load(kRelaxed);
@@ -150,11 +153,11 @@ bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_
   return quick;
 }
 
-uint64_t Chooser::WorthARequest(uint64_t device) const {
+uint64_t Chooser::WorthARequest(uint64_t device, uint64_t unseen) const {
   const Device& slot = Slot(device);
   const uint64_t request_ns = slot.request_ns.load(kRelaxed);
-  if (request_ns == 0) return QuickOn(device) ? kLeastPiece : kUsualPiece;
-  const uint64_t ns_per_mib = std::max<uint64_t>(slot.ns_per_mib.load(kRelaxed), 1);
+  if (request_ns == 0) return unseen;
+  const uint64_t ns_per_mib = std::max<uint64_t>(NsPerMib(slot), 1);
   return std::clamp(request_ns * kMib / ns_per_mib, kLeastPiece, kMostPiece);
 }
 
@@ -278,8 +281,7 @@ Chooser::Pace Chooser::PaceOf(const Device& device, double bytes, double write_b
   const Learned& known = device.known;
   const auto sync = known.sync.Predict(bytes, times_.ranks);
   const auto lanes = known.lanes.Predict(bytes, times_.ranks);
-  const double guess =
-      Seconds(device.ns_per_mib.load(kRelaxed)) * bytes / static_cast<double>(kMib);
+  const double guess = Seconds(NsPerMib(device)) * bytes / static_cast<double>(kMib);
   Pace pace;
   pace.lanes = lanes ? lanes->seconds : sync ? sync->seconds : guess;
   // One thread is not quicker than all lanes: where that was found long ago, storage has become slower since.

@@ -109,8 +109,12 @@ class Chooser {
   }
 
   /// Bytes that `device` stores in the time that a request costs there: pieces that are much smaller are better joined by
-  /// whoever can. From 4 KiB to 1 MiB; a guess by the kind of file system until requests have been seen.
-  uint64_t WorthARequest(uint64_t device) const;
+  /// whoever can. From 4 KiB to 1 MiB; `unseen` until a small request has been made.
+  uint64_t WorthARequest(uint64_t device, uint64_t unseen) const;
+  /// The same, with a guess by the kind of file system.
+  uint64_t WorthARequest(uint64_t device) const {
+    return WorthARequest(device, QuickOn(device) ? kLeastPiece : kUsualPiece);
+  }
 
   /// The program ends: its last epoch, and what was learned of each storage, go into the record (base/decisions.h).
   void End(uint64_t now_ns) TL_EXCLUDES(mutex_);
@@ -126,6 +130,9 @@ class Chooser {
   // Few devices are written to at a time; where two share a slot, the older one is forgotten.
   static constexpr size_t kSlots = 8;
   static constexpr uint64_t kLittle = uint64_t{256} * 1024;  // of a phase: nothing to hide
+  // Pieces of their own requests: a page, what striped file systems are good at, the largest request that lanes make.
+  static constexpr uint64_t kLeastPiece = 4 * 1024, kUsualPiece = 256 * 1024,
+                            kMostPiece = 1024 * 1024;
 
   // What happens in a phase.
   struct Tally {
@@ -139,7 +146,7 @@ class Chooser {
     std::atomic<bool> anywhere{false};
     std::atomic<uint64_t> room{UINT64_MAX};
     std::atomic<Mode> mode{Mode::kAuto};
-    std::atomic<uint64_t> ns_per_mib;
+    std::atomic<uint64_t> ns_per_mib{0};  // 0: nothing large was stored yet
     std::atomic<uint64_t> request_ns{0};  // the quickest small one; 0: none yet
     Tally tally;
     Requests stored;  // since the last epoch began
@@ -173,6 +180,8 @@ class Chooser {
   bool IsQuick(const Device& device) const {
     return (device.name.load(std::memory_order_relaxed) & 1) != 0;
   }
+  // As far as it is known.
+  uint64_t NsPerMib(const Device& device) const;
   // Its phases are too short for a lane.
   bool NothingToHide(const Device& device) const TL_REQUIRES(mutex_) {
     return IsQuick(device) && device.known.bytes.mean() < kWorthALane;

@@ -1,0 +1,88 @@
+/// \file
+/// How many requests storage sees, and how many bytes, where a request costs latency and a byte bandwidth: counted, on storage that
+/// takes its time.
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "engine/file_fixture.h"
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kKib = 1024, kMib = 1024 * kKib;
+constexpr uint64_t kWindow = 64 * kKib;  // of HDF5's sieve
+
+class FileRequestsTest : public ::testing::Test {
+ protected:
+  void Open(const std::string& contents, uint64_t latency_us, uint64_t ns_per_kib) {
+    bench_.config_.mode = Mode::kAuto;
+    bench_.record_ = false;
+    bench_.plan_ = [this, latency_us, ns_per_kib](FaultPoint point, uint64_t, uint64_t size) {
+      Seen* const seen = point == FaultPoint::kRead    ? &reads_
+                         : point == FaultPoint::kWrite ? &writes_
+                                                       : nullptr;
+      if (seen == nullptr) return Fault{};
+      ++seen->requests;
+      seen->bytes += size;
+      const uint64_t ns = latency_us * 1000 + ns_per_kib * size / kKib;
+      const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(ns)};
+      if (ns != 0) ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+      return Fault{};
+    };
+    bench_.Open(contents);
+    ASSERT_TRUE(bench_.file_->Lock(true).ok());
+  }
+  // Pieces of 8 bytes, so far apart.
+  void WriteColumn(uint64_t count, uint64_t apart) {
+    std::string expected = bench_.Stored();
+    for (uint64_t i = 0; i < count; ++i) {
+      ASSERT_TRUE(bench_.Write(i * apart, "changed!").ok());
+      expected.replace(i * apart, 8, "changed!");
+    }
+    ASSERT_TRUE(bench_.file_->Flush().ok());
+    EXPECT_EQ(Difference(bench_.Stored(), expected), "");
+  }
+
+  struct Seen {
+    std::atomic<uint64_t> requests{0}, bytes{0};
+  };
+  Seen reads_, writes_;
+  FileBench bench_{1, 16 * kMib};
+};
+
+// 1 ms and 200 MB/s: a gap of 8 KiB costs less than a tenth of a request.
+TEST_F(FileRequestsTest, AColumnTakesNoMoreWritesThanTheSieveWouldWhereRequestsAreDear) {
+  constexpr uint64_t kRows = 500, kRow = 8 * kKib;
+  Open(std::string(kRows * kRow, 'o'), 1000, 5'000);
+  WriteColumn(kRows, kRow);
+  EXPECT_LE(writes_.requests, kRows * kRow / kWindow);
+  EXPECT_LE(reads_.requests, kRows * kRow / kWindow);
+  EXPECT_LE(writes_.bytes, kRows * kRow);
+}
+
+// 0.2 ms and 10 MB/s: one of 16 KiB costs sixteen. First runs may be joined in vain: they tell what bytes cost.
+TEST_F(FileRequestsTest, AndOnlyItsBytesWhereBytesAre) {
+  constexpr uint64_t kRows = 512, kRow = 16 * kKib;
+  Open(std::string(kRows * kRow, 'o'), 200, 100'000);
+  WriteColumn(kRows, kRow);
+  EXPECT_LE(reads_.requests, 4u);
+  EXPECT_LE(writes_.bytes, 4 * kMib + kRows * 8);
+}
+
+TEST_F(FileRequestsTest, AndWhereBothAreCheap) {
+  constexpr uint64_t kRows = 500, kRow = 8 * kKib;
+  bench_.storage_->promises_speed = true;
+  bench_.chooser_times_.quick_request_ns = 3'600'000'000'000;  // a busy machine is no slow storage
+  Open(std::string(kRows * kRow, 'o'), 0, 0);
+  WriteColumn(kRows, kRow);
+  EXPECT_EQ(reads_.requests, 0u);
+  EXPECT_EQ(writes_.bytes, kRows * 8);
+}
+
+}  // namespace
+}  // namespace tidelane

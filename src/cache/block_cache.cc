@@ -14,8 +14,7 @@ bool BlockCache::Wants(uint64_t address, uint64_t size, bool raw, uint64_t eof) 
     if (near_ == nullptr) near_ = std::make_unique<NearReads>();
     return near_->Note(address);
   }
-  return policy_ == Toggle::kOn ||
-         (policy_ == Toggle::kAuto && average_ns_.load(std::memory_order_relaxed) > kSlowReadNs);
+  return policy_ == Toggle::kOn || (policy_ == Toggle::kAuto && worth_.Pays());
 }
 
 bool BlockCache::Read(uint64_t address, uint64_t size, void* buffer) {
@@ -23,13 +22,17 @@ bool BlockCache::Read(uint64_t address, uint64_t size, void* buffer) {
   const uint64_t start = BlockStart(address);
   const auto found = blocks_.find(start);
   if (found == blocks_.end() || address + size > start + found->second.valid) return false;
-  found->second.used = ++clock_;
+  // Who reads a block's last byte goes on in the next one: this one goes first. If it were the newest, a stream in its place among as
+  // many others as there are blocks would drive out the next stream's block, and that one the one after it.
+  found->second.used = address + size == start + kBlock ? 0 : ++clock_;
   std::memcpy(buffer, found->second.bytes.get() + (address - start), size);
   return true;
 }
 
 std::unique_ptr<std::byte[]> BlockCache::TakeMemory() {
-  const size_t most = std::max(kBlocks, near_ == nullptr ? 0 : near_->streams());
+  // Some more than streams: of one that lost its place to others the block is still wanted.
+  const size_t streams = near_ == nullptr ? 0 : near_->streams();
+  const size_t most = std::max(kBlocks, streams + streams / 4);
   if (blocks_.size() < most) return std::make_unique_for_overwrite<std::byte[]>(kBlock);
   const auto oldest =
       std::ranges::min_element(blocks_, {}, [](const auto& entry) { return entry.second.used; });
@@ -68,12 +71,6 @@ void BlockCache::CutFrom(uint64_t address) {
   for (auto& [start, block] : blocks_) {
     if (start + block.valid > address) block.valid = address > start ? address - start : 0;
   }
-}
-
-void BlockCache::Observe(uint64_t size, uint64_t ns) {
-  if (size > kBlock) return;
-  const uint64_t average = average_ns_.load(std::memory_order_relaxed);
-  average_ns_.store(average == 0 ? ns : (average * 3 + ns) / 4, std::memory_order_relaxed);
 }
 
 }  // namespace tidelane

@@ -7,14 +7,13 @@
 /// while the cache is in use: it must hold the file's lock, and must Clear() when it no longer does.
 ///
 /// When it reads ahead: raw reads of at most kSmallRaw bytes near an earlier one (cache/near_reads.h); metadata reads of at most
-/// kSmall when the policy is on, or, on auto, when storage has been seen to be slower than memory (an average above kSlowReadNs).
+/// kSmall when the policy is on, or, on auto, while that pays on this storage (model/block_worth.h).
 ///
-/// Invariant: valid bytes of a block equal the file's logical content. At most kBlocks blocks, or as many as there are
+/// Invariant: valid bytes of a block equal the file's logical content. At most kBlocks blocks, or a quarter more than there are
 /// streams of raw reads: with fewer each would lose its block before its next read.
-/// Thread safety: none but for Observe; guarded by the file's read mutex.
+/// Thread safety: none; guarded by the file's read mutex.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +21,7 @@
 
 #include "base/config.h"
 #include "cache/near_reads.h"
+#include "model/block_worth.h"
 
 namespace tidelane {
 
@@ -31,9 +31,9 @@ class BlockCache {
   static constexpr size_t kBlocks = 32;
   static constexpr uint64_t kSmall = 4096;
   static constexpr uint64_t kSmallRaw = uint64_t{16} * 1024 - 1;
-  static constexpr uint64_t kSlowReadNs = 30'000;
 
-  explicit BlockCache(Toggle policy) : policy_(policy) {}
+  /// `worth` outlives it.
+  BlockCache(Toggle policy, model::BlockWorth& worth) : policy_(policy), worth_(worth) {}
 
   /// Whether a read of `size` bytes at `address` should go through a block (of a file that ends at `eof`).
   bool Wants(uint64_t address, uint64_t size, bool raw, uint64_t eof);
@@ -53,9 +53,6 @@ class BlockCache {
   void CutFrom(uint64_t address);
   void Clear() { blocks_.clear(); }
 
-  /// One read that went to storage took so long. Any thread, without the mutex.
-  void Observe(uint64_t size, uint64_t ns);
-
  private:
   struct Block {
     uint64_t valid;
@@ -65,10 +62,10 @@ class BlockCache {
   void Patch(uint64_t start, Block& block, uint64_t address, uint64_t size, const void* bytes);
 
   const Toggle policy_;
+  model::BlockWorth& worth_;
   std::unordered_map<uint64_t, Block> blocks_;  // by where they begin
   uint64_t clock_ = 0;
   std::unique_ptr<NearReads> near_;  // of raw reads; nullptr: there were none
-  std::atomic<uint64_t> average_ns_{0};
 };
 
 }  // namespace tidelane

@@ -14,6 +14,7 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kBlock = BlockCache::kBlock;
+model::BlockWorth nothing_known;
 
 void Fill(BlockCache& cache, uint64_t start, char letter, uint64_t valid = kBlock) {
   auto bytes = cache.TakeMemory();
@@ -27,7 +28,7 @@ std::string Read(BlockCache& cache, uint64_t address, uint64_t size) {
 }
 
 TEST(BlockCacheTest, ABlockAnswersWhatLiesWhollyInItsValidBytes) {
-  BlockCache cache(Toggle::kOn);
+  BlockCache cache(Toggle::kOn, nothing_known);
   EXPECT_EQ(Read(cache, 0, 1), "miss");
   Fill(cache, kBlock, 'a', 100);
   EXPECT_EQ(Read(cache, kBlock, 3), "aaa");
@@ -39,13 +40,13 @@ TEST(BlockCacheTest, ABlockAnswersWhatLiesWhollyInItsValidBytes) {
 }
 
 TEST(BlockCacheTest, AFailedFillHoldsNothing) {
-  BlockCache cache(Toggle::kOn);
+  BlockCache cache(Toggle::kOn, nothing_known);
   cache.Insert(0, 0, cache.TakeMemory());
   EXPECT_EQ(Read(cache, 0, 1), "miss");
 }
 
 TEST(BlockCacheTest, WritesPatchBlocksAndExtendThemWithoutHoles) {
-  BlockCache cache(Toggle::kOn);
+  BlockCache cache(Toggle::kOn, nothing_known);
   Fill(cache, 0, 'a', 10);
   cache.Update(3, 2, "bb");
   EXPECT_EQ(Read(cache, 0, 10), "aaabbaaaaa");
@@ -57,7 +58,7 @@ TEST(BlockCacheTest, WritesPatchBlocksAndExtendThemWithoutHoles) {
 }
 
 TEST(BlockCacheTest, AWriteAcrossBlocksPatchesEach) {
-  BlockCache cache(Toggle::kOn);
+  BlockCache cache(Toggle::kOn, nothing_known);
   Fill(cache, 0, 'a');
   Fill(cache, kBlock, 'b');
   cache.Update(kBlock - 2, 4, "wxyz");
@@ -66,7 +67,7 @@ TEST(BlockCacheTest, AWriteAcrossBlocksPatchesEach) {
 }
 
 TEST(BlockCacheTest, ACutTakesWhatLiesBehindIt) {
-  BlockCache cache(Toggle::kOn);
+  BlockCache cache(Toggle::kOn, nothing_known);
   Fill(cache, 0, 'a');
   Fill(cache, kBlock, 'b');
   cache.CutFrom(100);
@@ -78,7 +79,7 @@ TEST(BlockCacheTest, ACutTakesWhatLiesBehindIt) {
 }
 
 TEST(BlockCacheTest, TheLeastRecentlyUsedBlockGoes) {
-  BlockCache cache(Toggle::kOn);
+  BlockCache cache(Toggle::kOn, nothing_known);
   for (uint64_t i = 0; i < BlockCache::kBlocks; ++i) Fill(cache, i * kBlock, 'a');
   EXPECT_EQ(Read(cache, 0, 1), "a");
   Fill(cache, 1000 * kBlock, 'n');
@@ -88,27 +89,25 @@ TEST(BlockCacheTest, TheLeastRecentlyUsedBlockGoes) {
 }
 
 TEST(BlockCacheTest, WantsSmallReadsInsideOneBlockAndTheFile) {
-  BlockCache cache(Toggle::kOn);
+  BlockCache cache(Toggle::kOn, nothing_known);
   EXPECT_TRUE(cache.Wants(0, 512, false, 1000));
   EXPECT_FALSE(cache.Wants(0, BlockCache::kSmall + 1, false, 1 << 20));
   EXPECT_FALSE(cache.Wants(600, 512, false, 1000)) << "beyond the end";
   EXPECT_FALSE(cache.Wants(kBlock - 1, 2, false, 1 << 20)) << "two blocks";
 }
 
-TEST(BlockCacheTest, OnAutoItFirstSeesThatStorageIsSlow) {
-  BlockCache cache(Toggle::kAuto);
+TEST(BlockCacheTest, OnAutoMetadataIsReadByTheBlockWhereThatPays) {
+  model::BlockWorth worth;
+  BlockCache cache(Toggle::kAuto, worth);
+  BlockCache off(Toggle::kOff, worth);
   EXPECT_FALSE(cache.Wants(0, 100, false, 1000));
-  for (int i = 0; i < 10; ++i) cache.Observe(100, 2 * BlockCache::kSlowReadNs);
+  worth.Alone(1'000'000);
   EXPECT_TRUE(cache.Wants(0, 100, false, 1000));
-  for (int i = 0; i < 20; ++i) cache.Observe(100, 1000);
-  EXPECT_FALSE(cache.Wants(0, 100, false, 1000));
-  BlockCache off(Toggle::kOff);
-  off.Observe(100, 2 * BlockCache::kSlowReadNs);
   EXPECT_FALSE(off.Wants(0, 100, false, 1000));
 }
 
 TEST(BlockCacheTest, RawReadsCountOnlyNearTheLastOne) {
-  BlockCache cache(Toggle::kAuto);
+  BlockCache cache(Toggle::kAuto, nothing_known);
   const uint64_t eof = uint64_t{1} << 30;
   EXPECT_FALSE(cache.Wants(0, 100, true, eof)) << "the first says nothing";
   EXPECT_TRUE(cache.Wants(200, 100, true, eof));
@@ -120,7 +119,7 @@ TEST(BlockCacheTest, RandomHistoriesNeverReadStaleBytes) {
   constexpr uint64_t kSize = 40 * kBlock;
   for (unsigned seed = 1; seed <= 5; ++seed) {
     std::mt19937_64 random(seed);
-    BlockCache cache(Toggle::kOn);
+    BlockCache cache(Toggle::kOn, nothing_known);
     std::string file(kSize, 'o');
     unsigned hits = 0;
     for (int step = 0; step < 4000; ++step) {

@@ -7,7 +7,8 @@ namespace tidelane {
 NearReads::Set& NearReads::SetOf(uint64_t granule) {
   constexpr uint64_t kGoldenRatio =
       0x9e3779b97f4a7c15;  // spreads what is regularly apart (Fibonacci hashing)
-  return sets_[(granule * kGoldenRatio >> 32) % sets_.size()];
+  return sets_[(granule * kGoldenRatio >> 32) * sets_.size() >>
+               32];  // by the highest bits, which are spread best
 }
 
 // The read of `granule` that `address` follows, if it does: its place is free then.
@@ -15,9 +16,9 @@ bool NearReads::Leave(uint64_t granule, uint64_t address) {
   for (LastRead& read : SetOf(granule)) {
     const uint64_t last = read.next - 1;
     if (read.next == 0 || last / kReach != granule) continue;
-    if (std::max(last, address) - std::min(last, address) >= kReach) return false;
+    if (std::max(last, address) - std::min(last, address) > kReach) return false;
+    streams_ -= read.follows ? 1 : 0;
     read = LastRead{};
-    --streams_;
     return true;
   }
   return false;
@@ -29,8 +30,9 @@ bool NearReads::Note(uint64_t address) {
                     Leave(granule + 1, address);
   // None of this granule is left; a free place is the one never used.
   LastRead& place = *std::ranges::min_element(SetOf(granule), {}, &LastRead::used);
-  if (place.next == 0) ++streams_;
-  place = {address + 1, ++clock_};
+  streams_ += near ? 1 : 0;
+  streams_ -= place.follows ? 1 : 0;
+  place = {address + 1, ++clock_, near};
   return near;
 }
 

@@ -32,6 +32,7 @@ bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buf
     MutexLock lock(mutex_);
     if (cache_.Read(address, size, buffer)) {
       Count(Counter::kReadAheadHits);
+      if (!raw) worth_.Answered();
       return true;
     }
     if (!cache_.Wants(address, size, raw, end)) return false;
@@ -51,6 +52,7 @@ bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buf
   filled.size = std::min(BlockCache::kBlock, end - start);
   filled.ok = source.Read(Reader::kProgram, start, filled.size, block.get(), filled.times).ok();
   if (!filled.ok) return false;  // the plain read decides what the program is told
+  if (!raw && filled.times.bytes != 0) worth_.Filled(filled.times.end_ns - filled.times.begin_ns);
   std::memcpy(buffer, block.get() + (address - start), size);
   MutexLock lock(mutex_);
   if (changes_ == changes) cache_.Insert(start, filled.size, std::move(block));

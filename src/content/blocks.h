@@ -12,12 +12,14 @@
 #include "base/config.h"
 #include "cache/block_cache.h"
 #include "content/byte_source.h"
+#include "model/block_worth.h"
 
 namespace tidelane {
 
 class Blocks {
  public:
-  explicit Blocks(Toggle read_ahead) : cache_(read_ahead) {}
+  /// `worth`: of metadata's blocks, on the storage of this file; outlives it.
+  Blocks(Toggle read_ahead, model::BlockWorth& worth) : worth_(worth), cache_(read_ahead, worth) {}
 
   /// Whether so small a read, or any while something is kept, is to be asked for here.
   bool MayHave(uint64_t size) const {
@@ -43,16 +45,17 @@ class Blocks {
   }
   void CutFrom(uint64_t address) TL_EXCLUDES(mutex_);
   void Clear() TL_EXCLUDES(mutex_);
-  /// A read that went to storage took so long.
-  void Observe(uint64_t size, uint64_t ns) TL_NO_ANALYSIS {
-    cache_.Observe(size, ns);
-  }  // needs no mutex
+  /// A read that went to storage by itself took so long.
+  void Observe(uint64_t size, uint64_t ns) {
+    if (size <= BlockCache::kSmall) worth_.Alone(ns);
+  }
   /// The file is not locked: nothing is kept of it. Counted once.
   void CountUnlocked() TL_EXCLUDES(mutex_);
 
  private:
   void Update(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
 
+  model::BlockWorth& worth_;
   std::atomic<bool> kept_{false};  // something may be in the cache
   Mutex mutex_;
   BlockCache cache_ TL_GUARDED_BY(mutex_);

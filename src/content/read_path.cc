@@ -20,7 +20,7 @@ ReadPath::ReadPath(ByteSource& source, Surroundings surroundings)
       around_(std::move(surroundings)),
       prefetch_(around_.lanes, around_.ahead_room),
       may_fetch_(around_.config.read_ahead != Toggle::kOff && prefetch_.possible()),
-      blocks_(around_.config.read_ahead) {}
+      blocks_(around_.config.read_ahead, around_.chooser->BlocksOn(around_.device)) {}
 
 Status ReadPath::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
   const bool large = raw && size >= kLarge;

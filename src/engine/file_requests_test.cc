@@ -84,5 +84,34 @@ TEST_F(FileRequestsTest, AndWhereBothAreCheap) {
   EXPECT_EQ(writes_.bytes, kRows * 8);
 }
 
+// 0.2 ms and 10 MB/s: a block of 64 KiB takes as long as 27 reads of 512 bytes, of each of which it has one.
+TEST_F(FileRequestsTest, ScatteredMetadataIsReadAsItIsAskedForWhereBytesAreDear) {
+  constexpr uint64_t kObjects = 400, kApart = 100 * kKib, kHeader = 512;
+  Open(std::string(kObjects * kApart, 'm'), 200, 100'000);
+  for (uint64_t i = 0; i < kObjects; ++i) {
+    ASSERT_EQ(bench_.Read(i * kApart, kHeader, false), std::string(kHeader, 'm'));
+  }
+  EXPECT_LE(reads_.bytes, 4 * kObjects * kHeader);
+}
+
+TEST_F(FileRequestsTest, DenseMetadataIsReadByTheBlockThereToo) {
+  constexpr uint64_t kObjects = 2000, kHeader = 512;
+  Open(std::string(kObjects * kHeader, 'm'), 200, 100'000);
+  for (uint64_t i = 0; i < kObjects; ++i) {
+    ASSERT_EQ(bench_.Read(i * kHeader, kHeader, false), std::string(kHeader, 'm'));
+  }
+  EXPECT_LE(reads_.requests, kObjects / 10);
+}
+
+// 1 ms and 200 MB/s: it takes as long as one and a third, and has two.
+TEST_F(FileRequestsTest, AndScatteredMetadataWhereRequestsAreDear) {
+  constexpr uint64_t kObjects = 600, kApart = 32 * kKib, kHeader = 512;
+  Open(std::string(kObjects * kApart, 'm'), 1000, 5'000);
+  for (uint64_t i = 0; i < kObjects; ++i) {
+    ASSERT_EQ(bench_.Read(i * kApart, kHeader, false), std::string(kHeader, 'm'));
+  }
+  EXPECT_LE(reads_.requests, kObjects * 5 / 6);
+}
+
 }  // namespace
 }  // namespace tidelane

@@ -54,6 +54,7 @@ bool Chooser::Opened(uint64_t device, bool promises) {
     slot.known = {}, slot.own = {}, slot.left = 0, slot.log_bytes = {};
     slot.ns_per_mib.store(0, kRelaxed);
     slot.request_ns.store(0, kRelaxed);
+    slot.blocks.Forget();
     slot.name.store(Name(device) | (promises ? 1 : 0), kRelaxed);
     Decide(slot);
   }

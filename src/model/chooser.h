@@ -30,6 +30,7 @@
 #include "base/annotations.h"
 #include "base/config.h"
 #include "base/decisions.h"
+#include "model/block_worth.h"
 #include "model/epoch.h"
 #include "model/learned.h"
 #include "model/read_phases.h"
@@ -100,6 +101,8 @@ class Chooser {
 
   /// What it reads: measured, and not chosen.
   ReadPhases& reads() { return reads_; }
+  /// Whether it reads metadata by the block there.
+  BlockWorth& BlocksOn(uint64_t device) { return Slot(device).blocks; }
 
   /// `device` took from `begin_ns` to `end_ns` to store so much; returns whether that was as quick as memory.
   bool Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns);
@@ -150,6 +153,7 @@ class Chooser {
     std::atomic<uint64_t> request_ns{0};  // the quickest small one; 0: none yet
     Tally tally;
     Requests stored;  // since the last epoch began
+    BlockWorth blocks;
     // Under the lock:
     std::string title, file;
     uint64_t earlier_runs = 0;

@@ -12,6 +12,8 @@ CASES = {
         writes.MERGING,
         filters.FILTERS,
         never_slower.NEVER_SLOWER,
+        never_slower.NEVER_MORE_BYTES,
+        never_slower.NEVER_MORE_CPU,
         reads.SERIES,
         reads.LOADER,
         objects.WALK,

@@ -1,6 +1,7 @@
 """Workloads of which somebody has shown that a connector can lose by factors: no more requests than natively."""
 
 import os
+import resource
 import shutil
 import sys
 import time
@@ -19,9 +20,32 @@ WORKLOADS = [
     ("a column, written", "write-column", (2000, 1024, 1), {}, {"mode": "sync"}),
     ("rows in order", "rows", (1024, 1024, 1), {}, {}),
     ("a column", "column", (2000, 64, 1), {}, {}),
+    ("a column, written", "write-column", (2000, 8192, 1), {}, {}),
     ("64 datasets in turn", "rows", (256, 1024, 64), {}, {}),
     ("rows in order", "rows", (512, 8192, 1), {}, {}),
 ]
+
+# Where bytes cost more than requests: metadata lies between data.
+SCATTERED = [("objects opened", "walk", (128, 1024, 1000), {}, {})]
+# Where neither costs anything: more datasets than anybody keeps habits of.
+MANY = [
+    ("512 datasets in turn, written", "write-rows", (390, 1024, 512), {}, {}),
+    ("512 datasets in turn, read", "rows", (390, 1024, 512), {}, {}),
+]
+
+
+def requests(throttle):
+    """What was asked of storage so far, where somebody counts."""
+    if throttle is None:
+        return {}
+    stats = throttle.stats()
+    return {name: stats[kind][what] for name, kind, what in
+            [("reads", "reads", "requests"), ("writes", "writes", "requests"), ("read_bytes", "reads", "bytes")]}
+
+
+def cpu_s():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def rounds_of(bench, storage, workload, size, variables, settings):
@@ -34,11 +58,11 @@ def rounds_of(bench, storage, workload, size, variables, settings):
     def one_run(_, env):
         path = os.path.join(folder, "rows.h5")
         shutil.copyfile(made, os.path.join(storage.backing, "rows", "rows.h5"))
-        before = storage.throttle.stats()
+        before, cpu_before = requests(storage.throttle), cpu_s()
         begin = time.monotonic()
         run([*program, workload, path, *numbers], {**env, **variables}, timeout=300)
-        wall_s, after = time.monotonic() - begin, storage.throttle.stats()
-        return {"wall_s": wall_s, **{kind: after[kind]["requests"] - before[kind]["requests"] for kind in ("reads", "writes")}}
+        wall_s, cpu, after = time.monotonic() - begin, cpu_s() - cpu_before, requests(storage.throttle)
+        return {"wall_s": wall_s, "cpu_s": cpu, **{kind: after[kind] - before[kind] for kind in after}}
 
     try:
         return interleave(bench.sides, bench.rounds, one_run, settings)
@@ -46,11 +70,11 @@ def rounds_of(bench, storage, workload, size, variables, settings):
         storage.remove("rows")
 
 
-def rows(bench):
-    for storage in bench.storages(NEVER_SLOWER):
-        for what, workload, size, variables, settings in WORKLOADS:
+def rows_of(bench, case, workloads):
+    for storage in bench.storages(case):
+        for what, workload, size, variables, settings in workloads:
             kept = "no file locks" if variables else ", ".join(f"{key}={value}" for key, value in settings.items()) or "as it comes"
-            bench.progress(f"{NEVER_SLOWER.key}: {what}, {kept}")
+            bench.progress(f"{case.key}: {what}, {kept}")
             labels = {"h5py reads or writes": what, "of bytes each": str(size[1]), "with": kept}
             yield labels, rounds_of(bench, storage, workload, size, variables, settings), ()
 
@@ -71,9 +95,44 @@ NEVER_SLOWER = Case(
         Derived("more_writes", "writes, ratio", "writes", most=1.0),
         Derived("time_ratio", "time, ratio", "wall_s", most=1.1),
     ],
-    rows=rows,
+    rows=lambda bench: rows_of(bench, NEVER_SLOWER, WORKLOADS),
     storages=("throttle",),
     latency_us=1000,
     bandwidth=200e6,
+    programs=(),
+)
+
+NEVER_MORE_BYTES = Case(
+    key="never_more_bytes",
+    title="Metadata between data, where bytes are dear",
+    text="1000 datasets of 128 KiB are opened in random order by h5py, and nothing else of them is read. On storage of 0.1 ms and 20 MB/s a block of"
+    " 64 KiB takes as long as 26 requests.",
+    metrics=[
+        Metric("reads", "requests to read", lambda report: report["reads"], "{:.0f}"),
+        Metric("read_bytes", "bytes read, MB", lambda report: report["read_bytes"] / 1e6, "{:.2f}"),
+        Metric("wall_s", "time, s", lambda report: report["wall_s"], "{:.2f}"),
+    ],
+    derived=[
+        Derived("more_bytes", "bytes, ratio", "read_bytes", most=4.0),
+        Derived("time_ratio", "time, ratio", "wall_s", most=1.1),
+    ],
+    rows=lambda bench: rows_of(bench, NEVER_MORE_BYTES, SCATTERED),
+    storages=("throttle",),
+    latency_us=100,
+    bandwidth=20e6,
+    programs=(),
+)
+
+NEVER_MORE_CPU = Case(
+    key="never_more_cpu",
+    title="Rows of many datasets in turn, in memory",
+    text="1 KiB to or from each of 512 datasets in turn, 390 times, by h5py on tmpfs: what it costs the processor.",
+    metrics=[
+        Metric("cpu_s", "processor time, s", lambda report: report["cpu_s"], "{:.2f}"),
+        Metric("wall_s", "time, s", lambda report: report["wall_s"], "{:.2f}"),
+    ],
+    derived=[Derived("more_cpu", "processor time, ratio", "cpu_s", most=1.15)],
+    rows=lambda bench: rows_of(bench, NEVER_MORE_CPU, MANY),
+    storages=("tmpfs",),
     programs=(),
 )

@@ -46,7 +46,23 @@ def write_column(path, rows, _size, datasets):
     file.close()
 
 
-WORKLOADS = {"rows": rows_in_turn, "column": column, "write-column": write_column}
+def write_rows_in_turn(path, rows, size, datasets):
+    file, all_of_them = open_datasets(path, "r+", datasets)
+    values = numpy.arange(size, dtype="u4").astype("u1")
+    for row in range(rows):
+        for dataset in all_of_them:
+            dataset[row] = values
+    file.close()
+
+
+def walk(path, _rows, size, datasets):
+    """Opens the datasets, in an order that is not the file's, and reads no element."""
+    with h5py.File(path, "r") as file:
+        for number in numpy.random.default_rng(1).permutation(datasets):
+            assert file[f"d{number}"].shape[1] == size
+
+
+WORKLOADS = {"rows": rows_in_turn, "column": column, "write-column": write_column, "write-rows": write_rows_in_turn, "walk": walk}
 
 
 if __name__ == "__main__":

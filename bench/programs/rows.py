@@ -15,7 +15,7 @@ COLUMN = 8  # bytes
 def make(path, rows, size, datasets):
     with h5py.File(path, "w") as file:
         for number in range(datasets):
-            file[f"d{number}"] = numpy.arange(rows * size, dtype="u4").astype("u1").reshape(rows, size) + numpy.uint8(number)
+            file[f"d{number}"] = numpy.arange(rows * size, dtype="u4").astype("u1").reshape(rows, size) + numpy.uint8(number % 256)
 
 
 def open_datasets(path, mode, datasets):

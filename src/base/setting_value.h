@@ -102,12 +102,14 @@ struct SizeOf {
 inline constexpr std::string_view kUnlimited = "unlimited";
 inline constexpr std::string_view kAutomatic = "auto";
 
-/// A size, or the word for the largest number there is.
-template <auto kMember, const std::string_view& kWord = kUnlimited>
+/// A size of at most `kMost`, or the word for the largest number there is.
+template <auto kMember, const std::string_view& kWord = kUnlimited,
+          uint64_t kMost = std::numeric_limits<uint64_t>::max()>
 struct LimitOf {
   static bool Parse(Config& config, std::string_view text) {
-    if (text != kWord) return ParseSize(text, config.*kMember);
-    config.*kMember = std::numeric_limits<uint64_t>::max();
+    uint64_t bytes = std::numeric_limits<uint64_t>::max();
+    if (text != kWord && (!ParseSize(text, bytes) || bytes > kMost)) return false;
+    config.*kMember = bytes;
     return true;
   }
   static std::string Show(const Config& config) {

@@ -174,7 +174,7 @@ using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Forked = WordOf<&Config::forked_defers, kWaitOrDeferred>;
 using Reserve = WordOf<&Config::reserve, kOffOrOn>;
-using Gap = LimitOf<&Config::gap_bytes, kAutomatic>;
+using Gap = LimitOf<&Config::gap_bytes, kAutomatic, (1u << 20)>;
 using CopyLimit = LimitOf<&Config::copy_limit>;
 using Consistency = WordOf<&Config::consistency, kConsistencies>;
 using CollectivePiece = LimitOf<&Config::collective_piece, kAutomatic>;
@@ -205,7 +205,8 @@ constexpr Setting kSettings[] = {
      "explicit writes larger than this are written from the caller's own buffer, without a copy; "
      "`0`: all",
      kCopyLimitDetails},
-    {"gap", Scope::kFile, Gap::kType, "a size, such as 4096 or 64k, or auto; 0 turns it off", "",
+    {"gap", Scope::kFile, Gap::kType,
+     "a size up to 1M, such as 4096 or 64k, or auto; 0 turns it off", "",
      "largest gap that is read and written again to join small writes", kGapDetails},
     {"consistency", Scope::kFile, Consistency::kType, "", "",
      "MPI: which writes of a rank are deferred", kConsistencyDetails},

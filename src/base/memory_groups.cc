@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <new>
 
 namespace tidelane {
 namespace {
@@ -119,6 +120,12 @@ uint64_t Smallest(const std::string& root, Look look) {
 
 uint64_t MemoryGroupLimit(const std::string& root) { return Smallest(root, &LimitOf); }
 
-uint64_t MemoryGroupLeft(const std::string& root) { return Smallest(root, &LeftIn); }
+uint64_t MemoryGroupLeft(const std::string& root) noexcept {
+  try {
+    return Smallest(root, &LeftIn);
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+}
 
 }  // namespace tidelane

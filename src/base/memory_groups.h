@@ -20,7 +20,7 @@ uint64_t MemoryGroupLimit(const std::string& root = "");
 
 /// Bytes that may still be taken without anybody being killed: what is left below each limit beside an eighth of it, which is
 /// the program's. Pages of files do not count as taken, since the system takes them back. UINT64_MAX without limits; then it costs some
-/// ten microseconds.
-uint64_t MemoryGroupLeft(const std::string& root = "");
+/// ten microseconds. 0 where there is no memory to find out.
+uint64_t MemoryGroupLeft(const std::string& root = {}) noexcept;
 
 }  // namespace tidelane

@@ -58,6 +58,10 @@ Status Status::At(std::string_view path, uint64_t address, uint64_t size) && noe
   return std::move(*this);
 }
 
+std::string_view Status::operation() const {
+  return circumstances_ == nullptr ? std::string_view() : circumstances_->operation;
+}
+
 std::string_view Status::path() const {
   return circumstances_ == nullptr ? std::string_view() : circumstances_->path;
 }

@@ -35,6 +35,8 @@ class [[nodiscard]] Status {
 
   bool ok() const { return code_ == 0; }
   int code() const { return code_; }
+  /// What failed; empty where there was no memory for the word.
+  std::string_view operation() const;
   /// Of the file concerned; empty when there is none.
   std::string_view path() const;
 

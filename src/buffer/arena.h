@@ -93,8 +93,8 @@ class Arena {
   /// (`mapping_`).
   bool Grow(bool ahead) TL_REQUIRES(mutex_);
   bool WarmSome() TL_REQUIRES(mutex_);
-  void BeginMapping() TL_REQUIRES(mutex_);
-  void EndMapping() TL_REQUIRES(mutex_);
+  void BeginMapping() TL_RELEASE(mutex_);
+  void EndMapping() TL_ACQUIRE(mutex_);
   void NoteNeeded(Slab* slab, uint64_t now_ns) TL_REQUIRES(mutex_);
   Region* MakeRegion(uint64_t size, bool& faulted);
   void AddRegion(Region* region, bool faulted) TL_REQUIRES(mutex_);

@@ -7,6 +7,9 @@
 /// read that is made alone pays in a thirty-second of its time. That, and one block, is the most that blocks can lose. What they
 /// have gained counts for little more than a block, so that other places which the program goes on to are seen soon.
 ///
+/// Times are those of a machine that does other things, too. So a second account is in reads: blocks which answer less than one more
+/// read each are not worth their bytes, whatever they seem to take.
+///
 /// Thread safety: all functions may be called from any thread; what two threads note at once may be lost: it is a guess.
 #pragma once
 
@@ -28,6 +31,7 @@ class BlockWorth {
     Follow(alone_ns_, took);
     if (const int64_t left = Get(left_ns_); left < 0)
       SetLeft(std::min<int64_t>(left + took / kShare, 0));
+    if (Get(answers_) < 0) Earn(1);
   }
   /// A block was read for one.
   void Filled(uint64_t ns) {
@@ -37,19 +41,24 @@ class BlockWorth {
     // A read alone takes no longer.
     Set(average_ns_, std::min(Get(average_ns_), Limited(ns)));
     SetLeft(Get(left_ns_) - std::max<int64_t>(Get(block_ns_) - Get(alone_ns_), 0));
+    Earn(-kShare);
   }
   /// One was answered by a block.
-  void Answered() { SetLeft(Get(left_ns_) + Get(alone_ns_)); }
+  void Answered() {
+    SetLeft(Get(left_ns_) + Get(alone_ns_));
+    Earn(kShare);
+  }
   /// Of other storage nothing is known.
   void Forget() {
-    for (std::atomic<int64_t>* value : {&average_ns_, &alone_ns_, &block_ns_, &left_ns_, &asked_})
+    for (std::atomic<int64_t>* value :
+         {&average_ns_, &alone_ns_, &block_ns_, &left_ns_, &answers_, &asked_})
       Set(*value, 0);
   }
 
   /// Whether a read that no block answers is worth one. Now and then it is not, where it else would be: what a read alone takes
   /// must be known, and the first one may have taken long for reasons of its own.
   bool Pays() {
-    if (Get(average_ns_) <= kSlowNs || Get(left_ns_) < 0) return false;
+    if (Get(average_ns_) <= kSlowNs || Get(left_ns_) < 0 || Get(answers_) < 0) return false;
     const int64_t asked = Get(asked_) + 1;
     Set(asked_, asked);
     return asked % kProbe != 0 && asked != kProbe / 4 && asked != kProbe / 16;
@@ -59,6 +68,7 @@ class BlockWorth {
   static constexpr int64_t kShare =
       32;  // of the time of reads made alone, for blocks that may be in vain
   static constexpr int64_t kMost = 32;  // reads' time: more is neither kept nor owed
+  static constexpr int64_t kMostAnswers = 4;
   static constexpr int64_t kProbe = 64;
   static constexpr int64_t kFirst = 8;
   static int64_t Limited(uint64_t ns) {
@@ -79,10 +89,16 @@ class BlockWorth {
     Set(left_ns_, std::clamp(ns, -most, most));
   }
 
+  void Earn(int64_t shares) {
+    Set(answers_,
+        std::clamp(Get(answers_) + shares, -kMostAnswers * kShare, kMostAnswers * kShare));
+  }
+
   std::atomic<int64_t> average_ns_{0};  // of small reads made alone; 0: there was none
   std::atomic<int64_t> alone_ns_{0};    // of one,
   std::atomic<int64_t> block_ns_{0};    // and of a block, lately
   std::atomic<int64_t> left_ns_{0};
+  std::atomic<int64_t> answers_{0};  // in shares of a read
   std::atomic<int64_t> asked_{0};
 };
 

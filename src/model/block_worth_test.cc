@@ -49,6 +49,12 @@ TEST(BlockWorthTest, WhereBytesCostMoreThanRequestsBlocksInVainAreFew) {
   EXPECT_LE(program.took_us, program.natively_us * 104 / 100 + 2 * program.block_us);
 }
 
+TEST(BlockWorthTest, BlocksThatAnswerNothingAreFewWhateverTheySeemToTake) {
+  Program program{.alone_us = 3000, .block_us = 3100};
+  for (int i = 0; i < 1000; ++i) program.Read(0);
+  EXPECT_LE(program.blocks, 1000 / 30u);
+}
+
 TEST(BlockWorthTest, TheyAreManyThereTooIfTheyAreUsed) {
   Program program{.alone_us = 125, .block_us = 3300};
   for (int i = 0; i < 1000; ++i) program.Read(200);

@@ -99,9 +99,10 @@ void PushCannotOpen(h5::Library& library, const char* name, int code, unsigned f
 // in our words.
 herr_t ReportPiece(const Handle& handle, bool writes, const Status& status, haddr_t address,
                    size_t size, const void* buffer) {
+  const char* const verb = writes ? "write" : "read";
+  if (status.operation() != verb) return Report(handle, status);  // sec2 does nothing else
   int* descriptor = nullptr;
   static_cast<void>(handle.file->Descriptor(descriptor, {}));
-  const char* const verb = writes ? "write" : "read";
   const std::time_t now = std::time(nullptr);
   char when[32] = "";
   ctime_r(&now, when);

@@ -67,6 +67,7 @@ class FileBench {
                                   chooser_ = std::make_shared<model::Chooser>(chooser_times_),
                                   [](uint64_t) {},
                                   ahead_room_};
+    if (make_store_) environment.make_store = make_store_;
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
     if (wrap_) device = wrap_(std::move(device));
     file_ = std::make_shared<File>(std::move(environment), std::move(device), FileIdentity{1, 1},
@@ -107,6 +108,8 @@ class FileBench {
   Arena arena_;
   std::shared_ptr<AheadRoom> ahead_room_;  ///< before Open; nullptr: nothing is read ahead
   std::shared_ptr<MemoryFile> storage_;
+  /// Before Open; empty: the file itself.
+  std::function<std::unique_ptr<Store>(const std::shared_ptr<Device>&)> make_store_;
   File::Kind kind_ = File::Kind::kOwn;  ///< before Open
   FaultPlan plan_;                      ///< set while no lane works
   bool record_ = true;                  ///< keep the list for TakeChanges

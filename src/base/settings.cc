@@ -97,7 +97,8 @@ steps and does not ask for its bytes at once. Every choice, with the times expec
 
 constexpr char kGapDetails[] =
     R"(Two small writes with a gap between them become one request when the gap is read and written again. This is done only where nobody else can
-write into the gap: while we hold the file's exclusive lock.
+write into the gap: while we hold the file's exclusive lock. Who writes the file all the same, with locks off or past HDF5, may lose what was written
+between a gap's being read and written: `gap=0` then, or no locks for anybody (HDF5_USE_FILE_LOCKING=FALSE).
 
 `auto`: half of what storage takes in the time that a request costs there, from 4 to 64 KiB, learned from the requests of this run; 4 KiB before the
 first one, and where storage is as quick as memory.)";

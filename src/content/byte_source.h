@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
+#include "device/device.h"
 
 namespace tidelane {
 
@@ -50,6 +52,9 @@ class ByteSource {
   /// Whether what was read may be kept to be read again: nobody but the caller changes it.
   enum class Keep { kYes, kNotLocked, kNever };
   virtual Keep keep() const = 0;
+  /// What storage says of a file that others may change although it may be kept, since not all of them heed locks; nothing of one that we
+  /// write ourselves.
+  virtual std::optional<FileVersion> watched() const { return std::nullopt; }
 };
 
 }  // namespace tidelane

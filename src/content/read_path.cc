@@ -26,6 +26,7 @@ Status ReadPath::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
   const bool large = raw && size >= kLarge;
   ReadTimes times;
   Status status;
+  ForgetIfChanged();
   if (FetchedAhead(address, size, raw)) {
     status = ReadAfterFetching(address, size, buffer, large, times);
   } else if (blocks_.MayHave(size) && ReadBlock(address, size, buffer, raw)) {
@@ -119,6 +120,7 @@ void ReadPath::TellDeferred(uint64_t bytes) {
 
 std::shared_ptr<PieceRead> ReadPath::Share(const std::shared_ptr<ReadPath>& self, uint64_t bytes,
                                            uint64_t pieces) {
+  ForgetIfChanged();
   if (bytes < kLeastShared || bytes / pieces < kLarge || !speed_.slow() ||
       !around_.config.parallel_reads || !around_.lanes.threaded()) {
     return nullptr;

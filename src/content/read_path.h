@@ -18,6 +18,7 @@
 #include "content/blocks.h"
 #include "content/byte_source.h"
 #include "content/deferred_reads.h"
+#include "content/file_watch.h"
 #include "content/noted_places.h"
 #include "content/prefetch.h"
 #include "content/read_ahead.h"
@@ -42,6 +43,7 @@ class ReadPath final : public SharedReadSource {
     const std::shared_ptr<model::Chooser>& chooser;
     uint64_t device = 0;  ///< by which the model knows the storage
     std::shared_ptr<AheadRoom> ahead_room;
+    bool watched = false;  ///< the source says whether others have changed it
   };
   /// `source` and what Surroundings refers to outlive it.
   ReadPath(ByteSource& source, Surroundings surroundings);
@@ -50,6 +52,7 @@ class ReadPath final : public SharedReadSource {
   Status Read(uint64_t address, uint64_t size, void* buffer, bool raw);
   /// Copies it, if it is all in blocks.
   bool Find(uint64_t address, uint64_t size, void* buffer) {
+    ForgetIfChanged();
     return blocks_.Find(address, size, buffer);
   }
   /// For a read of `bytes` dataset elements in large pieces, all of which are added to it and then read by Finish, the
@@ -104,6 +107,9 @@ class ReadPath final : public SharedReadSource {
  private:
   model::ReadPhases& reads() { return around_.chooser->reads(); }
   AheadFetcher::Fetch Fetcher();
+  void ForgetIfChanged() {
+    if (around_.watched && watch_.Changed(source_)) Forget();
+  }
   bool FetchedAhead(uint64_t address, uint64_t size, bool raw) const;
   Status ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer,
                      ReadTimes& times);
@@ -128,6 +134,7 @@ class ReadPath final : public SharedReadSource {
   ReadSpeed speed_;
   NotedPlaces places_;
   Blocks blocks_;
+  FileWatch watch_;
 };
 
 }  // namespace tidelane

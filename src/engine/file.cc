@@ -40,7 +40,8 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
                         .lanes = env_.lanes,
                         .chooser = env_.chooser,
                         .device = identity_.device,
-                        .ahead_room = env_.ahead_room}),
+                        .ahead_room = env_.ahead_room,
+                        .watched = !writable}),
       settings_(env_.config),
       writer_(env_.arena),
       quick_storage_(env_.chooser->Opened(identity_.device, store_->memory_speed())) {}

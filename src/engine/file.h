@@ -331,6 +331,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     uint64_t size() const override { return file_.eof(); }
     const std::string& path() const override { return file_.path_; }
     Keep keep() const override;
+    std::optional<FileVersion> watched() const override;
     void Overlay(uint64_t address, uint64_t size, std::byte* out, Pieces& pieces, bool& lent,
                  uint64_t& stored) override;
 

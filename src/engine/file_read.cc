@@ -56,6 +56,12 @@ ByteSource::Keep File::Content::keep() const {
   return file_.locked() ? Keep::kYes : Keep::kNotLocked;
 }
 
+std::optional<FileVersion> File::Content::watched() const {
+  FileVersion version;
+  if (file_.writable_ || file_.store_->Version(version) != 0) return std::nullopt;
+  return version;
+}
+
 void File::Content::Overlay(uint64_t address, uint64_t size, std::byte* out, Pieces& pieces,
                             bool& lent, uint64_t& stored) {
   MutexLock lock(file_.mutex_);

@@ -351,13 +351,13 @@ bool GivesPlace(const H5VL_optional_args_t& answered) {
 
 // Who asks for an address may read there past HDF5: everything is stored when the answer is given, by all ranks that write
 // the file. Who asks where a dataset of a file of its own lies in one piece may map it, and then sees what is written
-// later, too: natively at once.
+// later, too: natively at once. It may also change it there, whether HDF5 has the file open for writing or not.
 herr_t StoreAll(Instance& instance, void* dataset, const H5VL_optional_args_t& answered) {
   const std::shared_ptr<File> file = CapturedFileOf(instance, dataset, H5I_DATASET);
   if (file == nullptr) return 0;
   Status status;
   const bool ranks = ParallelOf(instance, dataset, H5I_DATASET) != nullptr;
-  if (GivesPlace(answered) && file->writable() && !ranks) {
+  if (GivesPlace(answered) && !ranks) {
     const CallScope watched(CallScope::kHandOutDescriptor);
     int* descriptor = nullptr;
     status = file->Descriptor(descriptor, CallContext::Current());

@@ -1,7 +1,11 @@
 // What others see of a file that the program has open: the mark that somebody writes it.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <memory>
+#include <vector>
 
 #include "conformance/fixture.h"
 
@@ -52,6 +56,64 @@ TEST_P(LookedAt, AFileOpenForWritingSaysSoWhenTheOpenReturns) {
   tried.ring();
   first.expect_success();
   expect_natively(file(), {{"a", 1}, {"b", 2}});
+}
+
+// It had been read into a block with its neighbours, and was read from there for as long as the file was open.
+TEST_P(LookedAt, AReaderSeesWhatAWriterThatHeedsNoLockHasChanged) {
+  constexpr size_t kFew = 500;
+  constexpr int kTimes = 5;
+  run_natively([&] {
+    const Hid made = create(file());
+    for (const char* name : {"a", "b", "c"}) put(made, name, 1, kFew);
+  });
+  Environment heedless;  // and no plugin
+  heedless["HDF5_USE_FILE_LOCKING"] = "FALSE";
+  std::vector<std::unique_ptr<Gong>> read, changed;
+  for (int i = 0; i < kTimes; ++i) {
+    read.push_back(std::make_unique<Gong>());
+    changed.push_back(std::make_unique<Gong>());
+  }
+  Child writer(heedless, [&] {
+    for (int i = 0; i < kTimes; ++i) {
+      EXPECT_TRUE(read[i]->wait());
+      overwrite(open(file()), "b", 2 + i, kFew);
+      changed[i]->ring();
+    }
+  });
+  run([&] {
+    const Hid opened = open(file(), H5F_ACC_RDONLY);
+    for (int i = 0; i < kTimes; ++i) {
+      expect_dataset(opened, "a", 1, kFew);
+      expect_dataset(opened, "b", 1 + i, kFew);
+      read[i]->ring();
+      EXPECT_TRUE(changed[i]->wait());
+      expect_dataset(opened, "b", 2 + i, kFew);
+      expect_dataset(opened, "c", 1, kFew);
+    }
+  });
+  writer.expect_success();
+}
+
+// The offset was asked of a file open for reading: nothing was pending, and its blocks were kept.
+TEST_P(LookedAt, WhoAsksWhereADatasetIsMayChangeItThere) {
+  constexpr size_t kFew = 500;
+  run_natively([&] {
+    const Hid made = create(file());
+    for (const char* name : {"a", "b", "c"}) put(made, name, 1, kFew);
+  });
+  run([&] {
+    const Hid opened = open(file(), H5F_ACC_RDONLY);
+    expect_dataset(opened, "a", 1, kFew);
+    expect_dataset(opened, "b", 1, kFew);
+    const Hid dataset(H5Dopen2(opened, "b", H5P_DEFAULT));
+    const auto place = static_cast<off_t>(H5Dget_offset(dataset));
+    const int past = ::open(file().c_str(), O_WRONLY | O_CLOEXEC);
+    const std::vector<int> values = elements(2, kFew);
+    EXPECT_EQ(pwrite(past, values.data(), kFew * sizeof(int), place),
+              static_cast<ssize_t>(kFew * sizeof(int)));
+    ::close(past);
+    expect_dataset(opened, "b", 2, kFew);
+  });
 }
 
 // netCDF-C did, and said "Unknown file format".

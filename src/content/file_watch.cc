@@ -1,0 +1,35 @@
+#include "content/file_watch.h"
+
+#include <time.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/trace.h"
+
+namespace tidelane {
+namespace {
+
+uint64_t FileSystemNowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+bool FileWatch::Changed(const ByteSource& source) {
+  const uint64_t now_ns = NowNs();
+  if (looked_ns_ != 0 && now_ns - looked_ns_ < kLookNs) return false;
+  const std::optional<FileVersion> version = source.watched();
+  if (!version.has_value()) return false;
+  const bool first = std::exchange(looked_ns_, now_ns) == 0;
+  const bool changed = !first && (!settled_ || seen_ != *version);
+  seen_ = *version;
+  // A server's clock may be ahead of ours.
+  const uint64_t time_ns = FileSystemNowNs();
+  settled_ = time_ns < version->modified_ns || time_ns - version->modified_ns > kTickNs;
+  return changed;
+}
+
+}  // namespace tidelane

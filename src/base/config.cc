@@ -8,6 +8,7 @@
 
 #include "base/config_file.h"
 #include "base/connector_info.h"
+#include "base/memory_groups.h"
 #include "base/memory_limit.h"
 #include "base/setting_source.h"
 #include "base/settings.h"
@@ -59,7 +60,9 @@ std::vector<SettingValue> EffectiveSettings(const Config& config) {
 
 uint64_t DefaultArenaBytes() {
   constexpr uint64_t kMiB = uint64_t{1} << 20;
-  const uint64_t share = UsableMemoryBytes() / 4 / RanksOnThisNode();
+  // Whoever exceeds a control group's limit is killed, and what the program will take is not known.
+  const uint64_t usable = UsableMemoryBytes();
+  const uint64_t share = usable / (usable == MemoryGroupLimit() ? 8 : 4) / RanksOnThisNode();
   return std::clamp(share, 16 * kMiB, 4096 * kMiB) / kMiB * kMiB;
 }
 

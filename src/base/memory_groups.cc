@@ -13,6 +13,7 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMoreThanAnyMemory = uint64_t{1} << 60;
 constexpr uint64_t kProgramsShare = 8;
 
 // What the files of a version are called. The kernel counts pages of files by whether they were used lately.
@@ -53,9 +54,11 @@ uint64_t NumberInFile(const std::string& path, uint64_t otherwise) {
   return NumberAt(text.data(), text.data() + text.size(), otherwise);
 }
 
+// Version 1 writes the largest number of pages for "none".
 uint64_t LimitOf(const std::string& folder, const Version& version) {
-  return std::min(NumberInFile(folder + version.limit, kNoLimit),
-                  NumberInFile(folder + version.slower, kNoLimit));
+  const uint64_t limit = std::min(NumberInFile(folder + version.limit, kNoLimit),
+                                  NumberInFile(folder + version.slower, kNoLimit));
+  return limit < kMoreThanAnyMemory ? limit : kNoLimit;
 }
 
 uint64_t FilePages(const std::string& folder, const Version& version) {

@@ -37,9 +37,10 @@ class MemoryGroupsTest : public testing::Test {
 TEST_F(MemoryGroupsTest, WithoutLimitsEverythingIsLeft) {
   EXPECT_EQ(MemoryGroupLimit(root_), UINT64_MAX);
   EXPECT_EQ(MemoryGroupLeft(root_), UINT64_MAX);
-  Put("/proc/self/cgroup", "0::/job");
+  Put("/proc/self/cgroup", "4:memory:/job\n0::/job");
   Put("/sys/fs/cgroup/job/memory.max", "max");
   Put("/sys/fs/cgroup/job/memory.high", "max");
+  Put("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712");
   EXPECT_EQ(MemoryGroupLeft(root_), UINT64_MAX);
 }
 

@@ -216,7 +216,8 @@ constexpr Setting kSettings[] = {
      "MPI: collective writes in pieces smaller than this, on average, are left to MPI",
      kCollectivePieceDetails},
     {"arena", Scope::kProcess, Arena::kType, "a size of at least 64k, such as 256M or 2G",
-     "a quarter of the memory this process may use, divided by the ranks of the node; at most 4G",
+     "a quarter of the memory this process may use (an eighth of a control group's limit), divided "
+     "by the ranks of the node; at most 4G",
      "how much may wait in memory", kArenaDetails},
     {"forked", Scope::kProcess, Forked::kType, "", "",
      "whether flushes and closes wait, whatever `close` and `flush` say, in a process that was "

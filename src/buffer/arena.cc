@@ -32,6 +32,7 @@ constexpr uint32_t kFaultAhead = uint32_t{64}
 constexpr uint64_t kShortestKeptNs = 10'000'000'000;
 constexpr uint64_t kLongestKeptNs = 60'000'000'000;
 constexpr uint64_t kPeriodsKept = 4;
+constexpr uint64_t kScarceKeptNs = 200'000'000;
 constexpr auto kNever = std::chrono::nanoseconds::max();
 constexpr uint64_t kWorthTrimming = uint64_t{4} << 20;  // less is not worth a lane that stays
 
@@ -148,7 +149,8 @@ bool Arena::WarmSome() {
 std::chrono::nanoseconds Arena::Trim(uint64_t now_ns) {
   MutexLock lock(mutex_);
   if (mapping_ || free_.hot_bytes() < kWorthTrimming) return kNever;
-  Slab* aged = now_ns < kept_ns_ ? nullptr : free_.TakeAged(now_ns - kept_ns_);
+  const uint64_t kept_ns = memory_.scarce() ? kScarceKeptNs : kept_ns_;
+  Slab* aged = now_ns < kept_ns ? nullptr : free_.TakeAged(now_ns - kept_ns);
   bool discarded = true;
   if (aged != nullptr) {
     expected_.store(0, std::memory_order_relaxed);
@@ -164,7 +166,7 @@ std::chrono::nanoseconds Arena::Trim(uint64_t now_ns) {
     slab->faulted == 0 ? free_.PushCold(slab) : free_.Push(slab, now_ns);
   }
   if (!discarded || free_.hot_bytes() < kWorthTrimming) return kNever;
-  const uint64_t due = free_.OldestNs() + kept_ns_;
+  const uint64_t due = free_.OldestNs() + kept_ns;
   return std::chrono::nanoseconds(due - std::min(now_ns, due - 1));
 }
 

@@ -73,7 +73,7 @@ class Arena {
 
   /// Gives the pages of slabs back to the system that nobody has needed for so long that nobody is about to: ten seconds, or four
   /// times as long as such pages were found to be needed again after, a minute at most (fresh pages then cost a thousandth of the
-  /// time). After how long it is worth calling again; max(): not before more slabs have been free. Called by idle lanes.
+  /// time); a fifth of a second where memory is scarce. After how long it is worth calling again; max(): not before more slabs have been free. Called by idle lanes.
   std::chrono::nanoseconds Trim(uint64_t now_ns) TL_EXCLUDES(mutex_);
 
   /// fork: hold the lock across it, so that the child's arena is consistent.

@@ -86,6 +86,9 @@ std::byte* PrivateMemory::Acquire(size_t size, bool& faulted) {
 
 void PrivateMemory::Release(std::byte* base, size_t size) { munmap(base, size); }
 
+// In a control group the program, and others in it, are killed for what we keep.
+bool PrivateMemory::scarce() { return MemoryGroupLeft() != UINT64_MAX; }
+
 bool PrivateMemory::Discard(std::byte* base, size_t size) {
   return madvise(base, size, MADV_DONTNEED) == 0;
 }

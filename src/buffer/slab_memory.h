@@ -36,6 +36,8 @@ class SlabMemory {
   /// Gives the pages of a range back to the system: they are there again, empty, when they are touched. False: this memory
   /// keeps its pages.
   virtual bool Discard(std::byte* /*base*/, size_t /*size*/) { return false; }
+  /// Whether there is so little that what is not needed now had better go back at once.
+  virtual bool scarce() { return false; }
   virtual AtFork at_fork() const = 0;
   /// In a forked child, where the rule is kWithdrawn: nothing that was acquired is there any more.
   virtual void BeginChild() {}
@@ -51,6 +53,7 @@ class PrivateMemory final : public SlabMemory {
   std::byte* Acquire(size_t size, bool& faulted) override;
   void Release(std::byte* base, size_t size) override;
   bool Discard(std::byte* base, size_t size) override;
+  bool scarce() override;
   AtFork at_fork() const override { return AtFork::kCopied; }
 
   /// For all arenas: it has no state.

@@ -29,19 +29,20 @@ bool BlockCache::Read(uint64_t address, uint64_t size, void* buffer) {
   return true;
 }
 
-std::unique_ptr<std::byte[]> BlockCache::TakeMemory() {
+BlockBytes BlockCache::TakeMemory() {
   // Some more than streams: of one that lost its place to others the block is still wanted.
   const size_t streams = near_ == nullptr ? 0 : near_->streams();
   const size_t most = std::max(kBlocks, streams + streams / 4);
-  if (blocks_.size() < most) return std::make_unique_for_overwrite<std::byte[]>(kBlock);
+  if (blocks_.empty() || (blocks_.size() < most && BlockMemory::Roomy()))
+    return BlockMemory::Take();
   const auto oldest =
       std::ranges::min_element(blocks_, {}, [](const auto& entry) { return entry.second.used; });
-  std::unique_ptr<std::byte[]> bytes = std::move(oldest->second.bytes);
+  BlockBytes bytes = std::move(oldest->second.bytes);
   blocks_.erase(oldest);
   return bytes;
 }
 
-void BlockCache::Insert(uint64_t start, uint64_t valid, std::unique_ptr<std::byte[]> bytes) {
+void BlockCache::Insert(uint64_t start, uint64_t valid, BlockBytes bytes) {
   blocks_.insert_or_assign(start, Block{valid, ++clock_, std::move(bytes)});
 }
 

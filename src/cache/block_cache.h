@@ -10,7 +10,7 @@
 /// kSmall when the policy is on, or, on auto, while that pays on this storage (model/block_worth.h).
 ///
 /// Invariant: valid bytes of a block equal the file's logical content. At most kBlocks blocks, or a quarter more than there are
-/// streams of raw reads: with fewer each would lose its block before its next read.
+/// streams of raw reads: with fewer each would lose its block before its next read; one only where all files' take enough memory together.
 /// Thread safety: none; guarded by the file's read mutex.
 #pragma once
 
@@ -20,6 +20,7 @@
 #include <unordered_map>
 
 #include "base/config.h"
+#include "cache/block_memory.h"
 #include "cache/near_reads.h"
 #include "model/block_worth.h"
 
@@ -27,7 +28,7 @@ namespace tidelane {
 
 class BlockCache {
  public:
-  static constexpr uint64_t kBlock = uint64_t{64} * 1024;
+  static constexpr uint64_t kBlock = BlockMemory::kBlock;
   static constexpr size_t kBlocks = 32;
   static constexpr uint64_t kSmall = 4096;
   static constexpr uint64_t kSmallRaw = uint64_t{16} * 1024 - 1;
@@ -43,9 +44,9 @@ class BlockCache {
   static uint64_t BlockStart(uint64_t address) { return address / kBlock * kBlock; }
   /// Memory of kBlock bytes to fill (up to the file's end) and hand to Insert: that of the block least recently used, if there are
   /// as many as there may be.
-  std::unique_ptr<std::byte[]> TakeMemory();
+  BlockBytes TakeMemory();
   /// The block at `start` holds `valid` bytes.
-  void Insert(uint64_t start, uint64_t valid, std::unique_ptr<std::byte[]> bytes);
+  void Insert(uint64_t start, uint64_t valid, BlockBytes bytes);
 
   /// A write of these bytes happened.
   void Update(uint64_t address, uint64_t size, const void* bytes);
@@ -57,7 +58,7 @@ class BlockCache {
   struct Block {
     uint64_t valid;
     uint64_t used;
-    std::unique_ptr<std::byte[]> bytes;
+    BlockBytes bytes;
   };
   void Patch(uint64_t start, Block& block, uint64_t address, uint64_t size, const void* bytes);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -25,6 +26,19 @@ void Fill(BlockCache& cache, uint64_t start, char letter, uint64_t valid = kBloc
 std::string Read(BlockCache& cache, uint64_t address, uint64_t size) {
   std::string text(size, '?');
   return cache.Read(address, size, text.data()) ? text : "miss";
+}
+
+TEST(BlockCacheTest, ManyFilesTogetherTakeNoMoreThanIsThereForAll) {
+  std::vector<std::unique_ptr<BlockCache>> caches;
+  const uint64_t before = BlockMemory::Taken();
+  for (uint64_t file = 0; file < 200; ++file) {
+    caches.push_back(std::make_unique<BlockCache>(Toggle::kOn, nothing_known));
+    for (uint64_t at = 0; at < 20; ++at) Fill(*caches.back(), at * kBlock, 'x');
+    EXPECT_EQ(Read(*caches.back(), 19 * kBlock, 3), "xxx") << "each has at least one";
+  }
+  EXPECT_LE(BlockMemory::Taken(), BlockMemory::Most() + 200 * kBlock);
+  caches.clear();
+  EXPECT_EQ(BlockMemory::Taken(), before);
 }
 
 TEST(BlockCacheTest, ABlockAnswersWhatLiesWhollyInItsValidBytes) {

@@ -26,7 +26,7 @@ bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buf
   }
   const uint64_t end = source.size();
   const uint64_t start = BlockCache::BlockStart(address);
-  std::unique_ptr<std::byte[]> block;
+  BlockBytes block;
   uint64_t changes = 0;
   {
     MutexLock lock(mutex_);
@@ -45,6 +45,7 @@ bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buf
       return false;
     }
     block = cache_.TakeMemory();
+    if (block == nullptr) return false;
     changes = changes_;
     kept_.store(true, std::memory_order_relaxed);
   }

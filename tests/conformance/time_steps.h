@@ -3,7 +3,9 @@
 // Thread safety: none.
 #pragma once
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "conformance/fixture.h"
 #include "conformance/read_watch.h"
@@ -19,13 +21,19 @@ inline std::string variable(int step, int number) {
 }
 inline int seed_of(int step, int number) { return step * 100 + number; }
 
+// Of a file that was changed a moment ago nothing is kept: it may be changed again without another time.
+inline void let_file_settle() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
+
 inline void create_steps(const std::string& path, int steps) {
-  const Hid opened = create(path);
-  for (int step = 0; step < steps; ++step) {
-    const std::string group = "Step#" + std::to_string(step);
-    const Hid made(H5Gcreate2(opened, group.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    for (int v = 0; v < kVariables; ++v) put(opened, variable(step, v), seed_of(step, v), kCount);
+  {
+    const Hid opened = create(path);
+    for (int step = 0; step < steps; ++step) {
+      const std::string group = "Step#" + std::to_string(step);
+      const Hid made(H5Gcreate2(opened, group.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+      for (int v = 0; v < kVariables; ++v) put(opened, variable(step, v), seed_of(step, v), kCount);
+    }
   }
+  let_file_settle();
 }
 
 inline void expect_step(hid_t opened, int step) {

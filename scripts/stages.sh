@@ -42,13 +42,14 @@ if setarch "$(uname -m)" -R true 2>/dev/null; then unrandomised=(setarch "$(unam
 
 # tests <preset> <ctest options...>; leaves ctest's verdict in $closing for the summary.
 tests() {
-  local preset=$1 rc=0 log run=()
+  local preset=$1 rc=0 log run=() each=3
   shift
   log="$logs/ctest-$preset.log"
   mkdir -p "$logs"
+  # More than there are cores: many a test waits, for storage that is slow on purpose or for a time to pass. Sanitizers compute more.
+  if [[ "$preset" != release ]]; then each=2; fi
   if [[ "$preset" = tsan* ]]; then run=("${unrandomised[@]}"); fi
-  # Twice as many as cores: many a test waits, for storage that is slow on purpose or for a time to pass.
-  "${run[@]}" ctest --test-dir "build/$preset" -j $((jobs * 2)) --output-on-failure --no-tests=error --timeout 300 "$@" 2>&1 |
+  "${run[@]}" ctest --test-dir "build/$preset" -j $((jobs * each)) --output-on-failure --no-tests=error --timeout 300 "$@" 2>&1 |
     tee "$log" | { if [ -t 1 ] || [ -n "${VERBOSE:-}" ]; then cat; else grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )'; fi; }
   rc=${PIPESTATUS[0]}
   closing=$(grep -E '[0-9]+% tests passed' "$log" | tail -n 1)

@@ -191,6 +191,24 @@ TEST(ArenaTest, GrowsToWhatIsExpected) {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
+// Of a process whose control group leaves much, or little: these tests may run in either.
+class GroupMemory final : public SlabMemory {
+ public:
+  explicit GroupMemory(bool scarce) : scarce_(scarce) {}
+  std::byte* Acquire(size_t size, bool& faulted) override {
+    return PrivateMemory::Get().Acquire(size, faulted);
+  }
+  void Release(std::byte* base, size_t size) override { PrivateMemory::Get().Release(base, size); }
+  bool Discard(std::byte* base, size_t size) override {
+    return PrivateMemory::Get().Discard(base, size);
+  }
+  bool scarce() override { return scarce_; }
+  AtFork at_fork() const override { return AtFork::kCopied; }
+
+ private:
+  const bool scarce_;
+};
+
 std::vector<Slab*> Burst(Arena& arena, size_t slabs) {
   std::vector<Slab*> burst;
   for (size_t i = 0; i < slabs; ++i) {
@@ -202,7 +220,8 @@ std::vector<Slab*> Burst(Arena& arena, size_t slabs) {
 }
 
 TEST(ArenaTest, PagesThatNobodyNeedsGoBackToTheSystem) {
-  Arena arena(64 * kMiB);
+  GroupMemory memory(false);
+  Arena arena(64 * kMiB, memory);
   const std::vector<Slab*> burst = Burst(arena, 64);
   const auto resident = [&burst] {
     return std::ranges::count_if(burst,
@@ -221,7 +240,8 @@ TEST(ArenaTest, PagesThatNobodyNeedsGoBackToTheSystem) {
 }
 
 TEST(ArenaTest, PagesThatAreNeededAgainAreKeptForFourPeriods) {
-  Arena arena(64 * kMiB);
+  GroupMemory memory(false);
+  Arena arena(64 * kMiB, memory);
   const std::vector<Slab*> burst = Burst(arena, 64);
   const uint64_t now = NowNs();
   ASSERT_EQ(arena.Trim(now + 11 * kSecond), std::chrono::nanoseconds::max());
@@ -234,7 +254,8 @@ TEST(ArenaTest, PagesThatAreNeededAgainAreKeptForFourPeriods) {
 }
 
 TEST(ArenaTest, WhatIsUsedInTurnDoesNotKeepTheRest) {
-  Arena arena(64 * kMiB);
+  GroupMemory memory(false);
+  Arena arena(64 * kMiB, memory);
   const std::vector<Slab*> burst = Burst(arena, 32);
   for (Slab* slab : burst) slab->freed_ns = NowNs() - 11 * kSecond;
   Slab* const used = arena.TryAcquire();
@@ -244,6 +265,16 @@ TEST(ArenaTest, WhatIsUsedInTurnDoesNotKeepTheRest) {
   EXPECT_EQ(std::ranges::count_if(
                 burst, [](const Slab* slab) { return Resident(slab->data, slab->size); }),
             1);
+}
+
+TEST(ArenaTest, WhereMemoryIsScarcePagesGoBackAtOnce) {
+  GroupMemory memory(true);
+  Arena arena(64 * kMiB, memory);
+  const std::vector<Slab*> burst = Burst(arena, 64);
+  const auto rest = arena.Trim(NowNs());
+  EXPECT_LE(rest, milliseconds(200));
+  arena.Trim(NowNs() + kSecond / 4);
+  EXPECT_FALSE(Resident(burst.back()->data, burst.back()->size));
 }
 
 TEST(ArenaTest, TrimmingWhileOthersTakeAndReturn) {

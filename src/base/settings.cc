@@ -96,9 +96,10 @@ steps and does not ask for its bytes at once. Every choice, with the times expec
 `sync` writes through on the calling thread, as native HDF5 does: to compare, or to rule Tidelane out.)";
 
 constexpr char kGapDetails[] =
-    R"(Two small writes with a gap between them become one request when the gap is read and written again. This is done only where nobody else can
-write into the gap: while we hold the file's exclusive lock. Who writes the file all the same, with locks off or past HDF5, may lose what was written
-between a gap's being read and written: `gap=0` then, or no locks for anybody (HDF5_USE_FILE_LOCKING=FALSE).
+    R"(Two small writes with a gap between them become one request when the gap is read and written again. This is done only while we hold the file's
+exclusive lock, and only inside one contiguous dataset or one chunk, or where the file as it was last flushed did not reach. Who writes the file all the same,
+with locks off or past HDF5, can lose what he writes into the same part of the same dataset, as he can natively beside HDF5's sieve buffer, and nothing
+else; `gap=0` rules that out, too.
 
 `auto`: half of what storage takes in the time that a request costs there, from 4 to 64 KiB, learned from the requests of this run; 4 KiB before the
 first one, and where storage is as quick as memory.)";

@@ -81,6 +81,7 @@ CallContext CallContext::Current() {
   const Call& call = in_progress;
   CallContext context;
   context.scope_ = call.innermost;
+  context.places_ = ElementsIn::current();
   context.waits_itself_ = call.waiting_itself != 0;
   context.keeps_refused_ = call.keeping != 0;
   return context;

@@ -15,6 +15,7 @@
 
 #include "base/config.h"
 #include "engine/completion.h"
+#include "engine/element_places.h"
 
 namespace tidelane {
 
@@ -168,6 +169,15 @@ class CallContext {
   bool writes_own_chunk() const { return allows(CallScope::kOwnChunk); }
   bool writes_other_chunk() const { return allows(CallScope::kOtherChunk); }
 
+  /// Where the dataset or chunk begins whose elements are written to `address`; 0: that is not known.
+  uint64_t PlaceOf(uint64_t address) const { return places_ == nullptr ? 0 : places_->Of(address); }
+  /// The same call, for what it writes beside elements.
+  CallContext ForMetadata() const {
+    CallContext context = *this;
+    context.places_ = nullptr;
+    return context;
+  }
+
   /// The call, where a request will wait for what it leaves pending; else nullptr.
   CallScope* request() const { return scope_ != nullptr && scope_->tracks() ? scope_ : nullptr; }
   /// The call; nullptr: there is none.
@@ -183,6 +193,7 @@ class CallContext {
   }
 
   CallScope* scope_ = nullptr;
+  const ElementPlaces* places_ = nullptr;
   bool waits_itself_ = false;
   bool keeps_refused_ = false;
 };

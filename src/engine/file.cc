@@ -44,6 +44,7 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
                         .watched = !writable}),
       settings_(env_.config),
       writer_(env_.arena),
+      order_(eof_),
       quick_storage_(env_.chooser->Opened(identity_.device, store_->memory_speed())) {}
 
 File::~File() {

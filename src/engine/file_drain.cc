@@ -35,7 +35,7 @@ bool File::TakeRunLocked(Run& run) {
   // Where a write is no more than a copy, two lanes would only spin on the inode's lock, on cores the program wants.
   if (quick_storage_ && pending_.in_flight() && env_.lanes.threaded()) return false;
   RunLimits limits{.bytes = kLongestRun};
-  // Reading a gap and writing it back is safe only while nobody else can write there.
+  // Reading a gap and writing it back is safe only while nobody else can write there, or natively would lose what he does.
   if (Alone() && settings_.gap_bytes == UINT64_MAX) {
     limits = GapsWorthFilling(quick_storage_
                                   ? 2 * kLongPiece
@@ -44,8 +44,11 @@ bool File::TakeRunLocked(Run& run) {
     limits.gap = settings_.gap_bytes;
     if (quick_storage_) limits.long_piece = kLongPiece;
   }
+  limits.unknown_to_others = order_.unknown_to_others();
   const bool rest_is_done = drain_wanted_ && pending_.only_held() && !NeedsTruncateLocked();
-  return pending_.TakeRun(limits, order_.order(), rest_is_done, run);
+  if (!pending_.TakeRun(limits, order_.order(), rest_is_done, run)) return false;
+  if (run.begin < pending_.held_end()) order_.Storing();
+  return true;
 }
 
 void File::RunOne() {

@@ -383,6 +383,7 @@ TEST_F(FileFailureTest, AGapThatCannotBeReadFailsTheRunAndTheRetrySucceeds) {
   plan_ = [&](FaultPoint point, uint64_t, uint64_t) {
     return failing && point == FaultPoint::kRead ? Fault{EIO, 0} : Fault{};
   };
+  const OneDataset dataset;
   for (const uint64_t at : {100, 200, 300}) ASSERT_TRUE(Write(at, "n").ok());
   EXPECT_EQ(file_->Flush().code(), EIO);
   failing = false;

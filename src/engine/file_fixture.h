@@ -35,6 +35,14 @@ struct Call {
 };
 
 /// As the driver reads it, for calls that a test makes in a CallScope.
+/// While one lives, what this thread writes from byte 1 on are one dataset's elements.
+struct OneDataset {
+  OneDataset() { places.Add({1, UINT64_MAX}); }
+
+  ElementPlaces places;
+  const ElementsIn elements{&places};
+};
+
 inline CallContext InProgress() { return CallContext::Current(); }
 
 class FileBench {
@@ -151,12 +159,14 @@ inline std::string Difference(const std::string& stored, const std::string& want
 }
 
 /// A superblock of version 2 or 3 as HDF5 writes it: 48 bytes with 8-byte offsets.
-inline std::string Superblock(char mark) {
+inline std::string Superblock(char mark, uint64_t end = UINT64_MAX) {
   std::string bytes("\x89HDF\r\n\x1a\n", 8);
   bytes += '\3';
   bytes += '\10';
   bytes += '\10';
   bytes.resize(48, mark);
+  constexpr size_t kEnd = 28;  // of the file, little-endian
+  for (size_t i = 0; i < sizeof end; ++i) bytes[kEnd + i] = static_cast<char>(end >> 8 * i);
   return bytes;
 }
 

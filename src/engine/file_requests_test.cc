@@ -82,9 +82,10 @@ class FileRequestsTest : public ::testing::Test {
   // Pieces of 8 bytes, so far apart.
   void WriteColumn(uint64_t count, uint64_t apart) {
     std::string expected = bench_.Stored();
+    const OneDataset dataset;
     for (uint64_t i = 0; i < count; ++i) {
-      ASSERT_TRUE(bench_.Write(i * apart, "changed!").ok());
-      expected.replace(i * apart, 8, "changed!");
+      ASSERT_TRUE(bench_.Write(i * apart + 8, "changed!").ok());
+      expected.replace(i * apart + 8, 8, "changed!");
     }
     ASSERT_TRUE(bench_.file_->Flush().ok());
     EXPECT_EQ(Difference(bench_.Stored(), expected), "");

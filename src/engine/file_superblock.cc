@@ -51,7 +51,8 @@ void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
   // the mark keeps others out. Other new files have none until their first drain: nobody takes them for whole before.
   const bool existing = store_->size() > superblock_.base();
   const bool nothing_else = HasOpenMark(found) && !lock_.held();
-  order_.Written(existing || nothing_else);
+  const bool whole = size - (superblock_.base() - address) >= length;
+  order_.Written(existing || nothing_else, whole ? EndInSuperblock(found) : UINT64_MAX);
 }
 
 void File::StoreSignature() {

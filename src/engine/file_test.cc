@@ -223,13 +223,54 @@ TEST_F(FileTest, GapsAreFilledOnlyUnderAnExclusiveLock) {
     FileBench bench;
     bench.Open(std::string(1000, 'o'));
     ASSERT_TRUE(bench.file_->Lock(exclusive).ok());
-    for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(bench.Write(i * 100, "n").ok());
+    const OneDataset dataset;
+    for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(bench.Write(i * 100 + 50, "n").ok());
     ASSERT_TRUE(bench.file_->Flush().ok());
     EXPECT_EQ(bench.TakeChanges().size(), exclusive ? 1u : 10u);
     std::string expected(1000, 'o');
-    for (size_t i = 0; i < 10; ++i) expected[i * 100] = 'n';
+    for (size_t i = 0; i < 10; ++i) expected[i * 100 + 50] = 'n';
     EXPECT_EQ(Difference(bench.Stored(), expected), "");
   }
+}
+
+// A writer past our lock lost what it wrote there: natively only what lies between elements of one dataset is read and written
+// again.
+TEST_F(FileTest, GapsAreFilledOnlyInsideADatasetOrAChunk) {
+  FileBench bench;
+  bench.Open(std::string(1000, 'o'));
+  ASSERT_TRUE(bench.file_->Lock(true).ok());
+  const auto writes_of_ten = [&] {
+    for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(bench.Write(i * 100 + 50, "n").ok());
+    EXPECT_TRUE(bench.file_->Flush().ok());
+    return bench.TakeChanges().size();
+  };
+  EXPECT_EQ(writes_of_ten(), 10u) << "nothing is known of it";
+  ElementPlaces places;
+  places.Add({500, 1000});
+  places.Add({20, 500});
+  places.Sort();
+  const ElementsIn elements(&places);
+  EXPECT_EQ(writes_of_ten(), 2u) << "two places of five";
+  const ElementsIn metadata(nullptr);
+  EXPECT_EQ(writes_of_ten(), 10u);
+}
+
+// Until a superblock on storage tells of it, no other program reaches what lies behind the end of the file as it was.
+TEST_F(FileTest, GapsAreFilledWhereNoSuperblockTellsOfThem) {
+  FileBench bench;
+  bench.Open(Superblock('o', 1000) + std::string(1000, 'o'));
+  ASSERT_TRUE(bench.file_->Lock(true).ok());
+  const auto writes_behind = [&](uint64_t begin) {
+    for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(bench.Write(begin + i * 100, "n").ok());
+    EXPECT_TRUE(bench.file_->Flush().ok());
+    return bench.TakeChanges().size();
+  };
+  EXPECT_EQ(writes_behind(3000), 1u);
+  EXPECT_EQ(writes_behind(3000), 1u) << "again: storage has it, its superblock tells of less";
+  ASSERT_TRUE(bench.Write(0, Superblock('n', 3500)).ok());
+  ASSERT_TRUE(bench.file_->Flush().ok());
+  bench.TakeChanges();
+  EXPECT_EQ(writes_behind(3000), 6u) << "five before its end, and the rest";
 }
 
 // A gap was read while the program wrote through into it: the lane put the old bytes back.
@@ -247,7 +288,10 @@ TEST_F(FileTest, ADirectWriteIntoAGapThatIsBeingFilledIsNotUndone) {
     }
     return Fault{};
   };
-  for (const uint64_t at : {0, 100, 200}) ASSERT_TRUE(bench.Write(at, "n").ok());
+  {
+    const OneDataset dataset;
+    for (const uint64_t at : {10, 100, 200}) ASSERT_TRUE(bench.Write(at, "n").ok());
+  }
   {
     CallScope scope(CallScope::kFlushMayReturnEarly, true);
     ASSERT_TRUE(bench.file_->Flush(false, InProgress()).ok());

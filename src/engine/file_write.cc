@@ -86,7 +86,12 @@ void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, const 
     Arena::Unref(space.slab);
     throw;
   }
-  pending_.Insert({address, space.size, space.data, space.slab, epoch, false});
+  pending_.Insert({.address = address,
+                   .size = space.size,
+                   .data = space.data,
+                   .slab = space.slab,
+                   .epoch = epoch,
+                   .place = call.PlaceOf(address)});
   order_.Captured();
   tally_.bytes += space.size;
   const uint64_t end = address + space.size;
@@ -327,6 +332,7 @@ Status File::WriteAsNatively(uint64_t address, uint64_t size, const void* bytes)
   {
     MutexLock lock(mutex_);
     BeginDirectLocked(direct);
+    order_.StoredUnseen();
   }
   Status status = StoreDirect(direct, bytes, mode_.reason());
   if (begin_ns != 0) EndLarge(begin_ns, direct.write_end_ns, 0, 0);

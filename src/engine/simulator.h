@@ -124,6 +124,7 @@ class Simulator {
   std::atomic<uint64_t> failures_{0};
   std::deque<Issued> requests_;
   FileBench bench_;
+  ElementPlaces places_;  // that its elements lie in
 };
 
 }  // namespace tidelane

@@ -41,13 +41,19 @@ Simulator::Simulator(const SimulatorOptions& options)
   }
   bench_.ahead_room_ = std::make_shared<AheadRoom>(bench_.arena_, UINT64_MAX);
   if (options.existing) {
-    model_ =
-        std::string(options.base_address, 'u') + Superblock('o') + std::string(Pick(100'000), 'o');
+    model_ = std::string(options.base_address, 'u') + Superblock('o', 1000) +
+             std::string(Pick(100'000), 'o');
   }
   bench_.wrap_ = options.wrap;
   bench_.record_ = false;
   bench_.Open(model_);
   bench_.file_->SetBaseAddress(options.base_address);
+  // Places of random lengths, of which some are nothing's.
+  for (uint64_t begin = 1; begin < options.file_bytes;) {
+    const uint64_t end = begin + 1 + Pick(200'000);
+    if (Pick(4) != 0) places_.Add({begin, end});
+    begin = end;
+  }
   if (Pick(3) != 0 && !bench_.file_->Lock(true).ok()) Wrong("no lock on a file of our own");
   if (options.write_through && !bench_.file_->WriteThrough(Fallback::kModeSync).ok())
     Wrong("write-through");
@@ -199,6 +205,7 @@ void Simulator::Write(uint64_t address, uint64_t size) {
     scope.Lend(bytes.data(), size);
   }
   next_ = address + size;
+  const ElementsIn elements(&places_);
   if (bench_.Write(address, bytes).ok()) {
     Apply(address, bytes);
     Issue(scope, lends ? buffer : nullptr);
@@ -213,7 +220,7 @@ void Simulator::Write(uint64_t address, uint64_t size) {
 
 void Simulator::WriteSuperblock() {
   InCall in_call(program_calls_);
-  std::string bytes = Superblock(static_cast<char>('a' + Pick(26)));
+  std::string bytes = Superblock(static_cast<char>('a' + Pick(26)), model_.size());
   uint64_t address = options_.base_address;
   if (Pick(3) == 0) bytes += std::string(Pick(3000), 'n');  // merged with a neighbour
   if (address != 0 && Pick(3) == 0) address -= 5, bytes = "front" + bytes;

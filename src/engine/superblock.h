@@ -34,4 +34,18 @@ inline uint64_t SuperblockSize(const void* bytes, uint64_t size) {
          24;  // addresses, then the root's symbol table entry
 }
 
+/// The end of the file that a superblock (as SuperblockSize found it) tells, in bytes from the start of the file: HDF5 reads
+/// nothing beyond it.
+inline uint64_t EndInSuperblock(const void* superblock) {
+  const auto* at = static_cast<const unsigned char*>(superblock);
+  const bool is_new = at[8] >= 2;
+  const uint64_t offset_size = is_new ? at[9] : at[13];
+  const uint64_t addresses = is_new ? 12 : at[8] == 1 ? 28 : 24;
+  uint64_t end = 0;
+  // Behind the base address and that of the extension, or of free space.
+  for (uint64_t i = offset_size; i != 0; --i)
+    end = end << 8 | at[addresses + 2 * offset_size + i - 1];
+  return end;
+}
+
 }  // namespace tidelane

@@ -4,12 +4,15 @@
 /// SuperblockPlace is the program's side's: what a write overlaps it knows without a lock. SuperblockOrder is what lanes
 /// follow.
 ///
+/// It also knows what others can know of the file: nothing beyond the end that a superblock on storage tells.
+///
 /// Invariant: the order is kHeldFirst from the first superblock write of a session that must be on storage before anything
 /// else until that is stored; then it is kHeldLast.
 /// Thread safety: SuperblockPlace belongs to the program's side (one caller at a time); SuperblockOrder has none, and is
 /// guarded by the file's mutex.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -55,10 +58,21 @@ class SuperblockPlace {
 
 class SuperblockOrder {
  public:
-  /// A superblock was written. `must_be_first`: it is the mark of who writes the file, and nothing else tells that.
-  void Written(bool must_be_first) {
+  /// `size`: the file's, when it was opened.
+  explicit SuperblockOrder(uint64_t size) : known_end_(size), told_end_(size) {}
+
+  /// A superblock was written, which tells that the file ends at `end`. `must_be_first`: it is the mark of who writes the file,
+  /// and nothing else tells that.
+  void Written(bool must_be_first, uint64_t end) {
     if (!captured_any_ && must_be_first) order_ = PendingMap::Order::kHeldFirst;
+    told_end_ = std::max(told_end_, end);
   }
+  /// Storage is about to have it.
+  void Storing() { known_end_ = told_end_; }
+  /// Superblocks went to storage that were not looked at.
+  void StoredUnseen() { known_end_ = told_end_ = UINT64_MAX; }
+  /// Of space from here on no other program can know.
+  uint64_t unknown_to_others() const { return known_end_; }
   /// Bytes of this session are pending, or stored.
   void Captured() { captured_any_ = true; }
   /// Storage looks closed, and the file is opened again: its next superblock marks it as in a file opened anew.
@@ -71,6 +85,8 @@ class SuperblockOrder {
  private:
   PendingMap::Order order_ = PendingMap::Order::kHeldLast;
   bool captured_any_ = false;
+  uint64_t known_end_;  // what superblocks on storage tell at most
+  uint64_t told_end_;   // and those that were written
 };
 
 }  // namespace tidelane

@@ -47,6 +47,24 @@ TEST_F(SuperblockOrderTest, ANewFilesSuperblockComesAfterExtentsAndTruncation) {
 
 // Where files are not locked the mark is all that keeps a second writer out: it came with the first flush, and who opened
 // the file before lost everything.
+// The specification's layouts, with addresses of 8 and 4 bytes.
+TEST(SuperblockTest, TheEndOfTheFileIsFoundInEachVersion) {
+  const auto with = [](unsigned version, size_t size_at, unsigned size, size_t end_at) {
+    std::string bytes(128, '\xff');
+    bytes.replace(0, sizeof kSignature, reinterpret_cast<const char*>(kSignature),
+                  sizeof kSignature);
+    bytes[8] = static_cast<char>(version);
+    bytes[size_at] = static_cast<char>(size);
+    for (unsigned i = 0; i < size; ++i) bytes[end_at + i] = static_cast<char>(0x04030201u >> 8 * i);
+    if (size == 8) bytes.replace(end_at, 8, std::string("\1\2\3\4\0\0\0\0", 8));
+    return bytes;
+  };
+  EXPECT_EQ(EndInSuperblock(with(0, 13, 8, 40).data()), 0x04030201u);
+  EXPECT_EQ(EndInSuperblock(with(1, 13, 8, 44).data()), 0x04030201u);
+  EXPECT_EQ(EndInSuperblock(with(2, 9, 8, 28).data()), 0x04030201u);
+  EXPECT_EQ(EndInSuperblock(with(3, 9, 4, 20).data()), 0x04030201u);
+}
+
 TEST_F(SuperblockOrderTest, TheMarkIsStoredWhenTheOpenReturns) {
   for (const bool existing : {true, false}) {
     storage_->bytes.clear();

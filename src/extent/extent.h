@@ -21,11 +21,14 @@ struct Extent {
   Slab* slab = nullptr;
   uint64_t epoch = 0;   ///< the call that captured it
   bool failed = false;  ///< a lane could not store it; kept until a retry is asked for
+  /// Where the dataset or chunk begins that it lies in, if it is elements (engine/element_places.h); 0: that is not known.
+  uint64_t place = 0;
 
   uint64_t end() const { return address + size; }
 };
 
-/// Extents in address order inside [begin, end). Where they leave gaps, the lane reads the gap and writes it back.
+/// Extents in address order inside [begin, end). Where they leave gaps, the lane reads the gap and writes it back (what nobody
+/// else can be writing: RunLimits).
 struct Run {
   uint64_t begin = 0;
   uint64_t end = 0;

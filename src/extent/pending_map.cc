@@ -14,6 +14,11 @@ namespace {
 constexpr uint64_t kWorthSplitting =
     uint64_t{64} * 1024;  // smaller extents are written whole, across a boundary if need be
 
+bool MayFill(const Extent& before, const Extent& behind, const RunLimits& limits) {
+  return before.end() >= limits.unknown_to_others ||
+         (before.place != 0 && before.place == behind.place);
+}
+
 }  // namespace
 
 PendingMap::~PendingMap() {
@@ -77,7 +82,7 @@ bool PendingMap::Extend(Map::iterator it, const Extent& extent) {
   Extent& before = it->second;
   if (before.end() != extent.address || before.data + before.size != extent.data ||
       before.slab != extent.slab || before.epoch != extent.epoch || before.failed ||
-      Held(before) != Held(extent)) {
+      before.place != extent.place || Held(before) != Held(extent)) {
     return false;
   }
   before.size += extent.size;
@@ -242,7 +247,8 @@ void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bo
       if (extent.end() > boundary && extent.size < kWorthSplitting) break;
       if (!Takeable(extent, order, rest_is_done)) break;
       if (gap != 0) {
-        if (gap > limits.gap || (run.end - run.begin) / groups >= limits.long_piece ||
+        if (gap > limits.gap || !MayFill(run.extents.back(), extent, limits) ||
+            (run.end - run.begin) / groups >= limits.long_piece ||
             InFlight(run.end, extent.address)) {
           break;
         }

@@ -28,6 +28,9 @@ struct RunLimits {
   /// Longest run. Runs end at multiples of it: whole stripes for a parallel file system, whole pages for any.
   uint64_t bytes = 1u << 20;
   uint64_t gap = 0;  ///< largest gap to fill, 0: none
+  /// Gaps from here on are filled whatever lies there: nobody else knows of that space yet. Before it only inside one place
+  /// (Extent::place), as HDF5's sieve does: a writer past our lock loses no other object for it.
+  uint64_t unknown_to_others = UINT64_MAX;
   /// Pieces between gaps that are so long, on average, are requests of their own.
   uint64_t long_piece = UINT64_MAX;
 };

@@ -32,6 +32,7 @@ class Model {
     map_.SetHeld(kHeldBegin, kHeldEnd);
     limits_.bytes = 64 + Pick(200);
     limits_.gap = Pick(3) * 8;
+    limits_.unknown_to_others = Pick(kSize);
     order_ = Pick(2) == 0 ? PendingMap::Order::kHeldFirst : PendingMap::Order::kHeldLast;
   }
   ~Model() {
@@ -151,8 +152,14 @@ class Model {
     }
     std::memcpy(slab_->data + used_, program_bytes() + from, to - from);
     Arena::Ref(slab_);
-    map_.Insert({from, to - from, slab_->data + used_, slab_, epoch_, false});
+    map_.Insert({from, to - from, slab_->data + used_, slab_, epoch_, false, PlaceOf(from)});
     used_ += to - from;
+  }
+
+  // As places of datasets: writes may reach beyond them, as a run of another one's does.
+  static uint64_t PlaceOf(uint64_t address) {
+    constexpr uint64_t kPlace = 150;
+    return address / kPlace % 3 == 0 ? 0 : address / kPlace * kPlace;
   }
 
   void Take(bool rest_is_done = false) {
@@ -164,6 +171,13 @@ class Model {
     EXPECT_EQ(covered + run->gap_bytes, run->size());
     EXPECT_LE(run->extents.size() > 1 ? run->size() : 0, limits_.bytes + 64);
     if (run->gap_bytes != 0) run_gaps_ = true;
+    for (size_t i = 1; i < run->extents.size(); ++i) {
+      const Extent& before = run->extents[i - 1];
+      const Extent& behind = run->extents[i];
+      if (before.end() == behind.address || before.end() >= limits_.unknown_to_others) continue;
+      EXPECT_NE(PlaceOf(before.address), 0u);
+      EXPECT_EQ(PlaceOf(before.address), PlaceOf(behind.address));
+    }
     flying_.push_back(std::move(run));
   }
 

@@ -30,6 +30,18 @@ class PendingMapTest : public ::testing::Test {
     map_.Insert({address, text.size(), slab_->data + used_, slab_, epoch, false});
     used_ += text.size();
   }
+  void PutIn(uint64_t place, uint64_t address, const std::string& text) {
+    if (slab_ == nullptr) slab_ = arena_.TryAcquire();
+    std::memcpy(slab_->data + used_, text.data(), text.size());
+    Arena::Ref(slab_);
+    map_.Insert({.address = address,
+                 .size = text.size(),
+                 .data = slab_->data + used_,
+                 .slab = slab_,
+                 .epoch = 1,
+                 .place = place});
+    used_ += text.size();
+  }
   void LeaveSlabGap() { ++used_; }
 
   // What a read would give; '.' is storage's.
@@ -73,7 +85,7 @@ class PendingMapTest : public ::testing::Test {
   Arena arena_{1 << 20};
   Slab* slab_ = nullptr;
   size_t used_ = 0;
-  RunLimits limits_;
+  RunLimits limits_{.unknown_to_others = 0};
   PendingMap map_;
 };
 
@@ -210,6 +222,36 @@ TEST_F(PendingMapTest, GapsAreFilledWhereThatSavesRequests) {
   map_.Complete(run);
   map_.Complete(next);
   EXPECT_EQ(Take(run), "1:z");
+  map_.Complete(run);
+}
+
+TEST_F(PendingMapTest, GapsThatOthersMayKnowOfAreFilledInsideOnePlaceOnly) {
+  limits_.gap = 2;
+  limits_.unknown_to_others = 20;
+  for (const uint64_t at : {1, 3, 5}) PutIn(1, at, "a");
+  for (const uint64_t at : {7, 9, 11}) PutIn(7, at, "b");
+  for (const uint64_t at : {13, 15, 17, 19, 21, 23}) Put(at, "c");
+  Run runs[6];
+  EXPECT_EQ(Take(runs[0]), "1:a_a_a");
+  EXPECT_EQ(Take(runs[1]), "7:b_b_b");
+  for (const uint64_t at : {2, 3, 4}) EXPECT_EQ(Take(runs[at]), std::to_string(9 + 2 * at) + ":c");
+  EXPECT_EQ(Take(runs[5]), "19:c_c_c") << "what lies from 20 on nobody else knows";
+  for (const Run& run : runs) map_.Complete(run);
+}
+
+// What is merged without a gap may be of two places; its first byte's would be taken for all of it.
+TEST_F(PendingMapTest, NeighboursOfDifferentPlacesStayApartInTheQueue) {
+  limits_.gap = 2;
+  limits_.unknown_to_others = UINT64_MAX;
+  PutIn(1, 1, "a");
+  PutIn(2, 2, "b");
+  EXPECT_EQ(map_.queued_extents(), 2u);
+  PutIn(1, 4, "a");
+  PutIn(1, 6, "a");
+  Run run;
+  EXPECT_EQ(Take(run), "1:ab") << "what lies behind is not in the place of b";
+  map_.Complete(run);
+  EXPECT_EQ(Take(run), "4:a") << "one gap is not worth a read";
   map_.Complete(run);
 }
 

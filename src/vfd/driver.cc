@@ -284,11 +284,15 @@ herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size,
   });
 }
 
-herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size,
+CallContext CallFor(H5FD_mem_t type) {
+  const CallContext call = CallContext::Current();
+  return type == H5FD_MEM_DRAW ? call : call.ForMetadata();
+}
+
+herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size,
              const void* buffer) noexcept {
-  return Guarded(Of(file), "write", [&] {
-    return WritePiece(Of(file), address, size, buffer, CallContext::Current());
-  });
+  return Guarded(Of(file), "write",
+                 [&] { return WritePiece(Of(file), address, size, buffer, CallFor(type)); });
 }
 
 // Vectors may end early: a size of 0 (after the first) or a type of "no list" says that the one before holds for the rest.
@@ -314,6 +318,15 @@ class VectorShorthand {
   size_t size_ = 0;
   H5FD_mem_t type_ = H5FD_MEM_DEFAULT;
 };
+
+// Of all entries of a vector; H5FD_MEM_DEFAULT where they differ.
+H5FD_mem_t OnlyType(uint32_t count, const H5FD_mem_t* types) {
+  if (count == 0 || types == nullptr) return H5FD_MEM_DEFAULT;
+  for (uint32_t i = 1; i < count && types[i] != H5FD_MEM_NOLIST; ++i) {
+    if (types[i] != types[0]) return H5FD_MEM_DEFAULT;
+  }
+  return types[0];
+}
 
 // Many large pieces are one read of the program's thread and lanes, where storage gains from that.
 std::shared_ptr<PieceRead> Shared(Handle& handle, uint32_t count, const H5FD_mem_t* types,
@@ -358,7 +371,7 @@ herr_t ReadVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr
 herr_t WriteVector(H5FD_t* file, hid_t, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                    size_t sizes[], const void* buffers[]) noexcept {
   return Guarded(Of(file), "write", [&] {
-    const CallContext call = CallContext::Current();
+    const CallContext call = CallFor(OnlyType(count, types));
     VectorShorthand entry(types, sizes);
     for (uint32_t i = 0; i < count; ++i) {
       entry.Advance(i);

@@ -128,6 +128,13 @@ std::optional<SelectedBox> BoxOf(h5::Library& hdf5, const ChunkGrid& grid, hid_t
   return same ? wanted : std::nullopt;
 }
 
+bool ChunkAddressesAreTheFiles(h5::Library& hdf5, uint64_t user_block) {
+  unsigned major = 0, minor = 0, release = 0;
+  if (user_block == 0) return true;
+  if (hdf5.get_libversion(&major, &minor, &release) < 0) return false;
+  return major > 1 || minor > 14 || release >= 4;
+}
+
 std::optional<uint64_t> ChunkCacheOf(Instance& instance, void* dataset, hid_t dxpl) {
   const h5::OwnedId dapl = AskDataset(instance, dataset, H5VL_DATASET_GET_DAPL, dxpl);
   size_t slots = 0, bytes = 0;

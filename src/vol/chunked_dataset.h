@@ -51,6 +51,10 @@ bool FindExtent(Instance& instance, void* dataset, hid_t dxpl, ChunkGrid& grid);
 /// extent.
 std::optional<SelectedBox> BoxOf(h5::Library& hdf5, const ChunkGrid& grid, hid_t file_space);
 
+/// Whether HDF5's chunk queries answer with addresses as its drivers get them: those before 1.14.4 leave the user block out, of
+/// so many bytes.
+bool ChunkAddressesAreTheFiles(h5::Library& hdf5, uint64_t user_block);
+
 /// How many bytes HDF5's chunk cache holds of a dataset.
 std::optional<uint64_t> ChunkCacheOf(Instance& instance, void* dataset, hid_t dxpl);
 

@@ -17,14 +17,6 @@ constexpr uint64_t kMostMapped = 4u << 20;
 // A worker holds one chunk and what is stored of it.
 constexpr uint64_t kMostChunkBytes = 64u << 20;
 
-// The chunk queries of HDF5 before 1.14.4 leave the user block out of addresses.
-bool AddressesAreOurs(h5::Library& hdf5, uint64_t base_address) {
-  unsigned major = 0, minor = 0, release = 0;
-  if (base_address == 0) return true;
-  if (hdf5.get_libversion(&major, &minor, &release) < 0) return false;
-  return major > 1 || minor > 14 || release >= 4;
-}
-
 // HDF5 reads plain elements one to one from our driver, or not at all.
 bool IsDirect(h5::Library& hdf5, hid_t dcpl) {
   const H5D_layout_t layout = hdf5.Pget_layout(dcpl);
@@ -76,7 +68,8 @@ void Look(Instance& instance, const Reading& reading, hid_t type, ReadDataset& k
   const h5::AboveDriver above = h5::Driver().above(instance.slot, *file);
   if (above.page_buffer) return;
   known.direct = IsDirect(instance.hdf5(), dcpl.get());
-  known.chunks = known.direct && chunks && AddressesAreOurs(instance.hdf5(), above.base_address);
+  known.chunks =
+      known.direct && chunks && ChunkAddressesAreTheFiles(instance.hdf5(), above.base_address);
 }
 
 }  // namespace

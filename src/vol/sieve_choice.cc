@@ -39,6 +39,7 @@ void LookAt(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
                       settings.delay_us == 0;
   const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
   const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
+  habit.storage.Look(instance, dataset, *file, type.get(), dcpl.get());
   if (!dcpl.valid()) return;
   const H5D_layout_t layout = instance.hdf5().Pget_layout(dcpl.get());
   habit.contiguous = layout == H5D_CONTIGUOUS;
@@ -76,14 +77,15 @@ uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* ex
 
 // What of a write decides, in bytes.
 struct Shape {
-  bool many = false;     // runs
+  uint64_t runs = 0;
+  bool many = false;     // of them
   bool dense = false;    // whatever storage there is
   bool follows = false;  // a small write that begins where the one before ended
   uint64_t pitch = 0;
 };
 
 Shape ShapeOf(const Spread& spread, uint64_t element, SieveHabit& habit) {
-  Shape shape{.many = spread.runs >= kSieveFromRuns};
+  Shape shape{.runs = spread.runs, .many = spread.runs >= kSieveFromRuns};
   if (shape.many && spread.span != 0) {
     shape.dense = spread.span * element / spread.runs <= kSieveSpacing;
     shape.pitch = (spread.pitch != 0 ? spread.pitch : spread.span / spread.runs) * element;
@@ -202,16 +204,19 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
                        const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl,
                        Leaves leaves) {
   const bool one = count == 1 && file_spaces[0] > h5::kDefault;
-  if (!one && (count == 0 || !instance.sieves_reads)) return {};
+  if (!one && (count == 0 || !instance.sieves_reads)) return Gathering();
   SieveHabit& habit = HabitsOf(instance).Of(datasets[0]);
   const auto look = [&] { Look(instance, datasets[0], habit, dxpl); };
   if (instance.sieves_reads) look();
   if (habit.natively) return Gathering(habit.open);
+  if (!one) return Gathering();
+  habit.storage.Begin();
+  const ElementPlaces* const places = habit.storage.places();
   // A dataset that has a sieve buffer goes on with it.
-  if (!one || habit.sieved || (habit.looked && !habit.contiguous)) return {};
+  if (habit.sieved || (habit.chunked && !habit.storage.asks_chunks())) return Gathering(places);
   if (habit.repeat != 0) {
     --habit.repeat;
-    return {};
+    return Gathering(places);
   }
   // The type in memory stands for the one in the file, which it would take microseconds to ask for.
   const Shape shape = ShapeOf(SpreadOf(instance.hdf5(), file_spaces[0]),
@@ -220,6 +225,8 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
     look();
     habit.sieved = Gathers(shape, habit);
   }
+  if (shape.many || habit.same + 1 == kFewWrites) look();
+  habit.storage.Ask(instance, datasets[0], file_spaces[0], shape.runs, dxpl);
   if (habit.sieved) {
     const auto fill = [&] {
       const Gathering gathering(habit.open);
@@ -227,14 +234,15 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
     };
     static_cast<void>(
         Aside(instance, dxpl, fill));  // without it, an H5Ocopy that follows may be older
-    return Gathering(habit.open);
+    return Gathering(habit.open, places);
   }
-  if (++habit.same >= kHabit) habit.repeat = kHabit;
-  return {};
+  // Chunks are asked for at each write of many runs.
+  if (++habit.same >= kHabit && !(shape.many && habit.storage.asks_chunks())) habit.repeat = kHabit;
+  return Gathering(places);
 }
 
 Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
-  if (!instance.sieves_reads || count == 0) return {};
+  if (!instance.sieves_reads || count == 0) return Gathering();
   SieveHabit& habit = HabitsOf(instance).Of(datasets[0]);
   Look(instance, datasets[0], habit, dxpl);
   const bool gathers = habit.natively || (count == 1 && !habit.chunked && Unlocked(habit));

@@ -16,6 +16,9 @@
 /// It is done by showing HDF5 a driver that takes one piece a call, while the transfer lasts (h5/driver.h): HDF5
 /// keeps both ways coherent, and stays with the sieve for a dataset that has one.
 ///
+/// Where elements that are written lie in one piece, the driver is told (engine/element_places.h): gaps between such writes may
+/// be filled, as the sieve does. Of a chunked dataset that is asked for writes of many runs into chunks that HDF5 does not cache.
+///
 /// Cost: some tenths of a microsecond for each of a dataset's first writes, then for one in seventeen; nothing once the
 /// sieve has it. Reads of files that are locked ask nothing.
 ///
@@ -26,7 +29,9 @@
 #include <memory>
 #include <unordered_map>
 
+#include "engine/element_places.h"
 #include "h5/driver.h"
+#include "vol/element_storage.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
@@ -43,6 +48,8 @@ inline constexpr uint64_t kSieveRun = 16 * 1024;
 /// After so many writes in a row that were not for the sieve, as many more to that dataset are taken for such without a
 /// look at their selection: looking takes four calls of HDF5, a third of what a small write costs otherwise.
 inline constexpr unsigned kHabit = 16;
+/// After so few a dataset is looked at, if it was not.
+inline constexpr unsigned kFewWrites = 4;
 
 /// What is known of a dataset that is open.
 struct SieveHabit {
@@ -55,6 +62,7 @@ struct SieveHabit {
   bool natively = false;       ///< in one with mode=sync
   H5FD_t* open = nullptr;      ///< one of ours, as HDF5 has it open; nullptr: it is none
   std::weak_ptr<File> file;    ///< of ours
+  ElementStorage storage;      ///< where its gaps are
   uint64_t next = UINT64_MAX;  ///< the element behind the last write of one run
   unsigned same = 0;           ///< how many writes in a row were not for the sieve
   unsigned repeat = 0;         ///< and how many more are taken for such without a look
@@ -81,11 +89,13 @@ class SieveHabits {
   SieveHabit* newest_habit_ = nullptr;
 };
 
-/// Around a native transfer: while it lasts HDF5 gives the driver single pieces, or as many as it likes.
+/// Around a native transfer: while it lasts HDF5 gives the driver single pieces, or as many as it likes, and the driver knows
+/// where they lie.
 class [[nodiscard]] Gathering {
  public:
-  Gathering() = default;  ///< as many as it likes
-  explicit Gathering(H5FD_t* open) : open_(open), before_(h5::Driver().take_singly(open, true)) {}
+  explicit Gathering(const ElementPlaces* places = nullptr) : places_(places) {}
+  explicit Gathering(H5FD_t* singly, const ElementPlaces* places = nullptr)
+      : places_(places), open_(singly), before_(h5::Driver().take_singly(singly, true)) {}
   ~Gathering() {
     if (open_ != nullptr) h5::Driver().take_singly(open_, before_);
   }
@@ -94,6 +104,7 @@ class [[nodiscard]] Gathering {
   explicit operator bool() const { return open_ != nullptr; }
 
  private:
+  const ElementsIn places_;
   H5FD_t* const open_ = nullptr;
   const bool before_ = false;
 };

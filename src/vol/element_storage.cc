@@ -1,0 +1,98 @@
+#include "vol/element_storage.h"
+
+#include <algorithm>
+
+#include "engine/file.h"
+#include "h5/driver.h"
+#include "h5/error.h"
+#include "vol/chunked_dataset.h"
+#include "vol/enter.h"
+
+namespace tidelane::vol {
+
+void ElementStorage::Look(Instance& instance, void* dataset, const File& file, hid_t type,
+                          hid_t dcpl) {
+  const h5::AboveDriver above = h5::Driver().above(instance.slot, file);
+  // HDF5's page buffer writes whole pages, where others' elements may lie, too.
+  if (!file.locked() || above.page_buffer) return;
+  if (dcpl < 0 || instance.hdf5().Pget_layout(dcpl) != H5D_CHUNKED) {
+    asks_ = Asks::kOnePiece;  // of what lies otherwise HDF5 says that it has no place
+  } else if (ChunkAddressesAreTheFiles(instance.hdf5(), above.base_address)) {
+    LookAtChunks(instance, dataset, type, dcpl);
+  }
+}
+
+void ElementStorage::LookAtChunks(Instance& instance, void* dataset, hid_t type, hid_t dcpl) {
+  ChunkedDataset found;
+  if (instance.hdf5().Pget_nfilters(dcpl) != 0 || !FindChunks(instance.hdf5(), type, dcpl, found)) {
+    return;
+  }
+  const std::optional<uint64_t> cache = ChunkCacheOf(instance, dataset, instance.default_dxpl);
+  if (!cache.has_value() || *cache >= found.grid.ChunkBytes()) return;
+  grid_ = found.grid;
+  asks_ = Asks::kChunks;
+}
+
+void ElementStorage::Ask(Instance& instance, void* dataset, hid_t file_space, uint64_t runs,
+                         hid_t dxpl) {
+  if (asks_ == Asks::kNothing || !places_.empty()) return;
+  if (asks_ == Asks::kChunks && runs < kRunsOfAChunk) return;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  const auto ask = [&] {
+    if (asks_ == Asks::kOnePiece) {
+      AskOnePiece(instance, dataset);
+    } else {
+      AskChunks(instance, dataset, file_space, runs);
+    }
+  };
+  static_cast<void>(Aside(instance, dxpl, ask));  // where nothing is known no gap is filled
+}
+
+void ElementStorage::AskOnePiece(Instance& instance, void* dataset) {
+  haddr_t address = HADDR_UNDEF;
+  H5VL_native_dataset_optional_args_t ask{};
+  ask.get_offset.offset = &address;
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
+  if (instance.hdf5().native().dataset_cls.optional(dataset, &args, instance.default_dxpl,
+                                                    nullptr) >= 0 &&
+      address != HADDR_UNDEF && address != 0) {
+    places_.Add({address, UINT64_MAX});  // all that is written of it is there
+  }
+}
+
+void ElementStorage::AskChunks(Instance& instance, void* dataset, hid_t file_space, uint64_t runs) {
+  h5::Library& hdf5 = instance.hdf5();
+  hsize_t low[H5S_MAX_RANK], high[H5S_MAX_RANK], at[H5S_MAX_RANK];
+  if (hdf5.Sget_simple_extent_dims(file_space, low, nullptr) != grid_.rank ||
+      hdf5.Sget_select_bounds(file_space, low, high) < 0) {
+    return;
+  }
+  uint64_t chunks = 1;
+  for (int d = 0; d < grid_.rank && chunks <= runs / kRunsOfAChunk; ++d) {
+    at[d] = low[d] -= low[d] % grid_.chunk[d];
+    chunks *= (high[d] - low[d]) / grid_.chunk[d] + 1;
+  }
+  if (chunks > runs / kRunsOfAChunk) return;
+  for (uint64_t i = 0; i < chunks; ++i) {
+    AskChunk(instance, dataset, at);
+    for (int d = grid_.rank - 1; d >= 0 && (at[d] += grid_.chunk[d]) > high[d]; --d) at[d] = low[d];
+  }
+  places_.Sort();
+}
+
+// One that is not there yet will be where nobody else knows of it.
+void ElementStorage::AskChunk(Instance& instance, void* dataset, const hsize_t* first) {
+  unsigned mask = 0;
+  haddr_t address = HADDR_UNDEF;
+  hsize_t size = 0;
+  H5VL_native_dataset_optional_args_t ask{};
+  ask.get_chunk_info_by_coord = {first, &mask, &address, &size};
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD, &ask};
+  if (instance.hdf5().native().dataset_cls.optional(dataset, &args, instance.default_dxpl,
+                                                    nullptr) >= 0 &&
+      address != HADDR_UNDEF && address != 0) {
+    places_.Add({address, address + size});
+  }
+}
+
+}  // namespace tidelane::vol

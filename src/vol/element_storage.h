@@ -1,0 +1,49 @@
+/// \file
+/// Where an open dataset's elements lie in the file, for writes that leave gaps between them (engine/element_places.h).
+///
+/// Storage in one piece is asked for until it has a place, and keeps that. Of chunks only those are asked for that HDF5 does not cache: parts
+/// of them reach the driver as they are written; of others it gets whole ones. They may move between two writes, so each
+/// write of many runs asks anew, and only if the chunks that it touches are few beside its runs.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "engine/chunk_grid.h"
+#include "engine/element_places.h"
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+/// A chunk is asked for where it gets so many runs of a write.
+inline constexpr uint64_t kRunsOfAChunk = 16;
+
+class ElementStorage {
+ public:
+  /// Once, before it is asked for. `type`, `dcpl`: of the dataset, the list may be none (CreationListOf).
+  void Look(Instance& instance, void* dataset, const File& file, hid_t type, hid_t dcpl);
+  /// A write begins: what is known of chunks held for the last one.
+  void Begin() {
+    if (asks_ == Asks::kChunks) places_.Clear();
+  }
+  /// Where a write of so many runs goes. To be asked before it. `dxpl` is the call's.
+  void Ask(Instance& instance, void* dataset, hid_t file_space, uint64_t runs, hid_t dxpl);
+  bool asks_chunks() const { return asks_ == Asks::kChunks; }
+  const ElementPlaces* places() const { return &places_; }
+
+ private:
+  enum class Asks { kNothing, kOnePiece, kChunks };
+
+  void LookAtChunks(Instance& instance, void* dataset, hid_t type, hid_t dcpl);
+  void AskOnePiece(Instance& instance, void* dataset);
+  void AskChunks(Instance& instance, void* dataset, hid_t file_space, uint64_t runs);
+  void AskChunk(Instance& instance, void* dataset, const hsize_t* first);
+
+  Asks asks_ = Asks::kNothing;
+  ChunkGrid grid_;  // its extent is not set
+  ElementPlaces places_;
+};
+
+}  // namespace tidelane::vol

@@ -18,6 +18,7 @@ namespace {
 // Of one thread. Plain values: thread_local objects with destructors do not survive a plugin's way out.
 struct Call {
   CallScope* innermost = nullptr;
+  const ElementPlaces* places = nullptr;
   unsigned keeping = 0;
   unsigned waiting_itself = 0;
   bool is_known = false;  // to Callers
@@ -81,7 +82,7 @@ CallContext CallContext::Current() {
   const Call& call = in_progress;
   CallContext context;
   context.scope_ = call.innermost;
-  context.places_ = ElementsIn::current();
+  context.places_ = call.places;
   context.waits_itself_ = call.waiting_itself != 0;
   context.keeps_refused_ = call.keeping != 0;
   return context;
@@ -153,6 +154,10 @@ std::shared_ptr<Completion> CallScope::TakeCompletion() {
   if (parts_.empty() && reads_.empty()) return nullptr;
   return std::make_shared<Completion>(std::move(parts_), std::move(reads_));
 }
+
+ElementsIn::ElementsIn(const ElementPlaces* places)
+    : before_(std::exchange(in_progress.places, places)) {}
+ElementsIn::~ElementsIn() { in_progress.places = before_; }
 
 KeepRefused::KeepRefused() { ++in_progress.keeping; }
 KeepRefused::~KeepRefused() { --in_progress.keeping; }

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace tidelane {
@@ -22,6 +21,8 @@ class ElementPlaces {
   struct Place {
     uint64_t begin = 0;
     uint64_t end = 0;
+
+    bool Has(uint64_t address) const { return begin <= address && address < end; }
   };
 
   void Clear() { places_.clear(); }
@@ -35,10 +36,11 @@ class ElementPlaces {
   }
   /// Where the place begins that `address` is in; 0: it is in none.
   uint64_t Of(uint64_t address) const {
+    if (places_.size() == 1) return places_[0].Has(address) ? places_[0].begin : 0;
     const auto behind = std::ranges::upper_bound(places_, address, {}, &Place::begin);
     if (behind == places_.begin()) return 0;
     const Place& place = *std::prev(behind);
-    return address < place.end ? place.begin : 0;
+    return place.Has(address) ? place.begin : 0;
   }
 
  private:
@@ -49,16 +51,12 @@ class ElementPlaces {
 /// counts; `places` must outlive it.
 class [[nodiscard]] ElementsIn {
  public:
-  explicit ElementsIn(const ElementPlaces* places) : before_(std::exchange(current_, places)) {}
-  ~ElementsIn() { current_ = before_; }
+  explicit ElementsIn(const ElementPlaces* places);
+  ~ElementsIn();
   ElementsIn(const ElementsIn&) = delete;
   ElementsIn& operator=(const ElementsIn&) = delete;
 
-  static const ElementPlaces* current() { return current_; }
-
  private:
-  static thread_local constinit inline const ElementPlaces* current_ = nullptr;
-
   const ElementPlaces* const before_;
 };
 

@@ -36,16 +36,16 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
       superblock_(!IsEmpty(*device_)),
       lock_(device_),
       mode_(env_.config.mode),
+      costs_(env_.chooser, identity_.device),
       reads_(content_, {.config = env_.config,
                         .lanes = env_.lanes,
                         .chooser = env_.chooser,
                         .device = identity_.device,
                         .ahead_room = env_.ahead_room,
                         .watched = !writable}),
-      settings_(env_.config),
+      policy_(costs_, shared_, env_.config, store_->memory_speed()),
       writer_(env_.arena),
-      order_(eof_),
-      quick_storage_(env_.chooser->Opened(identity_.device, store_->memory_speed())) {}
+      order_(eof_) {}
 
 File::~File() {
   reads_.prefetch().Stop();
@@ -55,14 +55,14 @@ File::~File() {
 
 FileSettings File::settings() const {
   MutexLock lock(mutex_);
-  return settings_;
+  return policy_.settings();
 }
 
 void File::SetSettings(const FileSettings& settings) {
   reservation_.Want(settings.reserve && writable_ && !shared_);
   if (settings.defers()) StoreSignature();
   MutexLock lock(mutex_);
-  settings_ = settings;
+  policy_.Set(settings);
   mode_.Set(settings);
   PlanLocked();
 }
@@ -91,20 +91,20 @@ void File::AwaitOthers(uint64_t address, uint64_t size, Whose whose) {
 void File::SetPaused(bool paused) {
   if (shared_) return;  // other ranks may wait for it
   MutexLock lock(mutex_);
-  settings_.paused = paused;
+  policy_.SetPaused(paused);
   PlanLocked();
 }
 
 void File::SetDelay(uint64_t us) {
   if (shared_) return;  // likewise
   MutexLock lock(mutex_);
-  settings_.delay_us = us;
+  policy_.SetDelay(us);
   PlanLocked();
 }
 
 void File::Start() {
   MutexLock lock(mutex_);
-  settings_.paused = false;
+  policy_.SetPaused(false);
   if (pending_.ordinary() == 0) return;
   planner_.Hurry();
   KickLocked();

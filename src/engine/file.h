@@ -39,6 +39,7 @@
 #include "engine/slab_writer.h"
 #include "engine/superblock_order.h"
 #include "engine/write_mode.h"
+#include "engine/write_policy.h"
 #include "extent/pending_map.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
@@ -86,7 +87,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   FileSettings settings() const TL_EXCLUDES(mutex_);
   void SetSettings(const FileSettings& settings) TL_EXCLUDES(mutex_);
   /// Bytes that its storage takes in the time of a request (model/chooser.h).
-  uint64_t WorthARequest() const { return env_.chooser->WorthARequest(identity_.device); }
+  uint64_t WorthARequest() const { return costs_.WorthARequest(); }
 
   // The program's side ------------------------------------------------------------------------------------------
 
@@ -231,9 +232,8 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   void BeginDirectLocked(const Run& direct) TL_REQUIRES(mutex_);
   Status StoreDirect(Run& direct, const void* bytes, Fallback reason) TL_EXCLUDES(mutex_);
   Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
-  model::Chooser::Allowance BeginLarge(uint64_t now_ns, uint64_t size);
-  void EndLarge(uint64_t begin_ns, uint64_t end_ns, uint64_t copied_bytes, uint64_t copy_ns) {
-    env_.chooser->End(identity_.device, {begin_ns, end_ns, copied_bytes, copy_ns});
+  WriteCosts::Allowance BeginLarge(uint64_t now_ns, uint64_t size) const {
+    return costs_.Begin(now_ns, path_, mode_.mode(), env_.arena.cap(), size);
   }
   Status WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, bool through,
                            const CallContext& call) TL_EXCLUDES(mutex_);
@@ -243,7 +243,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   struct Capturing {
     const uint64_t bytes;  // of all of it
     const CallContext& call;
-    model::Chooser::Allowance may_wait{};
+    WriteCosts::Allowance may_wait{};
     uint64_t piece_ns = 0;  // when the piece before was done; of small writes 0: nothing is timed
     uint64_t copy_ns = 0;   // waits have accounts of their own
     uint64_t through_bytes = 0;
@@ -277,12 +277,6 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   void KickLocked() TL_REQUIRES(mutex_);
   void PlanLocked() TL_REQUIRES(mutex_);
   bool WorthwhileLocked() const TL_REQUIRES(mutex_);
-  LingerTerms TermsLocked() const TL_REQUIRES(mutex_);
-  bool HeldBackLocked() const TL_REQUIRES(mutex_) {
-    return !shared_ && (settings_.paused || settings_.delay_us != 0);
-  }
-  /// Storage is quick and the program does not pause: it stores what it gathers, no thread is started.
-  bool ProgramStoresLocked() const TL_REQUIRES(mutex_);
   bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
   void StoreGathered() TL_EXCLUDES(mutex_);
   bool CallIsSynchronous(const CallContext& call) const;
@@ -339,17 +333,6 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     File& file_;
   };
   bool DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call);
-  void NoteSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_);
-  void NoteOwnSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) TL_REQUIRES(mutex_);
-  /// Whether what the model does not allow to wait is written by the caller.
-  bool WritesThroughLocked(bool anywhere) const TL_REQUIRES(mutex_) {
-    if (HeldBackLocked()) return false;
-    return WriteIsCopyLocked() || (anywhere && settings_.mode == Mode::kAuto);
-  }
-  /// Deferring hides hardly anything here: what is large goes through, and who waits for a drain does it.
-  bool WriteIsCopyLocked() const TL_REQUIRES(mutex_) {
-    return quick_storage_ && settings_.mode == Mode::kAuto;
-  }
 
   const Environment env_;
   const std::shared_ptr<Device> device_;
@@ -364,13 +347,14 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   Reservation reservation_;     // likewise
   FileLock lock_;
   WriteMode mode_;
+  const WriteCosts costs_;
 
   Content content_{*this};
   ReadPath reads_;
 
   mutable Mutex mutex_;
   Condition changed_;
-  FileSettings settings_ TL_GUARDED_BY(mutex_);
+  WritePolicy policy_ TL_GUARDED_BY(mutex_);
   PendingMap pending_ TL_GUARDED_BY(mutex_);
   SlabWriter writer_ TL_GUARDED_BY(mutex_);
   FailureState failures_ TL_GUARDED_BY(mutex_);
@@ -391,9 +375,6 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   bool drain_wanted_ TL_GUARDED_BY(mutex_) = false;
   bool resizing_ TL_GUARDED_BY(mutex_) = false;  // ftruncate is on its way: no run may start
   bool scheduled_ TL_GUARDED_BY(mutex_) = false;
-  bool quick_storage_ TL_GUARDED_BY(mutex_);  // the last request went at memory's speed
-  unsigned slow_in_turn_ TL_GUARDED_BY(mutex_) =
-      0;  // of the program's own writes, those that did not
   bool storing_here_ TL_GUARDED_BY(mutex_) =
       false;  // who waits does the lanes' work: they need not come before it hands over
   struct Closing {

@@ -12,38 +12,13 @@
 #include "extent/broken.h"
 
 namespace tidelane {
-namespace {
-
-constexpr uint64_t kLongestRun =
-    1u << 20;  // longer writes hold the inode's lock against the program's own
-constexpr uint64_t kLongPiece =
-    4096;  // on quick storage a request takes no longer than reading and writing so much again
-constexpr uint64_t kWidestGap = uint64_t{64} * 1024;  // the window of HDF5's sieve, as natively
-
-// Joining a piece saves a request, and costs twice the gap before it and the piece once more: nothing is lost where half of what
-// storage takes in the time of a request is more than both together.
-RunLimits GapsWorthFilling(uint64_t worth_a_request) {
-  return {.bytes = kLongestRun,
-          .gap = std::clamp(worth_a_request / 2, kLongPiece, kWidestGap),
-          .long_piece = std::max(worth_a_request / 2, kLongPiece)};
-}
-
-}  // namespace
 
 bool File::TakeRunLocked(Run& run) {
   if (resizing_) return false;
   // Where a write is no more than a copy, two lanes would only spin on the inode's lock, on cores the program wants.
-  if (quick_storage_ && pending_.in_flight() && env_.lanes.threaded()) return false;
-  RunLimits limits{.bytes = kLongestRun};
+  if (policy_.quick() && pending_.in_flight() && env_.lanes.threaded()) return false;
   // Reading a gap and writing it back is safe only while nobody else can write there, or natively would lose what he does.
-  if (Alone() && settings_.gap_bytes == UINT64_MAX) {
-    limits = GapsWorthFilling(quick_storage_
-                                  ? 2 * kLongPiece
-                                  : env_.chooser->WorthARequest(identity_.device, 2 * kLongPiece));
-  } else if (Alone()) {
-    limits.gap = settings_.gap_bytes;
-    if (quick_storage_) limits.long_piece = kLongPiece;
-  }
+  RunLimits limits = policy_.Runs(Alone());
   limits.unknown_to_others = order_.unknown_to_others();
   const bool rest_is_done = drain_wanted_ && pending_.only_held() && !NeedsTruncateLocked();
   if (!pending_.TakeRun(limits, order_.order(), rest_is_done, run)) return false;
@@ -83,7 +58,8 @@ void File::StoreNext() {
   {
     MutexLock lock(mutex_);
     TallyLocked();
-    if (const auto patience = planner_.Look(pending_, TermsLocked(), !env_.lanes.threaded()))
+    if (const auto patience =
+            planner_.Look(pending_, policy_.Terms(env_.config.linger_us), !env_.lanes.threaded()))
       LingerLocked(*patience);
     if (WorthwhileLocked()) {
       truncate = drain_wanted_ && !resizing_ && !failures_.extend_failed() &&
@@ -94,7 +70,7 @@ void File::StoreNext() {
     if (took) {
       planner_.Taken(run.extents.size());
       // Another lane may join, if there is something for it, and storage gains from it.
-      if (!quick_storage_ && pending_.ordinary() != 0) {
+      if (!policy_.quick() && pending_.ordinary() != 0) {
         try {
           PlanLocked();
         } catch (const std::bad_alloc&) {  // then none does; this run must not be lost
@@ -156,7 +132,7 @@ void File::AfterRun(Run& run, int error) {
 }
 
 void File::GoOnLocked(const Run& run, int error) {
-  if (error == 0) NoteSpeedLocked(run.size(), run.write_begin_ns, run.write_end_ns);
+  if (error == 0) policy_.Stored(run.size(), run.write_begin_ns, run.write_end_ns);
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {

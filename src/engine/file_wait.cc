@@ -69,7 +69,7 @@ bool File::WaitLocked(Clock::time_point deadline) {
 
 bool File::StoreHereLocked() {
   const bool something = closing_.finished != nullptr || !DrainedLocked();
-  if (!WriteIsCopyLocked() || !something || storing_here_ || scheduled_ || resizing_ ||
+  if (!policy_.WriteIsCopy() || !something || storing_here_ || scheduled_ || resizing_ ||
       pending_.in_flight()) {
     return false;
   }
@@ -94,7 +94,7 @@ void File::StoreGathered() {
   const Waiting waiting(Wait::kWrite);
   MutexLock lock(mutex_);
   // Somebody else who stores is not waited for: the next write looks again, and the arena is the limit.
-  while (pending_.ordinary() != 0 && !StuckLocked() && ProgramStoresLocked()) {
+  while (pending_.ordinary() != 0 && !StuckLocked() && policy_.ProgramStores()) {
     planner_.Hurry();
     if (!StoreHereLocked()) break;
   }
@@ -121,7 +121,7 @@ Status File::Drain(Wait why) {
 
 Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   const uint64_t asked_ns = NowNs();
-  env_.chooser->Asked(asked_ns);
+  costs_.Asked(asked_ns);
   MutexLock lock(mutex_);
   TallyLocked();
   drained = DrainedLocked();
@@ -140,7 +140,7 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
     in_time = StoreOrWaitLocked(deadline);
   }
   HandOverLocked();
-  env_.chooser->Waited(NowNs() - asked_ns);
+  costs_.Waited(NowNs() - asked_ns);
   if (!drained && !StuckLocked()) return {};  // too late, and nothing has failed
   failures_.Told();
   return drained ? failures_.lost() : failures_.error();
@@ -363,7 +363,7 @@ void File::WantLocked(bool and_older) {
 Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline,
                             Status& error) {
   const uint64_t asked_ns = NowNs();
-  env_.chooser->Asked(asked_ns);
+  costs_.Asked(asked_ns);
   MutexLock lock(mutex_);
   Epochs::State state = StateLocked(epoch, and_older, error);
   if (state == Epochs::State::kPending) {
@@ -375,7 +375,7 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
       state = StateLocked(epoch, and_older, error);
     }
     HandOverLocked();
-    env_.chooser->Waited(NowNs() - asked_ns);
+    costs_.Waited(NowNs() - asked_ns);
   }
   if (state == Epochs::State::kFailed) EndLoansLocked();
   return state;

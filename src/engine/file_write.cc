@@ -19,8 +19,6 @@ constexpr uint64_t kSmallCopy =
 constexpr uint64_t kLargeWrite =
     uint64_t{16} * 1024;  // a copy of it takes longer than what else a request costs
 constexpr size_t kTooManyExtents = 1u << 18;  // bounds the map
-// Ranks wait for the file's lock while whoever has it waits for a core: so many slow writes in turn are storage's.
-constexpr unsigned kSlowInTurn = 3;
 constexpr uint64_t kQuickPiece =
     1u << 20;  // written by the caller at a time: storage may be slower the next time
 constexpr uint64_t kSmallestLoan = 4096;  // copying less is cheaper than keeping it apart
@@ -143,23 +141,15 @@ bool File::CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* b
   return true;
 }
 
-// Of what the program itself stored.
-void File::NoteOwnSpeedLocked(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
-  const bool was_quick = quick_storage_;
-  NoteSpeedLocked(bytes, begin_ns, end_ns);
-  slow_in_turn_ = quick_storage_ ? 0 : (slow_in_turn_ + 1) % kSlowInTurn;
-  if (shared_ && was_quick && slow_in_turn_ != 0) quick_storage_ = true;
-}
-
 bool File::BeginScattered(uint64_t begin_ns, uint64_t bytes) {
-  const model::Chooser::Allowance may_wait = BeginLarge(begin_ns, bytes);
+  const WriteCosts::Allowance may_wait = BeginLarge(begin_ns, bytes);
   bool chosen = false;
   {
     MutexLock lock(mutex_);
-    chosen = WriteIsCopyLocked() && WritesThroughLocked(may_wait.anywhere) &&
+    chosen = policy_.WriteIsCopy() && policy_.WritesThrough(may_wait.anywhere) &&
              pending_.queued_bytes() >= may_wait.bytes;
   }
-  if (!chosen) EndLarge(begin_ns, NowNs(), 0, 0);
+  if (!chosen) costs_.End(begin_ns, NowNs(), 0, 0);
   return chosen;
 }
 
@@ -167,9 +157,9 @@ void File::EndScattered(uint64_t begin_ns, uint64_t bytes, uint64_t pieces) {
   const uint64_t end_ns = NowNs();
   Count(Fallback::kQuickStorage);
   CountSync(Fallback::kQuickStorage, bytes);
-  EndLarge(begin_ns, end_ns, 0, 0);
+  costs_.End(begin_ns, end_ns, 0, 0);
   MutexLock lock(mutex_);
-  NoteOwnSpeedLocked(bytes / pieces, begin_ns, begin_ns + (end_ns - begin_ns) / pieces);
+  policy_.StoredByProgram(bytes / pieces, begin_ns, begin_ns + (end_ns - begin_ns) / pieces);
 }
 
 Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
@@ -179,15 +169,15 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
   const uint64_t called_ns = size >= kLargeWrite ? NowNs() : 0;
   if (called_ns != 0) capturing.may_wait = BeginLarge(called_ns, size);
   if (call.request() != nullptr && CaptureLent(address, size, from, call)) {
-    if (called_ns != 0) EndLarge(called_ns, NowNs(), size, 0);
+    if (called_ns != 0) costs_.End(called_ns, NowNs(), size, 0);
     return {};
   }
   capturing.piece_ns = called_ns;
   if (Status status = CapturePieces(address, size, from, capturing); !status.ok()) return status;
   if (capturing.enough) StoreGathered();
   if (called_ns != 0) {
-    EndLarge(called_ns, capturing.enough ? NowNs() : capturing.piece_ns,
-             size - capturing.through_bytes, capturing.copy_ns);
+    costs_.End(called_ns, capturing.enough ? NowNs() : capturing.piece_ns,
+               size - capturing.through_bytes, capturing.copy_ns);
     if (capturing.went_through) env_.wrote_through(eof_.load(std::memory_order_relaxed));
     Count(Counter::kCopyNs, capturing.copy_ns);
   }
@@ -203,10 +193,10 @@ Status File::CapturePieces(uint64_t address, uint64_t size, const std::byte* fro
     bool chosen = false;
     {
       MutexLock lock(mutex_);
-      chosen = size >= kLargeWrite && WritesThroughLocked(capturing.may_wait.anywhere) &&
+      chosen = size >= kLargeWrite && policy_.WritesThrough(capturing.may_wait.anywhere) &&
                pending_.queued_bytes() >= capturing.may_wait.bytes;
       if (chosen) {
-        reason = quick_storage_ ? Fallback::kQuickStorage : Fallback::kCostModel;
+        reason = policy_.WhyThrough();
         direct = DirectPiece(address, size);
         BeginDirectLocked(direct);
       } else if (pending_.queued_extents() < kTooManyExtents) {
@@ -335,7 +325,7 @@ Status File::WriteAsNatively(uint64_t address, uint64_t size, const void* bytes)
     order_.StoredUnseen();
   }
   Status status = StoreDirect(direct, bytes, mode_.reason());
-  if (begin_ns != 0) EndLarge(begin_ns, direct.write_end_ns, 0, 0);
+  if (begin_ns != 0) costs_.End(begin_ns, direct.write_end_ns, 0, 0);
   return status;
 }
 
@@ -356,7 +346,7 @@ Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
   MutexLock lock(mutex_);
   pending_.Complete(direct);
   if (error == 0) {
-    NoteOwnSpeedLocked(size, direct.write_begin_ns, direct.write_end_ns);
+    policy_.StoredByProgram(size, direct.write_begin_ns, direct.write_end_ns);
     try {
       pending_.CutRange(direct.begin, direct.end);
     } catch (const std::bad_alloc&) {

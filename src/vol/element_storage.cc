@@ -13,6 +13,7 @@ namespace tidelane::vol {
 void ElementStorage::Look(Instance& instance, void* dataset, const File& file, hid_t type,
                           hid_t dcpl) {
   const h5::AboveDriver above = h5::Driver().above(instance.slot, file);
+  user_block_ = above.base_address;
   // HDF5's page buffer writes whole pages, where others' elements may lie, too.
   if (!file.locked() || above.page_buffer) return;
   if (dcpl < 0 || instance.hdf5().Pget_layout(dcpl) != H5D_CHUNKED) {
@@ -55,8 +56,8 @@ void ElementStorage::AskOnePiece(Instance& instance, void* dataset) {
   H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
   if (instance.hdf5().native().dataset_cls.optional(dataset, &args, instance.default_dxpl,
                                                     nullptr) >= 0 &&
-      address != HADDR_UNDEF && address != 0) {
-    places_.Add({address, UINT64_MAX});  // all that is written of it is there
+      address != HADDR_UNDEF && address > user_block_) {  // that of no place lies before it
+    places_.Add({address, UINT64_MAX});                   // all that is written of it is there
   }
 }
 
@@ -90,7 +91,7 @@ void ElementStorage::AskChunk(Instance& instance, void* dataset, const hsize_t* 
   H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD, &ask};
   if (instance.hdf5().native().dataset_cls.optional(dataset, &args, instance.default_dxpl,
                                                     nullptr) >= 0 &&
-      address != HADDR_UNDEF && address != 0) {
+      address != HADDR_UNDEF && address > user_block_) {
     places_.Add({address, address + size});
   }
 }

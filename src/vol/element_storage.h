@@ -42,6 +42,7 @@ class ElementStorage {
   void AskChunk(Instance& instance, void* dataset, const hsize_t* first);
 
   Asks asks_ = Asks::kNothing;
+  uint64_t user_block_ = 0;
   ChunkGrid grid_;  // its extent is not set
   ElementPlaces places_;
 };

@@ -36,6 +36,13 @@ enum class SpanKind : uint8_t {
   kGapRead,     // a lane's read to fill gaps
   kEpochAsync,  // an I/O phase and the computation after it, its writes handed over
   kEpochSync,   // the same, written by the program; both have, for bytes, the expected microseconds
+  // Moments, not spans: a file's drain comes to a step (engine/drain_state.h), with so many bytes queued.
+  kDrainMark,
+  kDrainExtents,
+  kDrainSize,
+  kDrainSuperblock,
+  kDrained,
+  kDrainStuck,
   kCount
 };
 
@@ -60,6 +67,15 @@ Status WriteTrace(const std::string& path);
 /// In a forked child: forgets the parent's spans and thread names, and the calling thread's cached
 /// id. No other thread may be recording.
 void ResetTraceAfterFork();
+
+inline bool IsTracing() { return internal::tracing.load(std::memory_order_relaxed); }
+
+/// A moment.
+inline void Mark(SpanKind kind, uint64_t bytes) {
+  if (!IsTracing()) return;
+  const uint64_t now_ns = NowNs();
+  internal::RecordSpan(kind, now_ns, now_ns, bytes);
+}
 
 /// One span, from construction to destruction.
 class Span {

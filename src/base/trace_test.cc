@@ -64,16 +64,21 @@ TEST(TraceTest, ASpanBecomesACompleteEvent) {
 
 TEST(TraceTest, EveryKindHasItsName) {
   EnableTrace(kRing);
-  const char* const expected[] = {
-      "write",      "write through", "read",      "flush wait",   "close wait", "request wait",
-      "arena wait", "filter wait",   "open wait", "exit wait",    "fork wait",  "ranks wait",
-      "wait",       "pwrite",        "gap read",  "epoch, async", "epoch, sync"};
+  const char* const expected[] = {"write",          "write through", "read",
+                                  "flush wait",     "close wait",    "request wait",
+                                  "arena wait",     "filter wait",   "open wait",
+                                  "exit wait",      "fork wait",     "ranks wait",
+                                  "wait",           "pwrite",        "gap read",
+                                  "epoch, async",   "epoch, sync",   "drain: mark",
+                                  "drain: extents", "drain: size",   "drain: superblock",
+                                  "drained",        "drain: stuck"};
   for (unsigned i = 0; i < static_cast<unsigned>(SpanKind::kCount); ++i) {
     const Span span(static_cast<SpanKind>(i), 2000 + i);
   }
   const auto trace = Written();
   for (unsigned i = 0; i < static_cast<unsigned>(SpanKind::kCount); ++i) {
-    const bool epoch = i >= static_cast<unsigned>(SpanKind::kEpochAsync);
+    const bool epoch = i == static_cast<unsigned>(SpanKind::kEpochAsync) ||
+                       i == static_cast<unsigned>(SpanKind::kEpochSync);
     const auto events = Events(trace, 2000 + i, epoch ? "expected_us" : "bytes");
     ASSERT_EQ(events.size(), 1u);
     EXPECT_EQ(events[0]["name"], expected[i]);

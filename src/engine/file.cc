@@ -169,11 +169,13 @@ Status File::Truncate(uint64_t size) {
     pending_.CutRange(size, UINT64_MAX);  // again: what failed while we waited came back
     reservation_.CutFrom(size);
     eof_.store(size, std::memory_order_relaxed);
-    cut_storage = resizing_ = store_->size() > size;
+    cut_storage = store_->size() > size;
+    drain_.SetResizing(cut_storage);
   }
   const int error = cut_storage ? store_->SetSize(size) : 0;
   MutexLock lock(mutex_);
-  if (cut_storage) resizing_ = false;  // else it is a lane's, which has begun to extend the file
+  if (cut_storage)
+    drain_.SetResizing(false);  // else it is a lane's, which has begun to extend the file
   // So that the next attempt finds something to cut.
   if (error != 0) eof_.store(store_->size(), std::memory_order_relaxed);
   SettleLocked();

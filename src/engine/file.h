@@ -29,6 +29,7 @@
 #include "content/read_path.h"
 #include "device/device.h"
 #include "engine/call_scope.h"
+#include "engine/drain_state.h"
 #include "engine/epoch_source.h"
 #include "engine/failure_state.h"
 #include "engine/file_lock.h"
@@ -48,6 +49,9 @@
 namespace tidelane {
 
 class PieceRead;
+
+/// A deadline that does not come.
+inline constexpr auto kForEver = std::chrono::steady_clock::time_point::max();
 
 class File final : public LaneTask, public EpochSource, public std::enable_shared_from_this<File> {
  public:
@@ -272,7 +276,6 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   uint64_t CurrentEpochLocked(const CallContext& call) TL_REQUIRES(mutex_);
   /// A request is about to be told of a failure: from then on the program may free what it lent us.
   void EndLoansLocked() TL_REQUIRES(mutex_);
-  uint64_t OpenBarrierLocked() TL_REQUIRES(mutex_);
   void TallyLocked() TL_REQUIRES(mutex_);
   void KickLocked() TL_REQUIRES(mutex_);
   void PlanLocked() TL_REQUIRES(mutex_);
@@ -283,12 +286,34 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
   Status DrainUntil(Wait why, std::chrono::steady_clock::time_point deadline, bool& drained)
       TL_EXCLUDES(mutex_);
-  bool DrainedLocked() const TL_REQUIRES(mutex_);
-  bool StuckLocked() const TL_REQUIRES(mutex_);
-  void StartDrainLocked() TL_REQUIRES(mutex_);
+  DrainState::Facts FactsLocked() const TL_REQUIRES(mutex_) {
+    return {pending_, order_.order(), TooShort(), failures_.extend_failed()};
+  }
+  bool DrainedLocked() const TL_REQUIRES(mutex_) { return drain_.IsDrained(FactsLocked()); }
+  bool StuckLocked() const TL_REQUIRES(mutex_) { return drain_.IsStuck(FactsLocked()); }
+  /// How to wait for lanes: doing their next piece of work where that is quicker than waking one; making sure that one comes;
+  /// or for what is on its way already.
+  enum class By : uint8_t { kHelping, kKicking, kSleeping };
+  /// Until `done()`, asked once a turn under the lock. False: too late.
+  template <typename Done>
+  bool AwaitLocked(By by, std::chrono::steady_clock::time_point deadline, Done done)
+      TL_REQUIRES(mutex_) {
+    bool in_time = true;
+    bool is_done = done();
+    while (!is_done && in_time) {
+      if (by == By::kHelping) {
+        in_time = StoreOrWaitLocked(deadline);
+      } else {
+        if (by == By::kKicking) KickLocked();
+        in_time = WaitLocked(deadline);
+      }
+      is_done = done();
+    }
+    if (by == By::kHelping) HandOverLocked();
+    return is_done;
+  }
   /// Until something changed. False: too late.
-  bool WaitLocked(std::chrono::steady_clock::time_point deadline =
-                      std::chrono::steady_clock::time_point::max()) TL_REQUIRES(mutex_);
+  bool WaitLocked(std::chrono::steady_clock::time_point deadline) TL_REQUIRES(mutex_);
   /// Stores a run on this thread, if storage takes a write for a copy and nobody else stores. False: it did not.
   bool StoreHereLocked() TL_REQUIRES(mutex_);
   /// One step of a wait for lanes: until something changed, or by doing their next piece of work. False: too late.
@@ -303,7 +328,9 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   void WantLocked(bool and_older) TL_REQUIRES(mutex_);
   Epochs::State StateLocked(uint64_t epoch, bool and_older, Status& error) const
       TL_REQUIRES(mutex_);
-  bool NeedsTruncateLocked() const TL_REQUIRES(mutex_);
+  bool TooShort() const {
+    return !shared_ && store_->size() < eof_.load(std::memory_order_relaxed);
+  }
   void TruncateUp() TL_EXCLUDES(mutex_);
   bool TakeRunLocked(Run& run) TL_REQUIRES(mutex_);
   int WriteRun(Run& run) TL_EXCLUDES(mutex_);
@@ -372,8 +399,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   Tally tally_ TL_GUARDED_BY(mutex_);
   SuperblockOrder order_ TL_GUARDED_BY(mutex_);
   FlushPlanner planner_ TL_GUARDED_BY(mutex_);
-  bool drain_wanted_ TL_GUARDED_BY(mutex_) = false;
-  bool resizing_ TL_GUARDED_BY(mutex_) = false;  // ftruncate is on its way: no run may start
+  DrainState drain_ TL_GUARDED_BY(mutex_);
   bool scheduled_ TL_GUARDED_BY(mutex_) = false;
   bool storing_here_ TL_GUARDED_BY(mutex_) =
       false;  // who waits does the lanes' work: they need not come before it hands over

@@ -14,13 +14,13 @@
 namespace tidelane {
 
 bool File::TakeRunLocked(Run& run) {
-  if (resizing_) return false;
+  if (drain_.resizing()) return false;
   // Where a write is no more than a copy, two lanes would only spin on the inode's lock, on cores the program wants.
   if (policy_.quick() && pending_.in_flight() && env_.lanes.threaded()) return false;
   // Reading a gap and writing it back is safe only while nobody else can write there, or natively would lose what he does.
   RunLimits limits = policy_.Runs(Alone());
   limits.unknown_to_others = order_.unknown_to_others();
-  const bool rest_is_done = drain_wanted_ && pending_.only_held() && !NeedsTruncateLocked();
+  const bool rest_is_done = drain_.MayTakeSuperblock(FactsLocked());
   if (!pending_.TakeRun(limits, order_.order(), rest_is_done, run)) return false;
   if (run.begin < pending_.held_end()) order_.Storing();
   return true;
@@ -62,9 +62,8 @@ void File::StoreNext() {
             planner_.Look(pending_, policy_.Terms(env_.config.linger_us), !env_.lanes.threaded()))
       LingerLocked(*patience);
     if (WorthwhileLocked()) {
-      truncate = drain_wanted_ && !resizing_ && !failures_.extend_failed() &&
-                 pending_.only_held() && NeedsTruncateLocked();
-      resizing_ = resizing_ || truncate;
+      truncate = drain_.MayResize(FactsLocked());
+      if (truncate) drain_.SetResizing(true);
       took = !truncate && TakeRunLocked(run);
     }
     if (took) {
@@ -95,7 +94,7 @@ void File::TruncateUp() {
   const uint64_t before = store_->size();
   const int error = store_->SetSize(size);
   MutexLock lock(mutex_);
-  resizing_ = false;
+  drain_.SetResizing(false);
   if (error != 0) {
     failures_.NoteNotExtended(Status::Failed(error, "extend").At(path_, before, size - before));
   }
@@ -149,9 +148,7 @@ void File::SettleLocked() {
   }
   // What could not be stored is told by this rank's flush and close; nobody can wait for it.
   if (board_ != nullptr && (DrainedLocked() || StuckLocked())) board_->Clear();
-  if (!DrainedLocked()) return;
-  drain_wanted_ = false;
-  failures_.Drained();
+  if (drain_.CameTo(FactsLocked())) failures_.Drained();
 }
 
 void File::Finish() {

@@ -12,8 +12,8 @@ void File::KickLocked() {
 }
 
 bool File::WorthwhileLocked() const {
-  return drain_wanted_ || planner_.Worthwhile(pending_, policy_.held_back(), env_.arena.cap(),
-                                              order_.first() && pending_.HeldPending());
+  return drain_.wanted() || planner_.Worthwhile(pending_, policy_.held_back(), env_.arena.cap(),
+                                                order_.first() && pending_.HeldPending());
 }
 
 bool File::GatheredEnoughLocked() const {

@@ -77,10 +77,9 @@ void File::AwaitFirstSuperblock() {
 void File::AwaitFirstSuperblockLocked() {
   if (!order_.first() || !pending_.HeldPending()) return;
   const Waiting waiting(Wait::kOther);
-  while (order_.first() && pending_.HeldPending() && !StuckLocked()) {
-    StoreOrWaitLocked(std::chrono::steady_clock::time_point::max());
-  }
-  HandOverLocked();
+  AwaitLocked(By::kHelping, kForEver, [this]() TL_REQUIRES(mutex_) {
+    return !order_.first() || !pending_.HeldPending() || StuckLocked();
+  });
 }
 
 }  // namespace tidelane

@@ -15,19 +15,6 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-bool File::NeedsTruncateLocked() const {
-  return !shared_ && store_->size() < eof_.load(std::memory_order_relaxed);
-}
-
-bool File::DrainedLocked() const {
-  return pending_.empty() && !resizing_ && !NeedsTruncateLocked();
-}
-
-bool File::StuckLocked() const {
-  return !resizing_ &&
-         (pending_.stuck(order_.order()) || (failures_.extend_failed() && pending_.only_held()));
-}
-
 bool File::drained() const {
   MutexLock lock(mutex_);
   return DrainedLocked();
@@ -69,7 +56,7 @@ bool File::WaitLocked(Clock::time_point deadline) {
 
 bool File::StoreHereLocked() {
   const bool something = closing_.finished != nullptr || !DrainedLocked();
-  if (!policy_.WriteIsCopy() || !something || storing_here_ || scheduled_ || resizing_ ||
+  if (!policy_.WriteIsCopy() || !something || storing_here_ || scheduled_ || drain_.resizing() ||
       pending_.in_flight()) {
     return false;
   }
@@ -106,12 +93,6 @@ void File::HandOverLocked() {
   if (closing_.finished != nullptr || (WorthwhileLocked() && !DrainedLocked())) KickLocked();
 }
 
-void File::StartDrainLocked() {
-  if (DrainedLocked()) return;
-  drain_wanted_ = true;
-  KickLocked();
-}
-
 Status File::Drain(Wait why) {
   bool drained = false;
   Status status = DrainUntil(why, Clock::time_point::max(), drained);
@@ -134,12 +115,13 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   // A close waits in steps (its flush, the last superblock), and counts once.
   const bool rest = why == Wait::kClose && std::exchange(closing_.waited, true);
   const Waiting waiting(why, 0, rest ? Waiting::kRest : Waiting::kCounted);
-  // Asked once per turn: the end of the file moves without the lock, and the answer with it.
-  for (bool in_time = true; in_time && !drained && !StuckLocked(); drained = DrainedLocked()) {
-    drain_wanted_ = true;  // again: a drained moment that another thread's write ended has reset it
-    in_time = StoreOrWaitLocked(deadline);
-  }
-  HandOverLocked();
+  AwaitLocked(By::kHelping, deadline, [&]() TL_REQUIRES(mutex_) {
+    // Asked once: the end of the file moves without the lock, and the answer with it.
+    drained = DrainedLocked();
+    if (drained || StuckLocked()) return true;
+    drain_.Want();  // again: a drained moment that another thread's write ended has reset it
+    return false;
+  });
   costs_.Waited(NowNs() - asked_ns);
   if (!drained && !StuckLocked()) return {};  // too late, and nothing has failed
   failures_.Told();
@@ -151,18 +133,19 @@ Status File::WaitStored(Clock::time_point deadline, bool& stored) {
     return status;
   }
   MutexLock lock(mutex_);
-  for (bool in_time = true; closing_.begun && in_time;) {
-    if (closing_.finished != nullptr) KickLocked();
-    in_time = WaitLocked(deadline);
-  }
-  stored = !closing_.begun;
+  stored =
+      AwaitLocked(By::kKicking, deadline, [this]() TL_REQUIRES(mutex_) { return !closing_.begun; });
   return failures_.closed();
 }
 
 Status File::Test(bool& stored) {
   MutexLock lock(mutex_);
-  StartDrainLocked();
   stored = DrainedLocked();
+  if (!stored) {
+    drain_.Want();
+    KickLocked();
+    stored = DrainedLocked();
+  }
   return StuckLocked() ? failures_.error() : failures_.lost();
 }
 
@@ -194,9 +177,10 @@ Status File::Flush(bool closing, const CallContext& call) {
     if (DrainedLocked()) return {};
     pending_.RetryFailed();
     failures_.Retry();
-    StartDrainLocked();
+    drain_.Want();
+    KickLocked();
     if (CallScope* const request = call.request(); request != nullptr) {
-      request->Touch(shared_from_this(), OpenBarrierLocked(), true);
+      request->Touch(shared_from_this(), epoch_.Barrier(), true);
     }
   }
   return {};
@@ -207,10 +191,10 @@ void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> f
   MutexLock lock(mutex_);
   closing_.begun = true;
   if (CallScope* const request = call.request(); request != nullptr) {
-    request->Touch(shared_from_this(), OpenBarrierLocked(), true);
+    request->Touch(shared_from_this(), epoch_.Barrier(), true);
   }
   closing_.finished = std::move(finished);
-  drain_wanted_ = true;
+  drain_.Want();
   KickLocked();  // even if nothing is pending: closing may be slow, too, and then it is the lane's business
 }
 
@@ -268,32 +252,26 @@ Status File::WaitClosed(Wait why) {
   const Waiting waiting(why);
   if (Status status = Drain(why); !status.ok()) return status;
   MutexLock lock(mutex_);
-  while (closing_.begun) {
-    if (closing_.finished != nullptr) KickLocked();  // a fork's child has no lane that was told
-    WaitLocked();
-  }
+  // A fork's child has no lane that was told.
+  AwaitLocked(By::kKicking, kForEver, [this]() TL_REQUIRES(mutex_) { return !closing_.begun; });
   return failures_.closed();
 }
 
 bool File::AwaitClosed(Wait why) {
   const Waiting waiting(why);
   MutexLock lock(mutex_);
-  while (closing_.begun && !StuckLocked()) {
-    if (!DrainedLocked()) drain_wanted_ = true;
-    if (closing_.finished == nullptr) {
-      WaitLocked();  // somebody closes the device
-    } else {
-      StoreOrWaitLocked(Clock::time_point::max());
-    }
-  }
-  HandOverLocked();
+  AwaitLocked(By::kHelping, kForEver, [this]() TL_REQUIRES(mutex_) {
+    if (!closing_.begun || StuckLocked()) return true;
+    if (!DrainedLocked()) drain_.Want();
+    return false;
+  });
   return !closing_.begun;
 }
 
 void File::LockForFork() {
   mutex_.lock();
   // Lanes are parked, but other threads of the program may be storing: in the child they would never end.
-  while (pending_.in_flight() || resizing_) changed_.Wait(mutex_);
+  while (pending_.in_flight() || drain_.resizing()) changed_.Wait(mutex_);
 }
 
 void File::UnlockAfterFork(bool child) {
@@ -316,7 +294,7 @@ Epochs::State File::StateLocked(uint64_t epoch, bool and_older, Status& error) c
     return Epochs::State::kFailed;
   }
   // A request for a close is done when others can open the file: when its lock is gone, too.
-  if (and_older && (NeedsTruncateLocked() || resizing_ || closing_.begun))
+  if (and_older && (TooShort() || drain_.resizing() || closing_.begun))
     state = Epochs::State::kPending;
   // Nothing that is left can be stored without a retry, which is the program's to ask for: do not let it wait.
   if ((state == Epochs::State::kPending && StuckLocked()) ||
@@ -337,7 +315,8 @@ void File::EndLoansLocked() {
   if (!loans_.any) return;
   if (pending_.LentInFlight()) {
     const Waiting waiting(Wait::kRequest);
-    while (pending_.LentInFlight()) WaitLocked();
+    AwaitLocked(By::kSleeping, kForEver,
+                [this]() TL_REQUIRES(mutex_) { return !pending_.LentInFlight(); });
   }
   const Status no_memory =
       Status::Failed(ENOMEM, "keep a copy of what could not be written").At(path_, 0, 0);
@@ -357,7 +336,7 @@ Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
 
 void File::WantLocked(bool and_older) {
   planner_.Hurry();
-  if (and_older) drain_wanted_ = true;
+  if (and_older) drain_.Want();
 }
 
 Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point deadline,
@@ -368,13 +347,12 @@ Epochs::State File::WaitFor(uint64_t epoch, bool and_older, Clock::time_point de
   Epochs::State state = StateLocked(epoch, and_older, error);
   if (state == Epochs::State::kPending) {
     const Waiting waiting(Wait::kRequest);
-    // Asked once per turn, as in Drain.
-    for (bool in_time = true; in_time && state == Epochs::State::kPending;) {
-      WantLocked(and_older);
-      in_time = StoreOrWaitLocked(deadline);
+    AwaitLocked(By::kHelping, deadline, [&]() TL_REQUIRES(mutex_) {
       state = StateLocked(epoch, and_older, error);
-    }
-    HandOverLocked();
+      if (state != Epochs::State::kPending) return true;
+      WantLocked(and_older);
+      return false;
+    });
     costs_.Waited(NowNs() - asked_ns);
   }
   if (state == Epochs::State::kFailed) EndLoansLocked();

@@ -58,9 +58,12 @@ Status File::Write(uint64_t address, uint64_t size, const void* bytes, const Cal
 }
 
 void File::AwaitInFlightLocked(uint64_t begin, uint64_t end) {
-  if (!resizing_ && !pending_.InFlight(begin, end)) return;
+  const auto nobody_stores = [&]() TL_REQUIRES(mutex_) {
+    return !drain_.resizing() && !pending_.InFlight(begin, end);
+  };
+  if (nobody_stores()) return;
   const Waiting waiting(Wait::kOther);
-  while (resizing_ || pending_.InFlight(begin, end)) WaitLocked();
+  AwaitLocked(By::kSleeping, kForEver, nobody_stores);
 }
 
 uint64_t File::CurrentEpochLocked(const CallContext& call) {
@@ -71,8 +74,6 @@ uint64_t File::CurrentEpochLocked(const CallContext& call) {
   if (epoch != last) request->Touch(shared_from_this(), epoch, false);
   return epoch;
 }
-
-uint64_t File::OpenBarrierLocked() { return epoch_.Barrier(); }
 
 void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, const CallContext& call) {
   // No request waits for the superblock, which may have to wait for a drain: only barriers do.

@@ -26,6 +26,8 @@ namespace {
 // first), none is larger than it takes to fault at full speed.
 constexpr uint64_t kSmallestStep = uint64_t{2} << 20;
 constexpr uint64_t kLargestStep = uint64_t{16} << 20;
+// Ready beyond what is in use: so much is filled in the time in which a lane gets as much more ready.
+constexpr uint64_t kMostAhead = uint64_t{32} << 20;
 constexpr uint32_t kFaultAhead = uint32_t{64}
                                  << 10;  // of what fills: a page at a time takes four times as long
 
@@ -52,7 +54,9 @@ Arena::Arena(uint64_t cap, SlabMemory& memory)
       slab_size_(SlabSizeFor(cap)),
       memory_(memory),
       kept_ns_(kShortestKeptNs),
-      parts_(slab_size_, [this] { return TryAcquire(); }, &Arena::Unref) {
+      parts_(
+          slab_size_, [this] { return TryAcquire(); }, &Arena::Unref),
+      crumbs_(parts_.part_size(), [this] { return parts_.TryAcquire(); }, &Arena::Unref) {
   CountMax(Counter::kArenaCapBytes, cap_);
 }
 
@@ -246,7 +250,8 @@ bool Arena::GrowAhead() {
   if (mapping_) return false;
   // What nobody has needed is given back after a while (Trim), and is not got ready again for nothing.
   const uint64_t warm = mapped_ - free_.cold_bytes();
-  const bool little = !taken_ || in_use() <= kSmallestStep || in_use() * 2 <= warm;
+  const bool little =
+      !taken_ || in_use() <= kSmallestStep || in_use() + std::min(in_use(), kMostAhead) <= warm;
   if (little && warm >= expected_.load(std::memory_order_relaxed)) {
     taken_ = false;
     return false;
@@ -255,6 +260,7 @@ bool Arena::GrowAhead() {
 }
 
 void Arena::LockForFork() {
+  crumbs_.LockForFork();
   parts_.LockForFork();
   mutex_.lock();
   while (mapping_) freed_.Wait(mutex_);  // the child would not have the thread that maps
@@ -269,10 +275,12 @@ void Arena::UnlockAfterFork() {
     if (memory_.at_fork() == SlabMemory::AtFork::kWithdrawn) {
       Withdraw();
       parts_.Withdraw();
+      crumbs_.Withdraw();
     }
   }
   mutex_.unlock();
   parts_.UnlockAfterFork();
+  crumbs_.UnlockAfterFork();
 }
 
 void Arena::Withdraw() {

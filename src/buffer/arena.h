@@ -51,6 +51,8 @@ class Arena {
   Slab* TryAcquire() TL_EXCLUDES(mutex_);
   /// Parts of slabs, for who needs little.
   SlabParts& parts() { return parts_; }
+  /// Parts of parts, for files of which next to nothing is known.
+  SlabParts& crumbs() { return crumbs_; }
   /// As TryAcquire, but waits for a slab until `deadline`.
   Slab* AcquireUntil(std::chrono::steady_clock::time_point deadline) TL_EXCLUDES(mutex_);
 
@@ -120,6 +122,7 @@ class Arena {
   Region* regions_ TL_GUARDED_BY(mutex_) = nullptr;
   pid_t fork_parent_ TL_GUARDED_BY(mutex_) = 0;
   SlabParts parts_;
+  SlabParts crumbs_;
 };
 
 }  // namespace tidelane

@@ -174,6 +174,18 @@ TEST(ArenaTest, GrowsAheadOnlyWhenHalfIsUsed) {
   ReturnAll(rest);
 }
 
+// A thousand files that held 131 MiB had as much again ready.
+TEST(ArenaTest, GrowsAheadBy32MiBAtMost) {
+  Arena arena(512 * kMiB);
+  std::vector<Slab*> slabs;
+  while (arena.in_use() < 200 * kMiB) slabs.push_back(arena.TryAcquire());
+  uint64_t steps = 0;
+  while (arena.GrowAhead()) ++steps;
+  EXPECT_GE(steps, 1u);
+  EXPECT_LE(steps, 3u) << "of 16 MiB";
+  ReturnAll(slabs);
+}
+
 TEST(ArenaTest, GrowsToWhatIsExpected) {
   Arena arena(64 * kMiB);
   arena.Expect(10 * kMiB);

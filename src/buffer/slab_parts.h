@@ -2,7 +2,8 @@
 /// Slabs in parts, for files that have little to say: a thousand open files with a slab of 1 MiB each would take a gigabyte for
 /// what fits into 64 MiB.
 ///
-/// A part is a slab like any other one to who holds it. The slab that it is a part of goes back to the arena with its last part.
+/// A part is a slab like any other one to who holds it, and may be cut into parts in its turn. The slab that it is a part of goes
+/// back to where it came from with its last part.
 ///
 /// Invariant: slabs with a free part are in front of those without.
 /// Thread safety: all functions may be called from any thread. The lock comes before the arena's.

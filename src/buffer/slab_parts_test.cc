@@ -39,6 +39,22 @@ TEST(SlabPartsTest, AThousandTakeWhatSixtyThreeSlabsHold) {
   EXPECT_EQ(arena.in_use(), 0u);
 }
 
+TEST(SlabPartsTest, PartsAreCutInTheirTurn) {
+  Arena arena(16 * kMiB);
+  std::vector<Slab*> crumbs;
+  for (size_t i = 0; i < SlabParts::kParts * SlabParts::kParts; ++i) {
+    crumbs.push_back(arena.crumbs().TryAcquire());
+    ASSERT_NE(crumbs.back(), nullptr);
+    Arena::FaultIn(*crumbs.back(), 1);
+    std::memset(crumbs.back()->data, static_cast<int>(i), crumbs.back()->size);
+  }
+  EXPECT_EQ(arena.in_use(), arena.slab_size()) << "all of one slab";
+  for (size_t i = 0; i < crumbs.size(); ++i)
+    EXPECT_EQ(crumbs[i]->data[0], static_cast<std::byte>(i));
+  for (Slab* crumb : crumbs) Arena::Unref(crumb);
+  EXPECT_EQ(arena.in_use(), 0u);
+}
+
 TEST(SlabPartsTest, APartThatComesBackIsUsedAgain) {
   Arena arena(16 * kMiB);
   std::vector<Slab*> parts;

@@ -18,7 +18,7 @@ bool File::WorthwhileLocked() const {
 
 bool File::GatheredEnoughLocked() const {
   return policy_.ProgramStores() && !scheduled_ && !storing_here_ &&
-         FlushPlanner::GatheredEnough(pending_);
+         FlushPlanner::GatheredEnough(pending_, env_.arena.in_use());
 }
 
 void File::PlanLocked() {

@@ -10,14 +10,19 @@ constexpr unsigned kSharedPatience = 10;  // or so many, where other ranks may w
 // What the program gathers where it stores itself: the same memory is filled again and again, and stays in its caches.
 constexpr uint64_t kGathered = uint64_t{256} * 1024;
 constexpr uint64_t kScatteredGathered = uint64_t{512} * 1024;
+// Where many files gather, that is memory that is in no cache, and fresh: each gathers as much then as HDF5's sieve natively does.
+constexpr uint64_t kGatheredByAll = uint64_t{32} << 20;
+constexpr uint64_t kGatheredOfMany = uint64_t{64} * 1024;
 // For ever, as far as a clock that counts nanoseconds can say it: thirty years.
 constexpr uint64_t kLongestUs = uint64_t{1'000'000'000} * 1'000'000;
 
 }  // namespace
 
-bool FlushPlanner::GatheredEnough(const PendingMap& pending) {
-  return pending.queued_bytes() >= (Patient(pending) ? kScatteredGathered : kGathered) ||
-         pending.queued_extents() >= kManyExtents;
+bool FlushPlanner::GatheredEnough(const PendingMap& pending, uint64_t in_arena) {
+  const uint64_t enough = in_arena >= kGatheredByAll ? kGatheredOfMany
+                          : Patient(pending)         ? kScatteredGathered
+                                                     : kGathered;
+  return pending.queued_bytes() >= enough || pending.queued_extents() >= kManyExtents;
 }
 
 std::optional<FlushPlanner::Clock::duration> FlushPlanner::Linger(const LingerTerms& terms) {

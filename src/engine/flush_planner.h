@@ -35,8 +35,8 @@ class FlushPlanner {
     const size_t extents = pending.queued_extents();
     return extents > 1 && (bytes / extents < kScatteredMean || pending.replaced_bytes() > bytes);
   }
-  /// Whether a program that stores what it gathers by itself has enough.
-  static bool GatheredEnough(const PendingMap& pending);
+  /// Whether a program that stores what it gathers by itself has enough of this file. `in_arena`: bytes of all files' slabs.
+  static bool GatheredEnough(const PendingMap& pending, uint64_t in_arena);
 
   /// Whether lanes are to store now. `first`: a superblock that must be first is pending; `held_back`: it is paused or delayed, and nobody else waits for
   /// it.

@@ -49,6 +49,16 @@ TEST_F(FlushPlannerTest, ScatteredBytesWaitForMore) {
   EXPECT_FALSE(Worthwhile());
 }
 
+TEST_F(FlushPlannerTest, WhereManyFilesGatherEachGathersASieveful) {
+  Queue(7, 10 * 1024);
+  EXPECT_FALSE(FlushPlanner::GatheredEnough(pending_, kMib));
+  EXPECT_TRUE(FlushPlanner::GatheredEnough(pending_, 40 * kMib));
+  Queue(4, 10 * 1024);
+  EXPECT_FALSE(FlushPlanner::GatheredEnough(pending_, kMib)) << "the same places again";
+  Queue(60, 10 * 1024);
+  EXPECT_TRUE(FlushPlanner::GatheredEnough(pending_, kMib));
+}
+
 TEST_F(FlushPlannerTest, WhoeverWaitsEndsEveryPatience) {
   Queue(1, 100);
   EXPECT_FALSE(Worthwhile(true));

@@ -10,6 +10,8 @@ namespace {
 
 // Moving takes the file's mutex for as long as a copy of that takes: some milliseconds.
 constexpr uint64_t kMostMoved = uint64_t{32} << 20;
+// While all files together hold less, each keeps the parts that it has filled.
+constexpr uint64_t kKeptByAll = uint64_t{32} << 20;
 
 }  // namespace
 
@@ -21,8 +23,11 @@ Slab* SlabWriter::Pin(Slab* slab) {
 }
 
 Slab* SlabWriter::Acquire(uint64_t wanted) {
+  const bool first = parts_ == 0 && wanted <= arena_.crumbs().part_size();
   const bool little = parts_ < kFirstParts && wanted <= arena_.parts().part_size();
-  Slab* slab = little ? arena_.parts().TryAcquire() : nullptr;
+  Slab* slab = first    ? arena_.crumbs().TryAcquire()
+               : little ? arena_.parts().TryAcquire()
+                        : nullptr;
   if (slab != nullptr) ++parts_;
   if (slab == nullptr) slab = arena_.TryAcquire();
   if (slab == nullptr) slab = arena_.parts().TryAcquire();  // another file's may have room
@@ -60,11 +65,13 @@ SlabWriter::Space SlabWriter::TakeAnew(uint64_t wanted, uint64_t address) {
 }
 
 void SlabWriter::Recycle(bool give_back) {
+  // Of many files each would keep memory that others need.
+  const bool many = arena_.in_use() >= kKeptByAll;
   for (Filling* filling : {&small_, &large_}) {
     if (filling->slab == nullptr || filling->slab->references.load(std::memory_order_acquire) != 1)
       continue;
     filling->used = 0;
-    if (give_back || filling->slab->kind != Slab::Kind::kPart) Drop(*filling);
+    if (give_back || many || filling->slab->kind != Slab::Kind::kPart) Drop(*filling);
   }
   if (pinned_bytes() <= arena_.parts().part_size()) parts_ = small_.slab == nullptr ? 0 : 1;
 }

@@ -87,8 +87,10 @@ TEST_F(SlabWriterTest, SmallPiecesThatPinLargeSlabsAreMovedTogether) {
 
 TEST_F(SlabWriterTest, AFileThatWritesLittleTakesLittle) {
   Write(0, 100, 1);
-  EXPECT_EQ(writer_.pinned_bytes(), kMiB / SlabParts::kParts);
-  Write(100, 100'000, 1);
+  EXPECT_EQ(writer_.pinned_bytes(), kMiB / SlabParts::kParts / SlabParts::kParts);
+  Write(100, 5000, 1);
+  EXPECT_LE(writer_.pinned_bytes(), 2 * kMiB / SlabParts::kParts);
+  Write(5100, 95'000, 1);
   EXPECT_LE(writer_.pinned_bytes(), kMiB * 5 / 4);
   pending_.CutRange(0, UINT64_MAX);
   writer_.Recycle(false);
@@ -96,6 +98,25 @@ TEST_F(SlabWriterTest, AFileThatWritesLittleTakesLittle) {
   writer_.Recycle(true);
   EXPECT_EQ(writer_.pinned_bytes(), 0u);
   EXPECT_EQ(arena_.in_use(), 0u);
+}
+
+// A thousand files that each kept a part took 64 MiB for nothing.
+TEST_F(SlabWriterTest, AmongManyFilesOneThatIsStoredKeepsNothing) {
+  std::vector<Slab*> others;
+  const auto write_and_store = [&] {
+    for (uint64_t at = 0; at < 30'000; at += 1000) Write(at, 1000, 1);
+    pending_.CutRange(0, UINT64_MAX);
+    writer_.Recycle(false);
+  };
+  write_and_store();
+  EXPECT_GT(writer_.pinned_bytes(), 0u);
+  while (arena_.in_use() < 40 * kMiB) {
+    others.push_back(arena_.TryAcquire());
+    ASSERT_NE(others.back(), nullptr);
+  }
+  write_and_store();
+  EXPECT_EQ(writer_.pinned_bytes(), 0u);
+  for (Slab* slab : others) Arena::Unref(slab);
 }
 
 TEST_F(SlabWriterTest, AStreamOfSmallWritesFillsWholeSlabs) {

@@ -199,6 +199,8 @@ void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> f
 }
 
 bool File::Adopt() {
+  reads_
+      .Forget();  // natively an open begins with nothing: others, who heed no lock, may have changed it
   MutexLock lock(mutex_);
   if (!closing_.begun || !closing_.finished) return false;
   // The last superblock is on its way: storage is about to look closed. Too late, as when it has finished.

@@ -1,5 +1,6 @@
 // A file whose close was deferred, while its bytes are still on their way: whoever comes to it next sees what a
 // waiting close would have left.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +55,40 @@ TEST_P(Draining, ReopenReadOnlySeesEverything) {
     storage::release();
   });
   expect_natively(file(), {{"a", 1}});
+}
+
+// What had been read before the close was kept. Natively an open file's bytes are not kept beyond its close.
+TEST_P(Draining, ReopenReadsAnewWhatAWriterThatHeedsNoLockHasChanged) {
+  constexpr size_t kFew = 500;
+  run_natively([&] {
+    const Hid made = create(file());
+    for (const char* name : {"a", "b", "c"}) put(made, name, 1, kFew);
+  });
+  run_draining([&] {
+    Hid opened = open(file());
+    expect_dataset(opened, "a", 1, kFew);
+    expect_dataset(opened, "b", 1, kFew);
+    storage::hold();
+    overwrite(opened, "c", 3, kFew);
+    const std::vector<int> old = elements(1, kFew), values = elements(2, kFew);
+    const size_t size = kFew * sizeof(int);
+    const std::string bytes = bytes_on_storage(file());
+    const std::string wanted(reinterpret_cast<const char*>(old.data()), size);
+    const size_t second = bytes.find(wanted, bytes.find(wanted) + 1);
+    ASSERT_NE(second, std::string::npos);
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+    const int past = ::open(file().c_str(), O_WRONLY | O_CLOEXEC);
+    EXPECT_EQ(::pwrite(past, values.data(), size, static_cast<off_t>(second)),
+              static_cast<ssize_t>(size));
+    ::close(past);
+    Hid again = open(file());
+    expect_dataset(again, "a", 1, kFew);
+    expect_dataset(again, "b", 2, kFew);
+    expect_dataset(again, "c", 3, kFew);
+    storage::release();
+    EXPECT_GE(H5Fclose(again.release()), 0);
+  });
+  expect_natively(file(), {});
 }
 
 TEST_P(Draining, ReopenManyTimes) {

@@ -22,6 +22,7 @@ WORKLOADS = [
     ("a column", "column", (2000, 64, 1), {}, {}),
     ("a column, written", "write-column", (2000, 8192, 1), {}, {}),
     ("64 datasets in turn", "rows", (256, 1024, 64), {}, {}),
+    ("512 small datasets in turn", "rows", (40, 1024, 512), {}, {}),
     ("rows in order", "rows", (512, 8192, 1), {}, {}),
 ]
 

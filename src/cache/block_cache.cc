@@ -29,14 +29,20 @@ bool BlockCache::Read(uint64_t address, uint64_t size, void* buffer) {
   return true;
 }
 
-BlockBytes BlockCache::TakeMemory() {
+BlockBytes BlockCache::TakeMemory(uint64_t start) {
+  // By an eighth: who reads many in turn finds room for all of them in its second round.
+  if (evicted_ != nullptr && evicted_->Take(start / kBlock))
+    wanted_again_ = std::min(wanted_again_ + 1 + wanted_again_ / 8, kMostBlocks);
   // Some more than streams: of one that lost its place to others the block is still wanted.
   const size_t streams = near_ == nullptr ? 0 : near_->streams();
-  const size_t most = std::max(kBlocks, streams + streams / 4);
+  const size_t most =
+      std::min(std::max(kBlocks + wanted_again_, streams + streams / 4), kMostBlocks);
   if (blocks_.empty() || (blocks_.size() < most && BlockMemory::Roomy()))
     return BlockMemory::Take();
   const auto oldest =
       std::ranges::min_element(blocks_, {}, [](const auto& entry) { return entry.second.used; });
+  if (evicted_ == nullptr) evicted_ = std::make_unique<EvictedBlocks>();
+  evicted_->Note(oldest->first / kBlock);
   BlockBytes bytes = std::move(oldest->second.bytes);
   blocks_.erase(oldest);
   return bytes;

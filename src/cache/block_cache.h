@@ -10,7 +10,9 @@
 /// kSmall when the policy is on, or, on auto, while that pays on this storage (model/block_worth.h).
 ///
 /// Invariant: valid bytes of a block equal the file's logical content. At most kBlocks blocks, or a quarter more than there are
-/// streams of raw reads: with fewer each would lose its block before its next read; one only where all files' take enough memory together.
+/// streams of raw reads: with fewer each would lose its block before its next read. Where small datasets lie side by side, a stream is
+/// not seen for each; a block that is wanted again soon after it made room tells the same. One block only where all files' take enough
+/// memory together.
 /// Thread safety: none; guarded by the file's read mutex.
 #pragma once
 
@@ -21,6 +23,7 @@
 
 #include "base/config.h"
 #include "cache/block_memory.h"
+#include "cache/evicted_blocks.h"
 #include "cache/near_reads.h"
 #include "model/block_worth.h"
 
@@ -30,6 +33,7 @@ class BlockCache {
  public:
   static constexpr uint64_t kBlock = BlockMemory::kBlock;
   static constexpr size_t kBlocks = 32;
+  static constexpr size_t kMostBlocks = NearReads::kStreams + NearReads::kStreams / 4;
   static constexpr uint64_t kSmall = 4096;
   static constexpr uint64_t kSmallRaw = uint64_t{16} * 1024 - 1;
 
@@ -42,9 +46,9 @@ class BlockCache {
   bool Read(uint64_t address, uint64_t size, void* buffer);
   /// Where the block around `address` begins.
   static uint64_t BlockStart(uint64_t address) { return address / kBlock * kBlock; }
-  /// Memory of kBlock bytes to fill (up to the file's end) and hand to Insert: that of the block least recently used, if there are
+  /// Memory of kBlock bytes for the block at `start`, to fill (up to the file's end) and hand to Insert: that of the block least recently used, if there are
   /// as many as there may be.
-  BlockBytes TakeMemory();
+  BlockBytes TakeMemory(uint64_t start);
   /// The block at `start` holds `valid` bytes.
   void Insert(uint64_t start, uint64_t valid, BlockBytes bytes);
 
@@ -67,6 +71,8 @@ class BlockCache {
   std::unordered_map<uint64_t, Block> blocks_;  // by where they begin
   uint64_t clock_ = 0;
   std::unique_ptr<NearReads> near_;  // of raw reads; nullptr: there were none
+  std::unique_ptr<EvictedBlocks> evicted_;
+  size_t wanted_again_ = 0;
 };
 
 }  // namespace tidelane

@@ -44,7 +44,7 @@ bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buf
         Count(Fallback::kLocking);
       return false;
     }
-    block = cache_.TakeMemory();
+    block = cache_.TakeMemory(start);
     if (block == nullptr) return false;
     changes = changes_;
     kept_.store(true, std::memory_order_relaxed);

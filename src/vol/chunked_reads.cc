@@ -219,7 +219,7 @@ bool Read(Instance& instance, const Reading& reading) {
     if (!MayBeLarge(instance, reading)) return false;
     known = &datasets.Know(instance, reading);
   }
-  if (IsQuicklyRead(instance, reading, *known)) return false;
+  if (!known->chunks || IsQuicklyRead(instance, reading, *known)) return false;
   if (!MayBeOurs(instance, reading, *known)) return false;
   std::optional<Fallback> reason;
   std::optional<ChunkReading> chunks = ChunksOf(instance, reading, *known, false, reason);

@@ -55,8 +55,8 @@ TEST(SuperblockTest, TheEndOfTheFileIsFoundInEachVersion) {
                   sizeof kSignature);
     bytes[8] = static_cast<char>(version);
     bytes[size_at] = static_cast<char>(size);
-    for (unsigned i = 0; i < size; ++i) bytes[end_at + i] = static_cast<char>(0x04030201u >> 8 * i);
-    if (size == 8) bytes.replace(end_at, 8, std::string("\1\2\3\4\0\0\0\0", 8));
+    for (unsigned i = 0; i < size; ++i)
+      bytes[end_at + i] = static_cast<char>(uint64_t{0x04030201} >> 8 * i);
     return bytes;
   };
   EXPECT_EQ(EndInSuperblock(with(0, 13, 8, 40).data()), 0x04030201u);

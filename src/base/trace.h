@@ -70,8 +70,8 @@ void ResetTraceAfterFork();
 
 inline bool IsTracing() { return internal::tracing.load(std::memory_order_relaxed); }
 
-/// A moment.
-inline void Mark(SpanKind kind, uint64_t bytes) {
+/// A moment: a span that takes no time.
+inline void RecordMoment(SpanKind kind, uint64_t bytes) {
   if (!IsTracing()) return;
   const uint64_t now_ns = NowNs();
   internal::RecordSpan(kind, now_ns, now_ns, bytes);

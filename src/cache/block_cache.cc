@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace tidelane {
@@ -41,8 +42,8 @@ BlockBytes BlockCache::TakeMemory(uint64_t start) {
     return BlockMemory::Take();
   const auto oldest =
       std::ranges::min_element(blocks_, {}, [](const auto& entry) { return entry.second.used; });
-  if (evicted_ == nullptr) evicted_ = std::make_unique<EvictedBlocks>();
-  evicted_->Note(oldest->first / kBlock);
+  if (evicted_ == nullptr) evicted_.reset(new (std::nothrow) EvictedBlocks);
+  if (evicted_ != nullptr) evicted_->Note(oldest->first / kBlock);
   BlockBytes bytes = std::move(oldest->second.bytes);
   blocks_.erase(oldest);
   return bytes;

@@ -70,9 +70,9 @@ class BlockCache {
   model::BlockWorth& worth_;
   std::unordered_map<uint64_t, Block> blocks_;  // by where they begin
   uint64_t clock_ = 0;
-  std::unique_ptr<NearReads> near_;  // of raw reads; nullptr: there were none
-  std::unique_ptr<EvictedBlocks> evicted_;
-  size_t wanted_again_ = 0;
+  std::unique_ptr<NearReads> near_;         // of raw reads; nullptr: there were none
+  std::unique_ptr<EvictedBlocks> evicted_;  // nullptr: there were none
+  size_t wanted_again_ = 0;                 // so many more blocks than kBlocks are worth it
 };
 
 }  // namespace tidelane

@@ -71,7 +71,8 @@ class DrainState {
     if (drained) wanted_ = false;
     if (IsTracing()) {
       const DrainStep step = drained ? DrainStep::kDrained : StepOf(facts);
-      if (std::exchange(seen_, step) != step) Mark(SpanOf(step), facts.pending.queued_bytes());
+      if (std::exchange(seen_, step) != step)
+        RecordMoment(SpanOf(step), facts.pending.queued_bytes());
     }
     return drained;
   }

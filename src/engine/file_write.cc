@@ -333,6 +333,7 @@ Status File::WriteAsNatively(uint64_t address, uint64_t size, const void* bytes)
 void File::BeginDirectLocked(const Run& direct) {
   AwaitFirstSuperblockLocked();
   AwaitInFlightLocked(direct.begin, direct.end);
+  if (direct.begin < pending_.held_end()) order_.Storing();
   // What is queued under it stays there: if this fails, it is the file's content.
   pending_.BeginDirect(direct);
   order_.Captured();

@@ -1,6 +1,7 @@
 #include "vol/element_storage.h"
 
 #include <algorithm>
+#include <new>
 
 #include "engine/file.h"
 #include "h5/driver.h"
@@ -46,18 +47,29 @@ void ElementStorage::Ask(Instance& instance, void* dataset, hid_t file_space, ui
       AskChunks(instance, dataset, file_space, runs);
     }
   };
-  static_cast<void>(Aside(instance, dxpl, ask));  // where nothing is known no gap is filled
+  // Where nothing is known no gap is filled.
+  try {
+    static_cast<void>(Aside(instance, dxpl, ask));
+  } catch (const std::bad_alloc&) {
+    places_.Clear();
+  }
 }
 
+// Its end matters, too: a conversion callback of the program may write another dataset while this one is written.
 void ElementStorage::AskOnePiece(Instance& instance, void* dataset) {
   haddr_t address = HADDR_UNDEF;
   H5VL_native_dataset_optional_args_t ask{};
   ask.get_offset.offset = &address;
   H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
-  if (instance.hdf5().native().dataset_cls.optional(dataset, &args, instance.default_dxpl,
-                                                    nullptr) >= 0 &&
-      address != HADDR_UNDEF && address > user_block_) {  // that of no place lies before it
-    places_.Add({address, UINT64_MAX});                   // all that is written of it is there
+  hsize_t size = 0;
+  H5VL_dataset_get_args_t get{};
+  get.op_type = H5VL_DATASET_GET_STORAGE_SIZE;
+  get.args.get_storage_size.storage_size = &size;
+  const auto& native = instance.hdf5().native().dataset_cls;
+  if (native.optional(dataset, &args, instance.default_dxpl, nullptr) >= 0 &&
+      address != HADDR_UNDEF && address > user_block_ &&  // that of no place lies before it
+      native.get(dataset, &get, instance.default_dxpl, nullptr) >= 0 && size != 0) {
+    places_.Add({address, address + size});
   }
 }
 

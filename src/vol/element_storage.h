@@ -8,8 +8,7 @@
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
-#include <memory>
-#include <optional>
+#include <cstdint>
 
 #include "engine/chunk_grid.h"
 #include "engine/element_places.h"

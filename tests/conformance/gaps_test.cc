@@ -32,9 +32,11 @@ std::string neighbour(int i) { return "n" + std::to_string(i); }
 class Gaps : public Conformance {
  protected:
   // Small datasets one behind the other, one of many rows, and one whose chunks HDF5 does not cache.
-  void make() {
+  void make(hsize_t user_block = 0) {
     run_natively([&] {
-      const Hid opened = create(file());
+      const Hid as(H5Pcreate(H5P_FILE_CREATE));
+      H5Pset_userblock(as, user_block);
+      const Hid opened(H5Fcreate(file().c_str(), H5F_ACC_TRUNC, as, H5P_DEFAULT));
       for (int i = 0; i < kNeighbours; ++i) put(opened, neighbour(i), i + 1, kFew);
       put(opened, "rows", 20, kRows * kColumns);
       const Hid list(H5Pcreate(H5P_DATASET_CREATE));
@@ -74,11 +76,22 @@ class Gaps : public Conformance {
     storage::follow({});
     return writes;
   }
+
+  void another_writers_elements_stay();
 };
 
 // Without file locks, or past HDF5, others may write another dataset of the file, as they natively may.
 TEST_P(Gaps, AnotherWritersElementsBetweenOursStay) {
   make();
+  another_writers_elements_stay();
+}
+
+TEST_P(Gaps, TheyDoBehindAUserBlock) {
+  make(1024);
+  another_writers_elements_stay();
+}
+
+void Gaps::another_writers_elements_stay() {
   const std::vector<int> theirs = elements(70, kFew);
   const off_t place = place_of(elements(2, kFew));
   ASSERT_GT(place, 0);
@@ -125,7 +138,7 @@ TEST_P(Gaps, AnotherWritersElementsBetweenOursStay) {
 }
 
 TEST_P(Gaps, AColumnOfADatasetIsFewRequests) {
-  make();
+  make(GetParam().close_deferred() ? 512 : 0);
   const std::vector<int> column = elements(71, kRows);
   run([&] {
     const int writes = writes_of([&](hid_t opened) {

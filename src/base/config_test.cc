@@ -177,6 +177,20 @@ TEST_F(ConfigTest, ScriptsMayKeepTheirOwnNames) {
   EXPECT_NE(ErrorOf("TIDELANE_TESTS", "3"), "");
 }
 
+// Nobody who writes "off" means a file or a folder of that name.
+TEST_F(ConfigTest, ReportsAreSwitchedByWordsToo) {
+  Set("TIDELANE_HISTORY", "off");
+  Set("TIDELANE_SUMMARY", "on");
+  Set("TIDELANE_TRACE", "off");
+  Config config;
+  ASSERT_TRUE(LoadConfig(config).ok());
+  EXPECT_EQ(config.history, "");
+  EXPECT_EQ(config.summary, "1");
+  EXPECT_EQ(config.trace, "");
+  Set("TIDELANE_SUMMARY", "0");
+  EXPECT_NE(ErrorOf("TIDELANE_TRACE", "on"), "");
+}
+
 TEST_F(ConfigTest, EmptyMeansUnsetAndZeroTurnsReportsOff) {
   Set("TIDELANE_MODE", "");
   Set("TIDELANE_SUMMARY", "0");

@@ -146,13 +146,14 @@ struct NumberOf {
   static constexpr ValueType kType{Parse, Show, NoWords};
 };
 
-/// Where a report goes: a path, or "0" for nowhere. `kSwitch`: "1" is a place too; otherwise it is
-/// refused, because who writes it means a switch and would get a file of that name.
+/// Where a report goes: a path, or "0" or "off" for nowhere. `kSwitch`: "1" or "on" is a place too; otherwise it
+/// is refused, because who writes it means a switch and would get a file of that name.
 template <auto kMember, bool kSwitch>
 struct ReportOf {
   static bool Parse(Config& config, std::string_view text) {
-    if (!kSwitch && text == "1") return false;
-    config.*kMember = text == "0" ? "" : text;
+    const bool on = text == "1" || text == "on";
+    if (!kSwitch && on) return false;
+    config.*kMember = on ? "1" : text == "0" || text == "off" ? "" : text;
     return true;
   }
   static std::string Show(const Config& config) {

@@ -241,7 +241,7 @@ constexpr Setting kSettings[] = {
      "worker threads help to decode filtered chunks", kParallelReadsDetails},
     {"parallel_writes", Scope::kProcess, ParallelWrites::kType, "", "",
      "worker threads filter whole chunks that are written", kParallelWritesDetails},
-    {"history", Scope::kProcess, History::kType, "auto, a folder, or 0", "",
+    {"history", Scope::kProcess, History::kType, "auto, a folder, or off", "",
      "where it is kept what earlier runs of the program learned", kHistoryDetails},
     {"summary", Scope::kProcess, Summary::kType, "1, 0 or a path", "",
      "what happened, at the end: `1` on stderr, a path receives JSON", kSummaryDetails},

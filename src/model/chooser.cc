@@ -15,6 +15,8 @@ constexpr uint64_t kTellingRate = 256 * 1024;  // and these little about how muc
 constexpr uint64_t kQuickMibNs = 1'000'000;
 // Slower storage, before it was seen: a network's or a disk's 100 MB/s.
 constexpr uint64_t kUsualMibNs = 10'000'000;
+constexpr uint64_t kInTurnNs =
+    50'000;  // between two small writes: who computes meanwhile takes longer
 constexpr double kSurePause = 0.01;    // seconds: a busy machine stops a program for less
 constexpr double kCheaper = 0.97;      // what the other mode must cost at most to be taken up,
 constexpr double kClearly = 0.9;       // and to write oneself to storage that is slower than memory
@@ -105,6 +107,14 @@ void Chooser::End(uint64_t device, const Written& written) {
   tally.visible_ns.Add(written.end_ns - written.begin_ns);
   last_end_ns_.Set(written.end_ns);
   waited_since_end_ns_.Set(0);
+}
+
+void Chooser::Buffered(uint64_t now_ns) {
+  const uint64_t last_end = last_end_ns_.get();
+  const uint64_t since = std::max(buffered_ns_.get(), last_end);
+  buffered_ns_.Set(now_ns);
+  if (last_end != 0 && now_ns > since && now_ns - since < kInTurnNs)
+    last_end_ns_.Set(last_end + (now_ns - since));
 }
 
 bool Chooser::Pausing(uint64_t now_ns) const {

@@ -82,6 +82,9 @@ class Chooser {
   };
   /// It has ended.
   void End(uint64_t device, const Written& written);
+  /// The program writes to a buffer of HDF5's, which makes a large write of many such calls. Where they follow each other closely it
+  /// computes nothing meanwhile.
+  void Buffered(uint64_t now_ns);
 
   /// The program asks for what it wrote to be stored.
   void Asked(uint64_t now_ns);
@@ -207,7 +210,8 @@ class Chooser {
 
   const Times times_;
   Sum phase_begin_ns_;
-  Sum last_end_ns_;
+  Sum last_end_ns_;  // of a large write; later by the time that only calls to HDF5's buffers have taken since
+  Sum buffered_ns_;  // the last of those began
   Sum phase_bytes_;
   Sum asked_ns_;                          // first in this epoch; 0: not yet
   std::atomic<bool> asked_early_{false};  // before the phase could have been stored

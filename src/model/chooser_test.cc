@@ -85,6 +85,20 @@ TEST_F(ChooserTest, ALogBetweenPhasesWouldMakeThemOneWithoutAnyComputation) {
 }
 
 // That takes a millisecond or two, and a busy machine stops a program as a short pause does.
+// HDF5's sieve makes a large write of many small ones. A program that does nothing else has no pauses; one that logs to it
+// while it computes has.
+TEST_F(ChooserTest, RowsInHdf5sBufferAreNoPauseWhereTheyFollowEachOther) {
+  Storage(kMs / 4);
+  const auto rows = [this](uint64_t ns_each) {
+    for (uint64_t until = now_ + 20 * kMs; now_ < until; now_ += ns_each) chooser_.Buffered(now_);
+  };
+  for (int step = 0; step < 3; ++step) EXPECT_EQ(Phase(), 0u), rows(2'000);
+  EXPECT_FALSE(chooser_.Pausing(now_));
+  for (int step = 0; step < 3; ++step) Phase(), rows(100'000);
+  EXPECT_TRUE(chooser_.Pausing(now_));
+  EXPECT_EQ(Phase(), kMost);
+}
+
 TEST_F(ChooserTest, AFirstShortPauseDoesNotCostTheMeasuringOfCopies) {
   measured = 0;
   Storage(kMs / 4);

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "base/trace.h"
 #include "engine/engine.h"
 #include "extent/broken.h"
 #include "h5/error.h"
@@ -213,6 +214,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
   habit.storage.Begin();
   const ElementPlaces* const places = habit.storage.places();
   // A dataset that has a sieve buffer goes on with it.
+  if (habit.sieved) Engine::Get().chooser().Buffered(NowNs());
   if (habit.sieved || (habit.chunked && !habit.storage.asks_chunks())) return Gathering(places);
   if (habit.repeat != 0) {
     --habit.repeat;

@@ -237,7 +237,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   Status StoreDirect(Run& direct, const void* bytes, Fallback reason) TL_EXCLUDES(mutex_);
   Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
   WriteCosts::Allowance BeginLarge(uint64_t now_ns, uint64_t size) const {
-    return costs_.Begin(now_ns, path_, mode_.mode(), env_.arena.cap(), size);
+    return costs_.Begin(now_ns, path_, mode_.mode(), env_.arena.cap(), env_.arena.in_use(), size);
   }
   Status WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, bool through,
                            const CallContext& call) TL_EXCLUDES(mutex_);

@@ -21,7 +21,8 @@ void Preparation::WroteThrough(uint64_t file_bytes) {
 
 void Preparation::RunOne() {
   const uint64_t now_ns = NowNs();
-  if (!chooser_.Pausing(now_ns)) {  // still writing: a long burst is looked at less and less often
+  if (!chooser_.pauses().Pausing(
+          now_ns)) {  // still writing: a long burst is looked at less and less often
     delay_ = std::min(2 * delay_, std::chrono::milliseconds(kLastLook));
     lanes_.ScheduleAfter(shared_from_this(), delay_);
     return;

@@ -24,7 +24,7 @@ namespace tidelane {
 
 class Preparation final : public LaneTask, public std::enable_shared_from_this<Preparation> {
  public:
-  Preparation(Arena& arena, Lanes& lanes, const model::Chooser& chooser)
+  Preparation(Arena& arena, Lanes& lanes, model::Chooser& chooser)
       : arena_(arena), lanes_(lanes), chooser_(chooser) {}
 
   /// A large write went through, to a file that then was so large.
@@ -38,7 +38,7 @@ class Preparation final : public LaneTask, public std::enable_shared_from_this<P
 
   Arena& arena_;
   Lanes& lanes_;
-  const model::Chooser& chooser_;
+  model::Chooser& chooser_;
   std::atomic<uint64_t> largest_file_{0};
   std::atomic<bool> scheduled_{false};
   std::chrono::milliseconds delay_ = kFirstLook;  // of whoever set scheduled_

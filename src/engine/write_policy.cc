@@ -16,9 +16,9 @@ constexpr unsigned kSlowInTurn = 3;
 }  // namespace
 
 WriteCosts::Allowance WriteCosts::Begin(uint64_t now_ns, const std::string& path, Mode mode,
-                                        uint64_t room, uint64_t size) const {
-  const Allowance allowed =
-      chooser_->Begin(now_ns, {.device = device_, .file = path, .mode = mode, .room = room}, size);
+                                        uint64_t room, uint64_t held, uint64_t size) const {
+  const Allowance allowed = chooser_->Begin(
+      now_ns, {.device = device_, .file = path, .mode = mode, .room = room, .held = held}, size);
   if (Broken("whims")) return {Whim(true) ? UINT64_MAX : 0, Whim(true)};
   return allowed;
 }

@@ -30,9 +30,9 @@ class WriteCosts {
   WriteCosts(std::shared_ptr<model::Chooser> chooser, uint64_t device)
       : chooser_(std::move(chooser)), device_(device) {}
 
-  /// A large write of `size` bytes begins: how many bytes may be queued before more is written through. `room`: bytes that memory
-  /// can hold back.
-  Allowance Begin(uint64_t now_ns, const std::string& path, Mode mode, uint64_t room,
+  /// A large write of `size` bytes begins: how many bytes may be queued before more is written through. Memory
+  /// can hold back `room` bytes, and holds `held`.
+  Allowance Begin(uint64_t now_ns, const std::string& path, Mode mode, uint64_t room, uint64_t held,
                   uint64_t size) const;
   /// It ends; of its bytes so many were handed over, which took `copy_ns`.
   void End(uint64_t begin_ns, uint64_t end_ns, uint64_t copied_bytes, uint64_t copy_ns) const {

@@ -15,16 +15,16 @@ constexpr uint64_t kTellingRate = 256 * 1024;  // and these little about how muc
 constexpr uint64_t kQuickMibNs = 1'000'000;
 // Slower storage, before it was seen: a network's or a disk's 100 MB/s.
 constexpr uint64_t kUsualMibNs = 10'000'000;
-constexpr uint64_t kInTurnNs =
-    50'000;  // between two small writes: who computes meanwhile takes longer
-constexpr double kSurePause = 0.01;    // seconds: a busy machine stops a program for less
-constexpr double kCheaper = 0.97;      // what the other mode must cost at most to be taken up,
-constexpr double kClearly = 0.9;       // and to write oneself to storage that is slower than memory
-constexpr uint64_t kEpochsToTell = 3;  // before slower storage is written to by the program
+constexpr double kSurePause = 0.01;  // seconds: a busy machine stops a program for less
+constexpr double kCheaper = 0.97;    // what the other mode must cost at most to be taken up,
+constexpr double kClearly = 0.9;     // and to write oneself to storage that is slower than memory
+constexpr uint64_t kEpochsToTell =
+    3;  // before slower storage is written to by the program, or phases may be longer
 constexpr double kMixed =
     10;  // a phase of which less than one in so many was copied was the program's
 constexpr double kStillUsual =
     4;  // a phase longer than so many usual ones is not followed by a usual pause
+constexpr double kLeft = 0.25;  // of a usual phase, when the next one begins
 constexpr double kUsualCopy =
     2;  // a copy that took more than so many times the usual met fresh pages, or a busy machine
 
@@ -37,7 +37,9 @@ void Chooser::Tally::Clear() {
 }
 
 Chooser::Chooser(const Times& times)
-    : times_(times), reads_({.shortest_pause_ns = times.shortest_pause_ns, .ranks = times.ranks}) {}
+    : times_(times),
+      pauses_(times.shortest_pause_ns),
+      reads_({.shortest_pause_ns = times.shortest_pause_ns, .ranks = times.ranks}) {}
 
 uint64_t Chooser::NsPerMib(const Device& device) const {
   const uint64_t seen = device.ns_per_mib.load(kRelaxed);
@@ -83,14 +85,15 @@ void Chooser::Remember(uint64_t device, std::string name, const Learned& learned
 }
 
 Chooser::Allowance Chooser::Begin(uint64_t now_ns, const Place& place, uint64_t bytes) {
-  const uint64_t last_end = last_end_ns_.get();
+  const uint64_t last_end = pauses_.last_end_ns();
   Device& slot = Slot(place.device);
-  if (last_end == 0 || now_ns >= last_end + times_.shortest_pause_ns) NextEpoch(now_ns);
+  if (last_end == 0 || pauses_.Pausing(now_ns)) NextEpoch(now_ns);
   if (slot.tally.bytes.get() == 0) {
     slot.mode.store(place.mode, kRelaxed);
     slot.room.store(place.room, kRelaxed);
     MutexLock lock(mutex_);
     slot.file = place.file;
+    slot.held = place.held;
     Decide(slot);
   }
   const bool unusual = slot.tally.bytes.get() >= slot.usual.load(kRelaxed);
@@ -105,29 +108,17 @@ void Chooser::End(uint64_t device, const Written& written) {
   tally.copied_bytes.Add(written.copied_bytes);
   tally.copy_ns.Add(written.copy_ns);
   tally.visible_ns.Add(written.end_ns - written.begin_ns);
-  last_end_ns_.Set(written.end_ns);
+  pauses_.Ended(written.end_ns);
   waited_since_end_ns_.Set(0);
 }
 
-void Chooser::Buffered(uint64_t now_ns) {
-  const uint64_t last_end = last_end_ns_.get();
-  const uint64_t since = std::max(buffered_ns_.get(), last_end);
-  buffered_ns_.Set(now_ns);
-  if (last_end != 0 && now_ns > since && now_ns - since < kInTurnNs)
-    last_end_ns_.Set(last_end + (now_ns - since));
-}
-
-bool Chooser::Pausing(uint64_t now_ns) const {
-  return now_ns >= last_end_ns_.get() + times_.shortest_pause_ns;
-}
-
 uint64_t Chooser::Expected(uint64_t now_ns) const {
-  if (!Pausing(now_ns) || asked_early_.load(kRelaxed)) return 0;
+  if (!pauses_.Pausing(now_ns) || asked_early_.load(kRelaxed)) return 0;
   return phase_bytes_.get();
 }
 
 void Chooser::Asked(uint64_t now_ns) {
-  const uint64_t last_end = last_end_ns_.get();
+  const uint64_t last_end = pauses_.last_end_ns();
   if (last_end == 0) return;
   if (asked_ns_.get() == 0) asked_ns_.Set(now_ns);
   for (Device& device : devices_) {
@@ -174,8 +165,8 @@ uint64_t Chooser::WorthARequest(uint64_t device, uint64_t unseen) const {
 
 void Chooser::NextEpoch(uint64_t now_ns) {
   MutexLock lock(mutex_);
-  const uint64_t last_end = last_end_ns_.get();
-  if (last_end != 0 && now_ns < last_end + times_.shortest_pause_ns) return;
+  const uint64_t last_end = pauses_.last_end_ns();
+  if (last_end != 0 && !pauses_.Pausing(now_ns)) return;
   if (phase_begin_ns_.get() == 0) {
     if (epoch_ == 0 && times_.start_ns != 0) NoteStart(Seconds(now_ns - times_.start_ns));
   } else if (phase_begin_ns_.get() <= last_end) {  // else another thread was faster
@@ -185,9 +176,10 @@ void Chooser::NextEpoch(uint64_t now_ns) {
 }
 
 void Chooser::EndPhase(uint64_t now_ns, bool last) {
-  const uint64_t last_end = last_end_ns_.get();
+  const uint64_t last_end = pauses_.last_end_ns();
   const uint64_t asked = asked_ns_.get();
-  const uint64_t paused = now_ns - last_end;
+  const uint64_t paused =
+      now_ns - std::min(last_end, now_ns);  // another thread may just have written
   const uint64_t waited = std::min(waited_since_end_ns_.get(), paused);
   Pause pause;
   pause.last = last;
@@ -346,8 +338,11 @@ void Chooser::Decide(Device& device) {
     const double most = std::min(static_cast<double>(device.room.load(kRelaxed)) / 2, 1e18);
     const double storable = bytes / std::max(pace.lanes, 1e-9) * known.slack.mean();
     allowance = static_cast<uint64_t>(storable >= bytes ? most : std::min(storable, most));
-    // Much longer ones are no gamble where a copy costs little.
-    if (2 * pace.copy > pace.sync)
+    // The last pause has not sufficed: more would only be copied twice, into memory that has yet to be found.
+    if (device.held > kWorthALane && static_cast<double>(device.held) > kLeft * bytes)
+      allowance = 0;
+    // Much longer ones are no gamble where a copy costs little, and pauses are known.
+    if (2 * pace.copy > pace.sync || known.epochs < kEpochsToTell)
       usual = static_cast<uint64_t>(std::min(kStillUsual * bytes, 1e18));
   }
   device.allowance.store(allowance, kRelaxed);
@@ -383,14 +378,14 @@ void Chooser::Forecast(Device& device) const {
 void Chooser::End(uint64_t now_ns) {
   reads_.Finish(now_ns);
   MutexLock lock(mutex_);
-  const uint64_t last_end = last_end_ns_.get();
+  const uint64_t last_end = pauses_.last_end_ns();
   if (last_end == 0 || phase_begin_ns_.get() == 0) return;
   // What follows the last phase is the program's end, no computation between two phases.
   const uint64_t waited = waited_since_end_ns_.get();
   NoteEnd(Seconds(now_ns - last_end - std::min(waited, now_ns - last_end)));
   EndPhase(last_end + waited, true);
   phase_begin_ns_.Set(0);
-  last_end_ns_.Set(0);
+  pauses_.Forget();
   for (const Device& device : devices_) Tell(device);
 }
 
@@ -432,7 +427,7 @@ void Chooser::UnlockAfterFork(bool child) {
     }
     phase_bytes_.Set(0);
     phase_begin_ns_.Set(0);
-    last_end_ns_.Set(0);
+    pauses_.Forget();
     epoch_ = 0;
   }
   mutex_.unlock();

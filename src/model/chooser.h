@@ -33,6 +33,7 @@
 #include "model/block_worth.h"
 #include "model/epoch.h"
 #include "model/learned.h"
+#include "model/pauses.h"
 #include "model/read_phases.h"
 #include "model/tally.h"
 
@@ -67,6 +68,7 @@ class Chooser {
     const std::string& file;
     Mode mode = Mode::kAuto;
     uint64_t room = UINT64_MAX;  ///< bytes that memory can hold back
+    uint64_t held = 0;           ///< and holds
   };
   struct Allowance {
     uint64_t bytes = UINT64_MAX;  ///< as much may be queued before more is written through
@@ -82,9 +84,6 @@ class Chooser {
   };
   /// It has ended.
   void End(uint64_t device, const Written& written);
-  /// The program writes to a buffer of HDF5's, which makes a large write of many such calls. Where they follow each other closely it
-  /// computes nothing meanwhile.
-  void Buffered(uint64_t now_ns);
 
   /// The program asks for what it wrote to be stored.
   void Asked(uint64_t now_ns);
@@ -99,8 +98,8 @@ class Chooser {
   }
   /// What was written in the phase so far.
   uint64_t phase_bytes() const { return phase_bytes_.get(); }
-  /// Whether the program has paused since the last large write.
-  bool Pausing(uint64_t now_ns) const;
+  /// Whether it pauses.
+  Pauses& pauses() { return pauses_; }
 
   /// What it reads: measured, and not chosen.
   ReadPhases& reads() { return reads_; }
@@ -164,6 +163,7 @@ class Chooser {
     std::optional<bool> async;  // as it was decided last
     Learned known, own;         // with earlier runs, and without
     double left = 0;            // seconds of storage's work, had everything been handed over
+    uint64_t held = 0;          // in memory when the phase began
     RecentMean log_bytes;       // of its phases
     std::optional<EpochForecast> forecast;
   };
@@ -210,8 +210,7 @@ class Chooser {
 
   const Times times_;
   Sum phase_begin_ns_;
-  Sum last_end_ns_;  // of a large write; later by the time that only calls to HDF5's buffers have taken since
-  Sum buffered_ns_;  // the last of those began
+  Pauses pauses_;
   Sum phase_bytes_;
   Sum asked_ns_;                          // first in this epoch; 0: not yet
   std::atomic<bool> asked_early_{false};  // before the phase could have been stored

@@ -41,8 +41,8 @@ class ChooserTest : public ::testing::Test {
   // Written through, whatever was allowed.
   uint64_t WriteMib() {
     const std::string file = "run.h5";
-    const auto allowed =
-        chooser_.Begin(now_, {.device = kDevice, .file = file, .room = 2 * kMost * kMib}, kMib);
+    const auto allowed = chooser_.Begin(
+        now_, {.device = kDevice, .file = file, .room = 2 * kMost * kMib, .held = held_}, kMib);
     const uint64_t begin = now_;
     now_ += ns_per_mib_;
     chooser_.End(kDevice, {.begin_ns = begin, .end_ns = now_});
@@ -57,6 +57,7 @@ class ChooserTest : public ::testing::Test {
 
   Chooser chooser_{kTimes};
   uint64_t now_ = kMs;
+  uint64_t held_ = 0;  // in memory when a write begins
   uint64_t ns_per_mib_ = kMs / 4;
 };
 
@@ -85,17 +86,36 @@ TEST_F(ChooserTest, ALogBetweenPhasesWouldMakeThemOneWithoutAnyComputation) {
 }
 
 // That takes a millisecond or two, and a busy machine stops a program as a short pause does.
+// More would be copied twice, into memory that has yet to be found.
+TEST_F(ChooserTest, WhereAPauseHasNotSufficedNothingIsAdded) {
+  Storage(kMs / 4);
+  for (int step = 0; step < 3; ++step) Phase(), Pause(100);
+  held_ = 6 * kMib;
+  EXPECT_EQ(Phase(), 0u);
+  Pause(100);
+  held_ = 3 * kMib;  // slabs that are not full
+  EXPECT_EQ(Phase(), kMost);
+}
+
+TEST_F(ChooserTest, BeforePausesAreKnownALongPhaseIsTheProgramsFromSomePointOn) {
+  Storage(kMs / 4);
+  Phase(), Pause(100);
+  for (int phase = 0; phase < 4; ++phase) EXPECT_EQ(Phase(), kMost);
+  EXPECT_EQ(Phase(), 0u);
+}
+
 // HDF5's sieve makes a large write of many small ones. A program that does nothing else has no pauses; one that logs to it
 // while it computes has.
 TEST_F(ChooserTest, RowsInHdf5sBufferAreNoPauseWhereTheyFollowEachOther) {
   Storage(kMs / 4);
   const auto rows = [this](uint64_t ns_each) {
-    for (uint64_t until = now_ + 20 * kMs; now_ < until; now_ += ns_each) chooser_.Buffered(now_);
+    for (uint64_t until = now_ + 20 * kMs; now_ < until; now_ += ns_each)
+      chooser_.pauses().Buffered(now_);
   };
   for (int step = 0; step < 3; ++step) EXPECT_EQ(Phase(), 0u), rows(2'000);
-  EXPECT_FALSE(chooser_.Pausing(now_));
+  EXPECT_FALSE(chooser_.pauses().Pausing(now_));
   for (int step = 0; step < 3; ++step) Phase(), rows(100'000);
-  EXPECT_TRUE(chooser_.Pausing(now_));
+  EXPECT_TRUE(chooser_.pauses().Pausing(now_));
   EXPECT_EQ(Phase(), kMost);
 }
 

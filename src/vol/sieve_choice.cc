@@ -79,9 +79,10 @@ uint64_t SpanOf(h5::Library& hdf5, hid_t file_space, int rank, const hsize_t* ex
 // What of a write decides, in bytes.
 struct Shape {
   uint64_t runs = 0;
-  bool many = false;     // of them
-  bool dense = false;    // whatever storage there is
-  bool follows = false;  // a small write that begins where the one before ended
+  bool many = false;   // of them
+  bool dense = false;  // whatever storage there is
+  bool follows =
+      false;  // a small write that begins where the one before ended, or that takes its place
   uint64_t pitch = 0;
 };
 
@@ -91,8 +92,10 @@ Shape ShapeOf(const Spread& spread, uint64_t element, SieveHabit& habit) {
     shape.dense = spread.span * element / spread.runs <= kSieveSpacing;
     shape.pitch = (spread.pitch != 0 ? spread.pitch : spread.span / spread.runs) * element;
   } else if (spread.runs == 1) {
-    shape.follows = spread.first == habit.next && spread.span * element < kSieveRun;
-    habit.next = spread.first + spread.span;
+    const uint64_t end = spread.first + spread.span, bytes = spread.span * element;
+    shape.follows = (spread.first == habit.next && bytes < kSieveRun) ||
+                    (end == habit.next && bytes <= kSieveWindow);
+    habit.next = end;
   }
   return shape;
 }
@@ -102,7 +105,7 @@ bool MayGather(const Shape& shape, Leaves leaves) {
                     : shape.follows && leaves == Leaves::kNothing;
 }
 
-// Small writes that follow each other: natively the sieve makes one request of many such, at the price of a copy each. Taking
+// Small writes that follow or replace each other: natively the sieve makes one request of many such, at the price of a copy each. Taking
 // them in ourselves is no cheaper, and what we then store is no less.
 bool Gathers(const Shape& shape, const SieveHabit& habit) {
   if (!habit.contiguous) return false;
@@ -214,7 +217,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
   habit.storage.Begin();
   const ElementPlaces* const places = habit.storage.places();
   // A dataset that has a sieve buffer goes on with it.
-  if (habit.sieved) Engine::Get().chooser().Buffered(NowNs());
+  if (habit.sieved) Engine::Get().chooser().pauses().Buffered(NowNs());
   if (habit.sieved || (habit.chunked && !habit.storage.asks_chunks())) return Gathering(places);
   if (habit.repeat != 0) {
     --habit.repeat;

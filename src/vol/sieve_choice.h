@@ -8,7 +8,7 @@
 /// together: measured on tmpfs, runs 32 bytes apart cost 0.02 µs with it, 256 bytes 0.03, 1 KiB
 /// 0.09, 4 KiB 0.7, whatever their length. On slow storage a window may also cost a read. So dense
 /// writes are left to the sieve; on storage as quick as memory, where reading and rewriting a window
-/// costs little more than a copy, also those that are less dense, and small ones that follow each
+/// costs little more than a copy, also those that are less dense, and small ones that follow or replace each
 /// other. Of a file that we have no lock on nothing is kept for reads, and no gap is filled between writes: there the sieve
 /// is what native HDF5 has, so that it makes no more requests than natively. With mode=sync a file's transfers are
 /// native's altogether.
@@ -45,6 +45,8 @@ inline constexpr uint64_t kSieveFromRuns = 16;
 /// A single run of fewer bytes the sieve may gather with those that follow; a longer one is written
 /// by itself as quickly.
 inline constexpr uint64_t kSieveRun = 16 * 1024;
+/// What is written again and again in one place it stores once, if it has room for it.
+inline constexpr uint64_t kSieveWindow = 64 * 1024;
 /// After so many writes in a row that were not for the sieve, as many more to that dataset are taken for such without a
 /// look at their selection: looking takes four calls of HDF5, a third of what a small write costs otherwise.
 inline constexpr unsigned kHabit = 16;

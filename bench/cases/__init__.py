@@ -14,6 +14,8 @@ CASES = {
         never_slower.NEVER_SLOWER,
         never_slower.NEVER_MORE_BYTES,
         never_slower.NEVER_MORE_CPU,
+        never_slower.CORNER_COSTS,
+        never_slower.LIGHT_FILTER_COSTS,
         reads.SERIES,
         reads.LOADER,
         objects.WALK,

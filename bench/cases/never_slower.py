@@ -1,5 +1,6 @@
 """Workloads of which somebody has shown that a connector can lose by factors: no more requests than natively."""
 
+import json
 import os
 import resource
 import shutil
@@ -7,7 +8,7 @@ import sys
 import time
 
 from clients import PROGRAMS
-from comparison import Case, Derived, Metric, interleave
+from comparison import Case, Derived, Metric, check_outputs, interleave
 from harness import native_environment, run
 
 UNLOCKED = {"HDF5_USE_FILE_LOCKING": "FALSE"}
@@ -32,6 +33,17 @@ SCATTERED = [("objects opened", "walk", (128, 1024, 1000), {}, {})]
 MANY = [
     ("512 datasets in turn, written", "write-rows", (130, 1024, 512), {}, {}),
     ("512 datasets in turn, read", "rows", (130, 1024, 512), {}, {}),
+]
+
+# Where little can be hidden: what is done, the workload of bench/corners, and how many.
+CORNERS = [
+    ("200 rows in each of 1000 open files, in turn", "open-files", 1000),
+    ("a state of 64 KiB overwritten 15 times, a row of a log", "overwritten", 3000),
+    ("chunks of 125 kB, pauses of 2 ms", "short-pauses", 6000),
+]
+LIGHT_FILTERS = [
+    ("chunks of 16 KiB, shuffle alone", "shuffle", 30000),
+    ("chunks of 16 KiB, fletcher32 alone", "fletcher32", 30000),
 ]
 
 
@@ -137,3 +149,51 @@ NEVER_MORE_CPU = Case(
     storages=("tmpfs",),
     programs=(),
 )
+
+
+def corner_rounds(bench, storage, workload, count):
+    def one_run(side, env):
+        result = bench.scratch / "corners.json"
+        folder = storage.fresh(side.name)
+        run([bench.places.program("corners"), workload, f"--folder={folder}", f"--count={count}", f"--json={result}"], env, timeout=300)
+        return json.loads(result.read_text())
+
+    def after(_, reports):
+        check_outputs(bench, storage, workload, 1, reports)
+
+    try:
+        return interleave(bench.sides, bench.rounds, one_run, after_round=after)
+    finally:
+        storage.remove(*(side.name for side in bench.sides))
+
+
+def corner_rows(bench, key, workloads):
+    for storage in bench.storages(CORNER_COSTS):
+        for what, workload, count in workloads:
+            bench.progress(f"{key}: {what}")
+            yield {"what the program writes": what}, corner_rounds(bench, storage, workload, 20 if bench.tiny else count), ()
+
+
+def corner_case(key, title, workloads, most_cpu):
+    return Case(
+        key=key,
+        title=title,
+        text="C programs on tmpfs, where writing is a copy: what they cost the processor, and the most memory that they had.",
+        metrics=[
+            Metric("cpu_ms", "processor time, ms", lambda report: report["total"]["process_cpu_us"] / 1e3, "{:.0f}"),
+            Metric("wall_ms", "time, ms", lambda report: report["total"]["wall_us"] / 1e3, "{:.0f}"),
+            Metric("memory_mib", "memory, MiB", lambda report: report["peak_memory"] / 2**20, "{:.0f}"),
+        ],
+        derived=[
+            Derived("cpu_ratio", "processor time, ratio", "cpu_ms", most=most_cpu),
+            Derived("time_ratio", "time, ratio", "wall_ms", most=1.1),
+            Derived("more_memory", "memory, added MiB", "memory_mib", kind="added", format="{:.0f}", most=64),
+        ],
+        rows=lambda bench: corner_rows(bench, key, workloads),
+        storages=("tmpfs",),
+        programs=("corners",),
+    )
+
+
+CORNER_COSTS = corner_case("corners", "Where little can be hidden", CORNERS, 1.3)
+LIGHT_FILTER_COSTS = corner_case("light_filters", "Filters that are no slower than a copy", LIGHT_FILTERS, 1.1)

@@ -58,15 +58,20 @@ void GiveBackPages(int descriptor, uint64_t offset, size_t size) {
 
 }  // namespace
 
+// While it lasts the program cannot map memory, nor can its heap grow: it is done a huge page at a time.
 // Kernels before 5.14 do not know MADV_POPULATE_WRITE: there each page is touched.
 bool Populate(std::byte* base, size_t size) {
-  while (madvise(base, size, MADV_POPULATE_WRITE) != 0) {
-    if (errno == EINTR || errno == EAGAIN) continue;
-    if (errno != EINVAL) return false;
-    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    for (size_t i = 0; i < size; i += page)
-      *static_cast<volatile std::byte*>(base + i) = std::byte{0};
-    return true;
+  for (size_t done = 0; done < size;) {
+    const size_t piece = std::min(size - done, kHugePage);
+    if (madvise(base + done, piece, MADV_POPULATE_WRITE) == 0) {
+      done += piece;
+    } else if (errno == EINVAL) {
+      const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+      for (; done < size; done += page)
+        *static_cast<volatile std::byte*>(base + done) = std::byte{0};
+    } else if (errno != EINTR && errno != EAGAIN) {
+      return false;
+    }
   }
   return true;
 }

@@ -160,7 +160,7 @@ void File::EndScattered(uint64_t begin_ns, uint64_t bytes, uint64_t pieces) {
   CountSync(Fallback::kQuickStorage, bytes);
   costs_.End(begin_ns, end_ns, 0, 0);
   MutexLock lock(mutex_);
-  policy_.StoredByProgram(bytes / pieces, begin_ns, begin_ns + (end_ns - begin_ns) / pieces);
+  policy_.Stored(bytes / pieces, begin_ns, begin_ns + (end_ns - begin_ns) / pieces);
 }
 
 Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
@@ -348,7 +348,7 @@ Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
   MutexLock lock(mutex_);
   pending_.Complete(direct);
   if (error == 0) {
-    policy_.StoredByProgram(size, direct.write_begin_ns, direct.write_end_ns);
+    policy_.Stored(size, direct.write_begin_ns, direct.write_end_ns);
     try {
       pending_.CutRange(direct.begin, direct.end);
     } catch (const std::bad_alloc&) {

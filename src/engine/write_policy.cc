@@ -10,8 +10,6 @@ constexpr uint64_t kLongestRun =
 constexpr uint64_t kLongPiece =
     4096;  // on quick storage a request takes no longer than reading and writing so much again
 constexpr uint64_t kWidestGap = uint64_t{64} * 1024;  // the window of HDF5's sieve, as natively
-// Ranks wait for the file's lock while whoever has it waits for a core: so many slow writes in turn are storage's.
-constexpr unsigned kSlowInTurn = 3;
 
 }  // namespace
 
@@ -43,13 +41,6 @@ RunLimits WritePolicy::Runs(bool alone) const {
     if (quick_) limits.long_piece = kLongPiece;
   }
   return limits;
-}
-
-void WritePolicy::StoredByProgram(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
-  const bool was_quick = quick_;
-  Stored(bytes, begin_ns, end_ns);
-  slow_in_turn_ = quick_ ? 0 : (slow_in_turn_ + 1) % kSlowInTurn;
-  if (shared_ && was_quick && slow_in_turn_ != 0) quick_ = true;
 }
 
 }  // namespace tidelane

@@ -78,7 +78,7 @@ class WritePolicy {
             .others_wait = shared_};
   }
 
-  /// The last request went at memory's speed.
+  /// Requests go at memory's speed.
   bool quick() const { return quick_; }
   /// Deferring hides hardly anything here: what is large goes through, and who waits for a drain does it.
   bool WriteIsCopy() const { return quick_ && settings_.mode == Mode::kAuto; }
@@ -98,19 +98,16 @@ class WritePolicy {
   /// In which requests bytes are stored. `alone`: nobody else can write the file now, so gaps may be filled.
   RunLimits Runs(bool alone) const;
 
-  /// A lane stored so many bytes.
+  /// A lane or the program stored so many bytes.
   void Stored(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
     quick_ = costs_.Stored(bytes, begin_ns, end_ns);
   }
-  /// The program did, by itself.
-  void StoredByProgram(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns);
 
  private:
   const WriteCosts& costs_;
   const bool shared_;
   FileSettings settings_;
   bool quick_;
-  unsigned slow_in_turn_ = 0;  // of the program's own writes, those that were not quick
 };
 
 }  // namespace tidelane

@@ -24,11 +24,21 @@ constexpr double kMixed =
     10;  // a phase of which less than one in so many was copied was the program's
 constexpr double kStillUsual =
     4;  // a phase longer than so many usual ones is not followed by a usual pause
+// Of a phase that is hidden, to be worth its copy: as long as little is known of pauses, and later.
+constexpr double kMuch = 0.5, kSome = 0.15;
 constexpr double kLeft = 0.25;  // of a usual phase, when the next one begins
 constexpr double kUsualCopy =
     2;  // a copy that took more than so many times the usual met fresh pages, or a busy machine
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
+
+// Of a phase that is handed over, how much really is: where storage is quick, what pauses can hide.
+double HiddenShare(bool quick, const Learned& known, double lanes_seconds, double bytes) {
+  if (!quick || known.bytes.mean() <= 0) return 1;
+  const double usual = lanes_seconds * known.bytes.mean() / bytes;
+  const double slack = known.slack.mean();
+  return usual <= slack ? 1 : std::min(1.0, slack / lanes_seconds);
+}
 
 }  // namespace
 
@@ -137,7 +147,8 @@ void Chooser::Waited(uint64_t ns) {
 bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
   const uint64_t ns = end_ns - begin_ns;
   Device& slot = Slot(device);
-  const bool quick = ns < times_.quick_request_ns + bytes * kQuickMibNs / kMib;
+  const bool quick =
+      slot.slow.Quick(IsQuick(slot), ns < times_.quick_request_ns + bytes * kQuickMibNs / kMib);
   if (bytes >= kTelling) slot.name.store(Name(device) | (quick ? 1 : 0), kRelaxed);
   if (bytes >= kTellingRate) {
     const uint64_t before = NsPerMib(slot);
@@ -221,7 +232,9 @@ void Chooser::LookBack(Device& device, const Pause& pause, double share) {
     for (Learned* to : {&device.known, &device.own}) LearnHabits(device, *to, pause, waited);
     const auto total = static_cast<double>(bytes);
     const Pace pace = PaceOf(device, total, total / static_cast<double>(tally.writes.get()));
-    device.left = Deferred(device, pace, pause, HiddenShare(device, pace.lanes, total)).left;
+    device.left =
+        Deferred(device, pace, pause, HiddenShare(IsQuick(device), device.known, pace.lanes, total))
+            .left;
   }
   device.stored.Clear();
   Decision decision;
@@ -269,7 +282,7 @@ void Chooser::LearnHabits(const Device& device, Learned& to, const Pause& pause,
   to.bytes.Add(bytes), to.write_bytes.Add(write_bytes);
   to.compute.Add(pause.compute), to.slack.Add(pause.slack);
   const Pace pace = PaceOf(device, bytes, write_bytes);
-  const double share = HiddenShare(device, pace.lanes, bytes);
+  const double share = HiddenShare(IsQuick(device), device.known, pace.lanes, bytes);
   const Queue queue = Deferred(device, pace, pause, share);
   // What is left for later is waited for in the end; what was left before is done now.
   const double async = queue.waits + (1 - share) * pace.sync + queue.left - device.left;
@@ -294,13 +307,14 @@ Chooser::Pace Chooser::PaceOf(const Device& device, double bytes, double write_b
   return pace;
 }
 
-// Of a phase that is handed over, how much really is: where storage is quick, what pauses can hide.
-double Chooser::HiddenShare(const Device& device, double lanes_seconds, double bytes) const {
+// A program that only writes is stopped for some milliseconds now and then, by a busy machine or for memory, which looks like a
+// pause. Were its phases copied for that, it would be stopped more often.
+bool Chooser::HidesEnough(const Device& device) const {
   const Learned& known = device.known;
-  if (!IsQuick(device) || known.bytes.mean() <= 0) return 1;
-  const double usual = lanes_seconds * known.bytes.mean() / bytes;
-  const double slack = known.slack.mean();
-  return usual <= slack ? 1 : std::min(1.0, slack / lanes_seconds);
+  if (!IsQuick(device) || known.bytes.mean() <= 0) return true;
+  const Pace pace = PaceOf(device, known.bytes.mean(), known.write_bytes.mean());
+  const double share = HiddenShare(IsQuick(device), known, pace.lanes, known.bytes.mean());
+  return share >= (known.epochs < kEpochsToTell ? kMuch : kSome);
 }
 
 Queue Chooser::Deferred(const Device& device, const Pace& pace, const Pause& pause,
@@ -329,7 +343,7 @@ void Chooser::Decide(Device& device) {
   } else if (evidence && !*device.async && async < kCheaper * sync) {
     device.async = true;
   }
-  const bool defers = *device.async && !NothingToHide(device);
+  const bool defers = *device.async && !NothingToHide(device) && HidesEnough(device);
   uint64_t allowance = defers ? UINT64_MAX : 0, usual = UINT64_MAX;
   if (defers && quick) {
     // As much as lanes can store in a pause, also of a phase that is longer than the usual one.
@@ -367,8 +381,9 @@ void Chooser::Forecast(Device& device) const {
   const Mode mode = device.mode.load(kRelaxed);
   forecast.chosen = forecast.sync;
   if (mode == Mode::kAuto ? device.allowance.load(kRelaxed) != 0 : mode == Mode::kAsync) {
-    const double share =
-        mode == Mode::kAuto ? HiddenShare(device, pace.lanes, known.bytes.mean()) : 1;
+    const double share = mode == Mode::kAuto ? HiddenShare(IsQuick(device), device.known,
+                                                           pace.lanes, known.bytes.mean())
+                                             : 1;
     forecast.chosen =
         Deferred(device, pace, pause, share).waits + (1 - share) * pace.sync + pause.compute;
   }

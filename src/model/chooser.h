@@ -106,9 +106,10 @@ class Chooser {
   /// Whether it reads metadata by the block there.
   BlockWorth& BlocksOn(uint64_t device) { return Slot(device).blocks; }
 
-  /// `device` took from `begin_ns` to `end_ns` to store so much; returns whether that was as quick as memory.
+  /// `device` took from `begin_ns` to `end_ns` to store so much; returns whether it is as quick as memory.
+  /// One slow request makes no slow storage: ranks wait for a file's lock, and all for a core or for memory.
   bool Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns);
-  /// Whether `device` was as quick as memory the last time; before that, what was promised.
+  /// Whether `device` is as quick as memory; before the first request, what was promised.
   bool QuickOn(uint64_t device) const {
     return Slot(device).name.load(std::memory_order_relaxed) == (Name(device) | 1);
   }
@@ -153,6 +154,7 @@ class Chooser {
     std::atomic<Mode> mode{Mode::kAuto};
     std::atomic<uint64_t> ns_per_mib{0};  // 0: nothing large was stored yet
     std::atomic<uint64_t> request_ns{0};  // the quickest small one; 0: none yet
+    SlowInTurn slow;
     Tally tally;
     Requests stored;  // since the last epoch began
     BlockWorth blocks;
@@ -200,8 +202,7 @@ class Chooser {
   void LearnHabits(const Device& device, Learned& to, const Pause& pause, double waited)
       TL_REQUIRES(mutex_);
   Pace PaceOf(const Device& device, double bytes, double write_bytes) const TL_REQUIRES(mutex_);
-  double HiddenShare(const Device& device, double lanes_seconds, double bytes) const
-      TL_REQUIRES(mutex_);
+  bool HidesEnough(const Device& device) const TL_REQUIRES(mutex_);
   Queue Deferred(const Device& device, const Pace& pace, const Pause& pause, double share) const
       TL_REQUIRES(mutex_);
   void Forecast(Device& device) const TL_REQUIRES(mutex_);

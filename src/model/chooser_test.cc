@@ -86,6 +86,18 @@ TEST_F(ChooserTest, ALogBetweenPhasesWouldMakeThemOneWithoutAnyComputation) {
 }
 
 // That takes a millisecond or two, and a busy machine stops a program as a short pause does.
+// A busy machine stops every program now and then.
+TEST_F(ChooserTest, AStallThatWouldHideLittleOfAPhaseIsNoReasonToCopyIt) {
+  Storage(kMs / 4);
+  const auto long_phase = [this] {
+    for (int phase = 0; phase < 7; ++phase) Phase();
+    return Phase();
+  };
+  for (int stall = 0; stall < 6; ++stall) EXPECT_EQ(long_phase(), 0u), Pause(3);
+  for (int pause = 0; pause < 6; ++pause) long_phase(), Pause(20);
+  EXPECT_NE(long_phase(), 0u) << "pauses that hide half of it are one";
+}
+
 // More would be copied twice, into memory that has yet to be found.
 TEST_F(ChooserTest, WhereAPauseHasNotSufficedNothingIsAdded) {
   Storage(kMs / 4);
@@ -210,11 +222,26 @@ TEST_F(ChooserTest, UntilAFirstRequestTheKindOfFileSystemTells) {
   Storage(kMs / 4);
   EXPECT_TRUE(chooser_.Opened(kDevice + 1, true));
   EXPECT_FALSE(chooser_.Opened(kDevice + 2, false));
-  EXPECT_FALSE(chooser_.Stored(kDevice + 1, kMib, 0, 20 * kMs));
+  for (int i = 0; i < 3; ++i) chooser_.Stored(kDevice + 1, kMib, 0, 20 * kMs);
   EXPECT_FALSE(chooser_.Opened(kDevice + 1, true)) << "its requests know better";
   EXPECT_TRUE(chooser_.QuickOn(kDevice)) << "others are as they were";
+}
+
+// A request may wait for a core or for memory, whatever storage there is.
+TEST_F(ChooserTest, ASlowRequestNowAndThenMakesNoSlowStorage) {
+  Storage(kMs / 4);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
+    EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
+    EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, kMs / 4));
+  }
+  EXPECT_TRUE(chooser_.QuickOn(kDevice));
+  EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
+  EXPECT_TRUE(chooser_.Stored(kDevice, 100, 0, 20 * kMs));
   EXPECT_FALSE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
   EXPECT_FALSE(chooser_.QuickOn(kDevice));
+  EXPECT_FALSE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
+  EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, kMs / 4));
 }
 
 TEST_F(ChooserTest, APieceIsWorthARequestWhereItTakesAsLong) {

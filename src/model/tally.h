@@ -23,6 +23,22 @@ class Sum {
   std::atomic<uint64_t> sum_{0};
 };
 
+/// Whether storage that was quick is slow now: a single request may have waited for a core, for memory, or for other ranks.
+class SlowInTurn {
+ public:
+  /// A request was `quick` to what `was_quick` before. Returns whether that still is, or has become so.
+  bool Quick(bool was_quick, bool quick) {
+    const uint64_t slow = quick || !was_quick ? 0 : seen_.get() + 1;
+    seen_.Set(slow % kMost);
+    return quick || seen_.get() != 0;
+  }
+
+ private:
+  static constexpr uint64_t kMost = 3;
+
+  Sum seen_;
+};
+
 /// Requests to storage: how much they moved, and the time in which at least one was under way. They are told of when they
 /// end.
 class Requests {

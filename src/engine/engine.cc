@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <iterator>
 #include <new>
 
 #include "base/counters.h"
@@ -67,10 +66,6 @@ bool Engine::DeferNothing(FileSettings& settings) {
   return deferred;
 }
 
-void PrintAtExit(const Status& failure) {
-  std::fprintf(stderr, "tidelane: at exit: %s\n", failure.Message().c_str());
-}
-
 Engine& Engine::Get() {
   // Never destroyed: lanes may run until the process ends.
   static Engine* const engine = [] {
@@ -108,8 +103,8 @@ Engine::Engine()
 }
 
 FileTable::Files Engine::Known() {
-  MutexLock lock(mutex_);
-  return files_.Known();
+  MutexLock lock(registry_.mutex);
+  return registry_.files.Known();
 }
 
 FileSettings Engine::SettingsForOpening(const CallContext& call) const {
@@ -127,7 +122,8 @@ File::Environment Engine::FileEnvironment() {
 }
 
 std::unique_ptr<Device> Engine::DeviceOf(int fd) {
-  return std::make_unique<RoomyDevice>(MakePosixDevice(fd), [this] { return DropNameless(false); });
+  return std::make_unique<RoomyDevice>(MakePosixDevice(fd),
+                                       [this] { return closed_.DropNameless(false); });
 }
 
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
@@ -152,18 +148,6 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   return {};
 }
 
-// open(2) itself says whether this process may: permissions may have changed since the file was closed, and its name may have
-// another file by now.
-Status Engine::MayOpen(const char* path, int flags, const File& file) {
-  const int fd = ::open(path, (flags & ~(O_TRUNC | O_CREAT | O_EXCL)) | O_CLOEXEC);
-  if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
-  struct stat status;
-  const bool same = fstat(fd, &status) == 0 && IdentityIn(status) == file.identity();
-  // Nothing was written through it: what storage says of it is for the summary.
-  if (::close(fd) != 0) NoteError(Status::Failed(errno, "close").At(path, 0, 0));
-  return same ? Status() : Status::Failed(ESTALE, "open").At(path, 0, 0);
-}
-
 FileTable::Opener Engine::OpenerOf(const OpenOptions& options, const CallContext& call) {
   const bool inside = !call.flush_is_open();
   if (inside) any_inside_ = true;
@@ -175,16 +159,16 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
   std::shared_ptr<File> draining;
   {
     const FileName name = FileName::LeadsTo(path);
-    MutexLock lock(mutex_);
-    draining = files_.DrainingAt(name);
+    MutexLock lock(registry_.mutex);
+    draining = registry_.files.DrainingAt(name);
   }
   if (draining == nullptr || Broken("adopt")) return {};
   if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
   // Where no lock keeps others out, the mark must be on storage when the open returns, and no older one come after it.
   if (!draining->locked() && draining->WaitClosed(Wait::kOpen).ok()) return {};
   {
-    MutexLock lock(mutex_);
-    if (!files_.Reopen(draining, OpenerOf(options, call))) return {};
+    MutexLock lock(registry_.mutex);
+    if (!registry_.files.Reopen(draining, OpenerOf(options, call))) return {};
   }
   Count(Counter::kFilesAdopted);
   draining->SetSettings(SettingsForOpening(call));
@@ -193,7 +177,7 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
   if (options.swmr || sync)
     status = draining->WriteThrough(options.swmr ? Fallback::kSwmrWrite : Fallback::kModeSync);
   if (!status.ok()) {  // nobody will close what was not opened: it stays what it was
-    GiveBack(draining, call);
+    closed_.GiveBack(draining, call);
     return status;
   }
   if (call.scope() != nullptr) call.scope()->SetAdopted(draining.get());
@@ -203,8 +187,8 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
 
 void Engine::DrainForAnother(const char* path, int opener) {
   {
-    MutexLock lock(mutex_);
-    if (files_.OnlyBy(opener)) return;
+    MutexLock lock(registry_.mutex);
+    if (registry_.files.OnlyBy(opener)) return;
   }
   const FileName name = FileName::LeadsTo(path);
   for (const auto& known : Known()) {
@@ -216,7 +200,7 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
                     const CallContext& call) {
   to_shut_down.store(this);
   refused_closes_.DropNameless(options.opener);
-  (void)DropNameless();
+  (void)closed_.DropNameless();
   for (int swapped = 0;;) {
     Status status;
     try {
@@ -228,8 +212,9 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
     file = nullptr;
     // Its name went to another file between two looks (or a server of files says so, again and again), or what is
     // missing may come back.
-    const bool again = status.code() == ESTALE ? ++swapped < kMostSwaps
-                                               : RanOut(status.code()) && AwaitOldest(Wait::kOpen);
+    const bool again = status.code() == ESTALE
+                           ? ++swapped < kMostSwaps
+                           : RanOut(status.code()) && closed_.AwaitOldest(Wait::kOpen);
     if (!again) return status;
   }
 }
@@ -248,13 +233,13 @@ void Engine::AwaitRanks(const FileIdentity& identity) {
 Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                         const CallContext& call) {
   if ((options.flags & O_TRUNC) != 0) {
-    if (Status status = MakeWayFor(path); !status.ok()) return status;
+    if (Status status = closed_.MakeWayFor(path); !status.ok()) return status;
   } else if ((options.flags & O_EXCL) == 0) {
     if (Status status = Adopt(path, options, file, call); !status.ok() || file != nullptr)
       return status;
   }
   // It may just have finished: its lock must be gone before ours is tried.
-  for (const auto& closed : ClosedAt(path)) (void)closed->WaitClosed(Wait::kOpen);
+  for (const auto& closed : closed_.At(path)) (void)closed->WaitClosed(Wait::kOpen);
   DrainForAnother(path, options.opener);
   if (Status status = OpenNew(path, options, file, call); !status.ok()) return status;
   AwaitRanks(file->identity());
@@ -262,17 +247,22 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
   FileTable::Files same;
   bool of_ranks = false;
   {
-    MutexLock lock(mutex_);
-    same = files_.OpenAs(file->identity());
-    of_ranks = !files_.OpenAs(file->identity(), FileTable::By::kRanks).empty();
+    MutexLock lock(registry_.mutex);
+    same = registry_.files.OpenAs(file->identity());
+    of_ranks = !registry_.files.OpenAs(file->identity(), FileTable::By::kRanks).empty();
   }
   for (const auto& known : same) known->reads().Forget();
   // Ranks write it without a lock: nothing that is read may be kept.
   if (of_ranks) (void)file->WriteThrough(Fallback::kMpiTwice);
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
-  MutexLock lock(mutex_);
-  files_.AddOpen(file, OpenerOf(options, call));
+  MutexLock lock(registry_.mutex);
+  registry_.files.AddOpen(file, OpenerOf(options, call));
   return {};
+}
+
+Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call) {
+  series_.Closing(*file);
+  return closed_.Close(file, call, exiting_);
 }
 
 Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const CallContext& call) {
@@ -290,21 +280,21 @@ Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const C
   file->SetSettings(SettingsForOpening(call));
   FileTable::Files same;
   {
-    MutexLock lock(mutex_);
-    same = files_.OpenAs(file->identity(), FileTable::By::kAnOpener);
-    files_.AddOpen(file, std::nullopt);
+    MutexLock lock(registry_.mutex);
+    same = registry_.files.OpenAs(file->identity(), FileTable::By::kAnOpener);
+    registry_.files.AddOpen(file, std::nullopt);
   }
   for (const auto& known : same) (void)known->WriteThrough(Fallback::kMpiTwice);
   return {};
 }
 
 std::vector<Status> Engine::DrainEach(Wait why) {
-  (void)DropNameless();
+  (void)closed_.DropNameless();
   FileTable::Files closing;
   {
-    MutexLock lock(mutex_);
-    closing = files_.Closed();
-    for (const auto& file : files_.open()) {
+    MutexLock lock(registry_.mutex);
+    closing = registry_.files.Closed();
+    for (const auto& file : registry_.files.open()) {
       if (why == Wait::kExit) NoteLeftOpen(file->path());
     }
   }
@@ -336,8 +326,8 @@ Status Engine::DrainInside(int opener, Wait why) {
   if (!any_inside_.load(std::memory_order_relaxed)) return {};
   FileTable::Files inside;
   {
-    MutexLock lock(mutex_);
-    inside = files_.Inside(opener);
+    MutexLock lock(registry_.mutex);
+    inside = registry_.files.Inside(opener);
   }
   Status first;
   for (const auto& file : inside) {
@@ -348,7 +338,7 @@ Status Engine::DrainInside(int opener, Wait why) {
 }
 
 Status Engine::DrainPath(const char* path) {
-  for (const auto& closed : ClosedAt(path)) {
+  for (const auto& closed : closed_.At(path)) {
     if (Status status = closed->WaitClosed(Wait::kOpen); !status.ok()) return status;
   }
   const FileName name = FileName::LeadsTo(path);
@@ -361,12 +351,12 @@ Status Engine::DrainPath(const char* path) {
 
 FileTable::Files Engine::FilesAt(const char* path) {
   if (path == nullptr) {
-    MutexLock lock(mutex_);
-    return files_.All();
+    MutexLock lock(registry_.mutex);
+    return registry_.files.All();
   }
   const FileName name = FileName::LeadsTo(path);
-  MutexLock lock(mutex_);
-  return files_.At(name);
+  MutexLock lock(registry_.mutex);
+  return registry_.files.At(name);
 }
 
 Status Engine::Shutdown() {

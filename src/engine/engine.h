@@ -22,12 +22,13 @@
 #include "base/status.h"
 #include "buffer/arena.h"
 #include "device/device.h"
+#include "engine/closed_files.h"
 #include "engine/file.h"
 #include "engine/file_series.h"
-#include "engine/file_table.h"
 #include "engine/memory_of_runs.h"
 #include "engine/preparation.h"
 #include "engine/refused_closes.h"
+#include "engine/registry.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
 
@@ -40,8 +41,6 @@ struct OpenOptions {
   int opener = 0;  ///< which copy of HDF5: what one has open is on storage before another opens it
 };
 
-/// Nobody reads an error stack at the end of a program, and lost bytes must not go unsaid.
-void PrintAtExit(const Status& failure);
 /// Whether this process came from a fork, and called no exec since, as the system knows it.
 bool IsForkedProcess();
 
@@ -60,24 +59,21 @@ class Engine {
               const CallContext& call = {});
   /// A file that others have open and write, too (File::Kind::kShared), through a descriptor of our own.
   Status OpenShared(const char* path, std::shared_ptr<File>& file, const CallContext& call = {});
-  /// Called by the driver's close. Waits for the bytes unless the call allows otherwise. If they cannot be
-  /// stored, says so and keeps the file as it keeps a deferred one: `WaitClosed` tries again, and so does the exit.
+  /// Called by the driver's close: ClosedFiles::Close.
   Status Close(const std::shared_ptr<File>& file, const CallContext& call = {});
-  /// Gives up the closed files that have no name and cannot be stored, and with their descriptors their room on storage, unless
-  /// somebody else has them open. Whether there were any.
-  bool DropNameless(bool may_wait = true) TL_EXCLUDES(mutex_);
+  ClosedFiles& closed_files() { return closed_; }
   RefusedCloses& refused_closes() { return refused_closes_; }
 
   /// Waits until every captured byte of every file is stored; the first error, if any. `why`: on whose account.
   Status DrainAll(Wait why);
   /// The same for the files that this copy of HDF5 has opened by itself (sources of virtual datasets, external links): the program has
   /// no identifier of them that it could flush.
-  Status DrainInside(int opener, Wait why) TL_EXCLUDES(mutex_);
+  Status DrainInside(int opener, Wait why) TL_EXCLUDES(registry_.mutex);
   /// The same for the file that `path` names, if it is known here. For opens by other drivers and deletes.
   Status DrainPath(const char* path);
 
   /// The files known here that the path names, or that were opened by it; every one for nullptr.
-  FileTable::Files FilesAt(const char* path) TL_EXCLUDES(mutex_);
+  FileTable::Files FilesAt(const char* path) TL_EXCLUDES(registry_.mutex);
 
   /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again). Happens at the
   /// latest when the process exits.
@@ -96,28 +92,16 @@ class Engine {
   Status OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                   const CallContext& call);
   Status Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
-               const CallContext& call) TL_EXCLUDES(mutex_);
-  static Status MayOpen(const char* path, int flags, const File& file);
-  void DrainForAnother(const char* path, int opener) TL_EXCLUDES(mutex_);
-  Status CloseClaimed(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
-  void KeepClosedLocked(const std::shared_ptr<File>& file, const CallContext& call)
-      TL_REQUIRES(mutex_);
-  void GiveBack(const std::shared_ptr<File>& file, const CallContext& call) TL_EXCLUDES(mutex_);
-  bool RoomForAnother() TL_EXCLUDES(mutex_);
-  bool AwaitOldest(Wait why) TL_EXCLUDES(mutex_);
-  std::shared_ptr<File> BeingClosed() const TL_REQUIRES(mutex_);
+               const CallContext& call) TL_EXCLUDES(registry_.mutex);
+  void DrainForAnother(const char* path, int opener) TL_EXCLUDES(registry_.mutex);
   FileTable::Opener OpenerOf(const OpenOptions& options, const CallContext& call);
   Status OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                  const CallContext& call);
   static void AwaitRanks(const FileIdentity& identity);
-  FileTable::Files ClosedAt(const char* path) TL_EXCLUDES(mutex_);
-  Status MakeWayFor(const char* path) TL_EXCLUDES(mutex_);
-  Status MakeWayOf(const char* path, const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
-  Status Retire(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
-  void Finish(const std::shared_ptr<File>& file) TL_EXCLUDES(mutex_);
-  std::vector<Status> DrainEach(Wait why) TL_EXCLUDES(mutex_);  ///< the failures, a file each
-  void RelieveArena() TL_EXCLUDES(mutex_);
-  FileTable::Files Known() TL_EXCLUDES(mutex_);
+  std::vector<Status> DrainEach(Wait why)
+      TL_EXCLUDES(registry_.mutex);  ///< the failures, a file each
+  void RelieveArena() TL_EXCLUDES(registry_.mutex);
+  FileTable::Files Known() TL_EXCLUDES(registry_.mutex);
   static void PrepareFork();
   static void ParentAfterFork();
   static void ChildAfterFork();
@@ -129,21 +113,21 @@ class Engine {
   const std::shared_ptr<AheadRoom> ahead_room_ =
       std::make_shared<AheadRoom>(arena_, config_.read_ahead_limit);
   FileSeries series_{lanes_, ahead_room_, [this](const FileIdentity& identity) {
-                       MutexLock lock(mutex_);
-                       return files_.Knows(identity);
+                       MutexLock lock(registry_.mutex);
+                       return registry_.files.Knows(identity);
                      }};
   const std::shared_ptr<model::Chooser> chooser_;
   MemoryOfRuns runs_{config_, *chooser_};
   const std::shared_ptr<Preparation> preparation_ =
       std::make_shared<Preparation>(arena_, lanes_, *chooser_);
   RefusedCloses refused_closes_;
-  Mutex mutex_;
-  FileTable files_ TL_GUARDED_BY(mutex_);
+  Registry registry_;
+  ClosedFiles closed_{registry_};
   std::atomic<bool> any_inside_{false};  // ever opened for a call of another file's
   std::atomic<bool> exiting_{false};     // between the drain at a libhdf5's end and its Shutdown
   // This process came from a fork, and called no exec since; set before it has a second thread.
   bool forked_;
-  FileTable::Files held_for_fork_ TL_GUARDED_BY(mutex_);
+  FileTable::Files held_for_fork_ TL_GUARDED_BY(registry_.mutex);
 };
 
 }  // namespace tidelane

@@ -20,14 +20,6 @@
 
 namespace tidelane {
 
-std::shared_ptr<File> Engine::BeingClosed() const {
-  if (!files_.leaving().empty()) return files_.leaving().front();
-  const auto& draining = files_.draining();
-  const auto it =
-      std::ranges::find_if(draining, [](const auto& file) { return file->being_closed(); });
-  return it == draining.end() ? nullptr : *it;
-}
-
 // Before the engine was made nobody watched.
 bool IsForkedProcess() {
   constexpr unsigned kForkedWithoutExec = 0x40;  // PF_FORKNOEXEC of the kernel's sched.h
@@ -48,14 +40,15 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   for (const auto& file : engine.Known()) file->deferred_reads().AwaitAll();
   (void)engine.DrainAll(Wait::kFork);
   engine.lanes_.Pause();
-  engine.mutex_.lock();
-  for (auto file = engine.BeingClosed(); file != nullptr; file = engine.BeingClosed()) {
-    engine.mutex_.unlock();
+  engine.registry_.mutex.lock();
+  for (auto file = engine.closed_.BeingClosed(); file != nullptr;
+       file = engine.closed_.BeingClosed()) {
+    engine.registry_.mutex.unlock();
     (void)file->AwaitClosed(Wait::kFork);
     sched_yield();  // who has just closed it takes it off the list next
-    engine.mutex_.lock();
+    engine.registry_.mutex.lock();
   }
-  engine.held_for_fork_ = engine.files_.Known();
+  engine.held_for_fork_ = engine.registry_.files.Known();
   for (const auto& file : engine.held_for_fork_) file->LockForFork();
   Bell::Get().LockForFork();
   engine.lanes_.LockForFork();
@@ -71,7 +64,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   Bell::Get().UnlockAfterFork(false);
   for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
   engine.held_for_fork_.clear();
-  engine.mutex_.unlock();
+  engine.registry_.mutex.unlock();
   engine.lanes_.Resume();
 }
 
@@ -89,7 +82,7 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
     if (DeferNothing(settings)) file->SetSettings(settings);
   }
   engine.held_for_fork_.clear();
-  engine.mutex_.unlock();
+  engine.registry_.mutex.unlock();
   ResetTraceAfterFork();
   ResetSummaryAfterFork();
 }

@@ -430,7 +430,7 @@ herr_t Delete(const char* name, hid_t) noexcept {
     (void)Engine::Get().DrainPath(name);  // what could not be stored is not wanted any more
     const int error = ::unlink(name) != 0 ? errno : 0;
     Engine::Get().refused_closes().DropNameless(Slot);
-    (void)Engine::Get().DropNameless();
+    (void)Engine::Get().closed_files().DropNameless();
     if (error == 0) return 0;
     h5::PushNativeError(library, SystemText("unable to delete file", error), "VFL",
                         "CANTDELETEFILE");

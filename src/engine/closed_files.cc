@@ -1,12 +1,12 @@
-// What becomes of files that the program has closed: how many may be on their way to storage, who gives way to whom, and which are
-// given up.
-//
-// A closed file costs a descriptor and memory until it is stored. So only a share of the descriptors may be held by closed files, who
-// finds none left waits for the oldest, and what cannot be stored is dropped where nobody can miss it: where the file has no name.
+#include "engine/closed_files.h"
+
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <iterator>
 #include <mutex>
@@ -14,7 +14,6 @@
 
 #include "base/counters.h"
 #include "base/incidents.h"
-#include "engine/engine.h"
 
 namespace tidelane {
 namespace {
@@ -31,21 +30,35 @@ size_t MostClosed() {
 
 }  // namespace
 
-FileTable::Files Engine::ClosedAt(const char* path) {
-  {
-    MutexLock lock(mutex_);
-    if (files_.closed() == 0) return {};
-  }
-  const FileName name = FileName::LeadsTo(path);
-  MutexLock lock(mutex_);
-  return files_.ClosedAt(name);
+// Nothing is written through what it opens: what storage says of that is for the summary.
+Status MayOpen(const char* path, int flags, const File& file) {
+  const int fd = ::open(path, (flags & ~(O_TRUNC | O_CREAT | O_EXCL)) | O_CLOEXEC);
+  if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
+  struct stat status;
+  const bool same = fstat(fd, &status) == 0 && IdentityIn(status) == file.identity();
+  if (::close(fd) != 0) NoteError(Status::Failed(errno, "close").At(path, 0, 0));
+  return same ? Status() : Status::Failed(ESTALE, "open").At(path, 0, 0);
 }
 
-Status Engine::CloseClaimed(const std::shared_ptr<File>& file) {
+void PrintAtExit(const Status& failure) {
+  std::fprintf(stderr, "tidelane: at exit: %s\n", failure.Message().c_str());
+}
+
+FileTable::Files ClosedFiles::At(const char* path) {
+  {
+    MutexLock lock(registry_.mutex);
+    if (registry_.files.closed() == 0) return {};
+  }
+  const FileName name = FileName::LeadsTo(path);
+  MutexLock lock(registry_.mutex);
+  return registry_.files.ClosedAt(name);
+}
+
+Status ClosedFiles::CloseClaimed(const std::shared_ptr<File>& file) {
   Status status = file->CloseDevice();
   {
-    MutexLock lock(mutex_);
-    files_.Remove(file);
+    MutexLock lock(registry_.mutex);
+    registry_.files.Remove(file);
   }
   if (status.ok()) {
     ForgetNotStored(file->path());
@@ -55,63 +68,61 @@ Status Engine::CloseClaimed(const std::shared_ptr<File>& file) {
   return status;
 }
 
-Status Engine::Retire(const std::shared_ptr<File>& file) {
+void ClosedFiles::Stored(const std::shared_ptr<File>& file) {
   {
-    MutexLock lock(mutex_);
-    if (!files_.StartLeaving(file)) return {};
+    MutexLock lock(registry_.mutex);
+    if (!registry_.files.StartLeaving(file)) return;
   }
-  return CloseClaimed(file);
+  (void)CloseClaimed(file);
 }
 
-void Engine::Finish(const std::shared_ptr<File>& file) { (void)Retire(file); }
-
-void Engine::KeepClosedLocked(const std::shared_ptr<File>& file, const CallContext& call) {
-  files_.StartDraining(file);
+void ClosedFiles::KeepLocked(const std::shared_ptr<File>& file, const CallContext& call) {
+  registry_.files.StartDraining(file);
   // Still under the registry's lock: who finds the file there must find it closing.
-  file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Finish(drained); }, call);
+  file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Stored(drained); }, call);
 }
 
-void Engine::GiveBack(const std::shared_ptr<File>& file, const CallContext& call) {
-  MutexLock lock(mutex_);
-  KeepClosedLocked(file, call);
+void ClosedFiles::GiveBack(const std::shared_ptr<File>& file, const CallContext& call) {
+  MutexLock lock(registry_.mutex);
+  KeepLocked(file, call);
 }
 
-Status Engine::MakeWayFor(const char* path) {
-  for (const auto& file : ClosedAt(path)) {
+Status ClosedFiles::MakeWayFor(const char* path) {
+  for (const auto& file : At(path)) {
     if (Status status = MakeWayOf(path, file); !status.ok()) return status;
   }
   return {};
 }
 
-Status Engine::MakeWayOf(const char* path, const std::shared_ptr<File>& file) {
+Status ClosedFiles::MakeWayOf(const char* path, const std::shared_ptr<File>& file) {
   if (Status may = MayOpen(path, O_RDWR, *file); !may.ok()) return may;
   if (file->WaitClosed(Wait::kOpen).ok()) return {};
   // Its contents are about to go anyway: what could not be stored of them need not stand in the way.
   {
-    MutexLock lock(mutex_);
-    if (!files_.StartLeaving(file)) return {};
+    MutexLock lock(registry_.mutex);
+    if (!registry_.files.StartLeaving(file)) return {};
   }
   file->GiveUp();
   (void)CloseClaimed(file);
   return {};
 }
 
-bool Engine::AwaitOldest(Wait why) {
+bool ClosedFiles::AwaitOldest(Wait why) {
   if (DropNameless(true)) return true;
   FileTable::Files closing;
   {
-    MutexLock lock(mutex_);
-    closing = files_.Closed();
+    MutexLock lock(registry_.mutex);
+    closing = registry_.files.Closed();
   }
   return std::ranges::any_of(closing, [why](const auto& file) { return file->AwaitClosed(why); });
 }
 
-bool Engine::RoomForAnother() {
+bool ClosedFiles::RoomForAnother() {
   const size_t most = MostClosed();
   for (;;) {
     {
-      MutexLock lock(mutex_);
-      if (files_.closed() < most) return true;
+      MutexLock lock(registry_.mutex);
+      if (registry_.files.closed() < most) return true;
     }
     if (!AwaitOldest(Wait::kClose)) return false;
   }
@@ -119,17 +130,17 @@ bool Engine::RoomForAnother() {
 
 // Storage that is full asks without waiting: who forks holds the lock until nothing is on its way. (Once a file is claimed,
 // a fork waits for its end.)
-bool Engine::DropNameless(bool may_wait) TL_NO_ANALYSIS {
-  std::unique_lock<std::mutex> lock(mutex_.native(), std::defer_lock);
+bool ClosedFiles::DropNameless(bool may_wait) TL_NO_ANALYSIS {
+  std::unique_lock<std::mutex> lock(registry_.mutex.native(), std::defer_lock);
   if (may_wait) {
     lock.lock();
   } else if (!lock.try_lock()) {
     return false;
   }
   FileTable::Files given_up;
-  std::ranges::copy_if(files_.draining(), std::back_inserter(given_up),
+  std::ranges::copy_if(registry_.files.draining(), std::back_inserter(given_up),
                        [](const auto& file) { return file->stuck() && file->nameless(); });
-  for (const auto& file : given_up) files_.StartLeaving(file);
+  for (const auto& file : given_up) registry_.files.StartLeaving(file);
   lock.unlock();
   for (const auto& file : given_up) {
     file->GiveUp();
@@ -138,8 +149,16 @@ bool Engine::DropNameless(bool may_wait) TL_NO_ANALYSIS {
   return !given_up.empty();
 }
 
-Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call) {
-  series_.Closing(*file);
+std::shared_ptr<File> ClosedFiles::BeingClosed() const {
+  if (!registry_.files.leaving().empty()) return registry_.files.leaving().front();
+  const auto& draining = registry_.files.draining();
+  const auto it =
+      std::ranges::find_if(draining, [](const auto& file) { return file->being_closed(); });
+  return it == draining.end() ? nullptr : *it;
+}
+
+Status ClosedFiles::Close(const std::shared_ptr<File>& file, const CallContext& call,
+                          bool exiting) {
   CallScope* const scope = call.scope();
   // HDF5 opens a file that it is to create, or is asked about, and closes it again: that changes nothing.
   if (scope != nullptr && scope->adopted() == file.get()) {
@@ -157,12 +176,12 @@ Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call)
   // What could not be stored is not thrown away: the file stays, as a deferred one, for whoever tries again.
   const bool kept = deferred || !file->drained();
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(registry_.mutex);
     if (kept) {
       if (deferred) Count(Counter::kClosesDeferred);
-      KeepClosedLocked(file, call);
+      KeepLocked(file, call);
     } else {
-      files_.Remove(file);
+      registry_.files.Remove(file);
     }
   }
   if (kept) {
@@ -171,7 +190,7 @@ Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call)
   }
   const Status closed = file->CloseDevice();
   // HDF5 closes what a program left open, and looks at no result: nobody else would say it.
-  if (!closed.ok() && exiting_) PrintAtExit(closed);
+  if (!closed.ok() && exiting) PrintAtExit(closed);
   if (status.ok()) status = closed;
   if (!status.ok()) NoteNotStored(file->path());
   return status;

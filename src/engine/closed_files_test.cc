@@ -217,9 +217,9 @@ TEST_F(ClosedFiles, GiveTheirDescriptorsToWhoFindsNone) {
 TEST_F(ClosedFiles, WithoutANameAndThatCannotBeStoredAreGivenUp) {
   InAChild([&] {
     const auto file = Failed(path_);
-    EXPECT_FALSE(engine().DropNameless());
+    EXPECT_FALSE(engine().closed_files().DropNameless());
     ASSERT_EQ(unlink(path_.c_str()), 0);
-    EXPECT_TRUE(engine().DropNameless());
+    EXPECT_TRUE(engine().closed_files().DropNameless());
     EXPECT_TRUE(engine().FilesAt(nullptr).empty());
     EXPECT_TRUE(file->WaitClosed(Wait::kClose).ok());
   });

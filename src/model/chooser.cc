@@ -61,6 +61,7 @@ bool Chooser::Opened(uint64_t device, bool promises) {
   if ((slot.name.load(kRelaxed) & ~uint64_t{1}) != Name(device)) {
     MutexLock lock(mutex_);
     slot.tally.Clear();
+    slot.speed.Begin(promises);
     slot.stored.Clear();
     slot.title.clear(), slot.file.clear();
     slot.earlier_runs = 0, slot.remembered = false;
@@ -147,8 +148,7 @@ void Chooser::Waited(uint64_t ns) {
 bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
   const uint64_t ns = end_ns - begin_ns;
   Device& slot = Slot(device);
-  const bool quick =
-      slot.slow.Quick(IsQuick(slot), ns < times_.quick_request_ns + bytes * kQuickMibNs / kMib);
+  const bool quick = slot.speed.Quick(ns < times_.quick_request_ns + bytes * kQuickMibNs / kMib);
   if (bytes >= kTelling) slot.name.store(Name(device) | (quick ? 1 : 0), kRelaxed);
   if (bytes >= kTellingRate) {
     const uint64_t before = NsPerMib(slot);

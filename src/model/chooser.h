@@ -107,7 +107,7 @@ class Chooser {
   BlockWorth& BlocksOn(uint64_t device) { return Slot(device).blocks; }
 
   /// `device` took from `begin_ns` to `end_ns` to store so much; returns whether it is as quick as memory.
-  /// One slow request makes no slow storage: ranks wait for a file's lock, and all for a core or for memory.
+  /// One slow request makes no slow storage, three of eight do (model/tally.h).
   bool Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns);
   /// Whether `device` is as quick as memory; before the first request, what was promised.
   bool QuickOn(uint64_t device) const {
@@ -154,7 +154,7 @@ class Chooser {
     std::atomic<Mode> mode{Mode::kAuto};
     std::atomic<uint64_t> ns_per_mib{0};  // 0: nothing large was stored yet
     std::atomic<uint64_t> request_ns{0};  // the quickest small one; 0: none yet
-    SlowInTurn slow;
+    RecentSpeed speed;
     Tally tally;
     Requests stored;  // since the last epoch began
     BlockWorth blocks;

@@ -229,19 +229,38 @@ TEST_F(ChooserTest, UntilAFirstRequestTheKindOfFileSystemTells) {
 
 // A request may wait for a core or for memory, whatever storage there is.
 TEST_F(ChooserTest, ASlowRequestNowAndThenMakesNoSlowStorage) {
+  const auto stored = [this](uint64_t ms, uint64_t bytes = kMib) {
+    return chooser_.Stored(kDevice, bytes, 0, ms * kMs);
+  };
   Storage(kMs / 4);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
-    EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
-    EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, kMs / 4));
+    for (const uint64_t ms : {20, 0, 0, 20, 0, 0, 0, 0}) EXPECT_TRUE(stored(ms));
   }
   EXPECT_TRUE(chooser_.QuickOn(kDevice));
-  EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
-  EXPECT_TRUE(chooser_.Stored(kDevice, 100, 0, 20 * kMs));
-  EXPECT_FALSE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
+  for (int i = 0; i < 8; ++i) stored(0);
+  EXPECT_TRUE(stored(20));
+  EXPECT_TRUE(stored(20, 100));
+  EXPECT_FALSE(stored(20));
   EXPECT_FALSE(chooser_.QuickOn(kDevice));
+  for (int i = 0; i < 10; ++i) {  // every second one is slow
+    EXPECT_FALSE(stored(0));
+    EXPECT_FALSE(stored(20));
+  }
+  for (int i = 0; i < 6; ++i) stored(0);
+  EXPECT_TRUE(stored(0));
+}
+
+TEST_F(ChooserTest, OneQuickRequestSaysThatStorageIsQuickWhereNothingWasPromised) {
+  chooser_.Opened(kDevice, false);
   EXPECT_FALSE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
-  EXPECT_TRUE(chooser_.Stored(kDevice, kMib, 0, kMs / 4));
+  chooser_.Opened(kDevice + 1, false);
+  EXPECT_TRUE(chooser_.Stored(kDevice + 1, kMib, 0, kMs / 4));
+}
+
+TEST_F(ChooserTest, SmallRequestsAloneShowThatStorageIsSlow) {
+  chooser_.Opened(kDevice, true);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(chooser_.Stored(kDevice, 100, 0, 2 * kMs));
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(chooser_.Stored(kDevice, 100, 0, 2 * kMs));
 }
 
 TEST_F(ChooserTest, APieceIsWorthARequestWhereItTakesAsLong) {

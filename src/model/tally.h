@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 namespace tidelane::model {
@@ -23,20 +24,19 @@ class Sum {
   std::atomic<uint64_t> sum_{0};
 };
 
-/// Whether storage that was quick is slow now: a single request may have waited for a core, for memory, or for other ranks.
-class SlowInTurn {
+/// Whether storage is quick, by its last eight requests: two of them may have waited for a core, for memory, or for other ranks.
+class RecentSpeed {
  public:
-  /// A request was `quick` to what `was_quick` before. Returns whether that still is, or has become so.
-  bool Quick(bool was_quick, bool quick) {
-    const uint64_t slow = quick || !was_quick ? 0 : seen_.get() + 1;
-    seen_.Set(slow % kMost);
-    return quick || seen_.get() != 0;
+  /// What is promised holds until there is a request that says otherwise, or three.
+  void Begin(bool quick) { slow_.Set(quick ? 0 : 0xE0); }
+  /// After a request that was, or was not.
+  bool Quick(bool quick) {
+    slow_.Set((slow_.get() << 1 | (quick ? 0 : 1)) & 0xFF);
+    return std::popcount(slow_.get()) < 3;
   }
 
  private:
-  static constexpr uint64_t kMost = 3;
-
-  Sum seen_;
+  Sum slow_;  // a bit for each request, the oldest on the left
 };
 
 /// Requests to storage: how much they moved, and the time in which at least one was under way. They are told of when they

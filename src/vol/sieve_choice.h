@@ -123,11 +123,6 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
 /// To be held while these are read.
 Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
 
-/// Before an object of this file is copied. HDF5 copies a contiguous dataset that is open from the sieve buffer, if all of it is there,
-/// and otherwise what storage has, whatever the sieve holds. Natively a small dataset lies there whole from its first write
-/// on; with us writes went past it. So what sieves hold is written first.
-void StoreSieves(Instance& instance, void* object, H5I_type_t type, hid_t dxpl);
-
 /// A file of ours was opened.
 void NoteSieve(Instance& instance, const File& file);
 /// `dataset` is closed; another one may come to live at its address.

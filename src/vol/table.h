@@ -25,7 +25,6 @@
 #include "vol/objects.h"
 #include "vol/ranks.h"
 #include "vol/settle.h"
-#include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -287,13 +286,6 @@ struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
     ((effect = EffectOf(args) == Effect::kWrite ? effect : EffectOf(args)), ...);
     const auto native = instance.hdf5().native().*Group.*Member;
     constexpr bool kCopies = std::is_same_v<decltype(Member), decltype(&H5VL_object_class_t::copy)>;
-    if constexpr (kCopies) {
-      const auto all = std::tie(args...);
-      void* const source = std::get<0>(all);
-      const H5I_type_t type = std::get<1>(all)->obj_type;
-      if (ParallelOf(instance, source, type) == nullptr)  // ranks have no sieve
-        StoreSieves(instance, source, type, std::get<sizeof...(Args) - 2>(all));
-    }
     const RanksAround ranks(instance, kCopies, KindOf(Group), args...);
     if (!ranks.MayGoOn(instance)) return Failure<Result>();
     std::optional<Changing> changing;

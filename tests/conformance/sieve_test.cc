@@ -1,5 +1,4 @@
 // Datasets whose small writes HDF5's sieve buffer gathers: what else HDF5 does with them sees those writes as natively.
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,35 +38,6 @@ TEST_P(Sieve, ACopyOfAnOpenDatasetHasWhatTheSieveHolds) {
       ASSERT_GE(H5Dread(copied, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
       EXPECT_TRUE(found == expected) << round;
     }
-  });
-}
-
-// A write whose elements are converted goes to the sieve, whoever else does not: then that begins in the dataset's middle.
-TEST_P(Sieve, ACopyHasWhatWasConvertedBesideWhatWentPastTheSieve) {
-  constexpr hsize_t kSize = 5852, kPart = kSize / 4;
-  run([&] {
-    const Hid opened = create(file());
-    std::vector<int> expected = elements(1, kSize);
-    put(opened, "d", 1, kSize);
-    const Hid dataset(H5Dopen2(opened, "d", H5P_DEFAULT)), small(H5Pcreate(H5P_DATASET_XFER));
-    H5Pset_buffer(small, 500, nullptr, nullptr);
-    const Hid space(H5Dget_space(dataset)), memory(H5Screate_simple(1, &kPart, nullptr));
-    for (int part = 0; part < 4; ++part) {
-      const hsize_t start = kPart * static_cast<hsize_t>(part);
-      ASSERT_GE(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, nullptr, &kPart, nullptr), 0);
-      const std::vector<int> fresh = elements(part + 2, kPart);
-      const std::vector<double> wide(fresh.begin(), fresh.end());
-      ASSERT_GE(part == 1
-                    ? H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, small, wide.data())
-                    : H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, fresh.data()),
-                0);
-      std::ranges::copy(fresh, expected.begin() + static_cast<std::ptrdiff_t>(start));
-    }
-    ASSERT_GE(H5Ocopy(opened, "d", opened, "copy", H5P_DEFAULT, H5P_DEFAULT), 0);
-    const Hid copied(H5Dopen2(opened, "copy", H5P_DEFAULT));
-    std::vector<int> found(kSize);
-    ASSERT_GE(H5Dread(copied, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
-    EXPECT_TRUE(found == expected);
   });
 }
 

@@ -113,48 +113,52 @@ void overwritten(const Options& options) {
   ok(H5Fclose(file), "H5Fclose");
 }
 
-// Whole chunks whose filter takes no longer than a copy.
-void chunks_with(const Options& options, const std::function<herr_t(hid_t)>& filter) {
-  const auto chunk = numbers(kChunk);
+// Whole chunks of so many numbers, one after the other.
+void write_chunks(const Options& options, hsize_t size, const std::function<void(hid_t)>& filter,
+                  const std::function<void(int)>& before) {
+  const auto chunk = numbers(size);
   const hid_t file = create(options, "chunks.h5");
   const hid_t dcpl = ok(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate");
-  const hsize_t extent[2] = {1, kChunk};
+  const hsize_t extent[2] = {1, size};
   ok(H5Pset_chunk(dcpl, 2, extent), "H5Pset_chunk");
-  ok(filter(dcpl), "H5Pset_...");
-  const Rows chunks(file, "chunks", static_cast<hsize_t>(options.count), kChunk, dcpl);
-  for (int i = 0; i < options.count; ++i) chunks.write(static_cast<hsize_t>(i), chunk.data());
+  filter(dcpl);
+  const Rows chunks(file, "chunks", static_cast<hsize_t>(options.count), size, dcpl);
+  for (int i = 0; i < options.count; ++i) {
+    before(i);
+    chunks.write(static_cast<hsize_t>(i), chunk.data());
+  }
   chunks.close();
   ok(H5Pclose(dcpl), "H5Pclose");
   ok(H5Fclose(file), "H5Fclose");
 }
 
-// Large chunks, with pauses now and then that are too short to store what came before.
+// A filter that takes no longer than a copy.
+void shuffle(const Options& options) {
+  write_chunks(
+      options, kChunk, [](hid_t dcpl) { ok(H5Pset_shuffle(dcpl), "H5Pset_shuffle"); }, [](int) {});
+}
+
+void fletcher32(const Options& options) {
+  write_chunks(
+      options, kChunk, [](hid_t dcpl) { ok(H5Pset_fletcher32(dcpl), "H5Pset_fletcher32"); },
+      [](int) {});
+}
+
+// Pauses now and then that are too short to store what came before.
 void short_pauses(const Options& options) {
   constexpr int kBurst = 200;
-  const auto block = numbers(kBlock);
-  const hid_t file = create(options, "blocks.h5");
-  const hid_t dcpl = ok(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate");
-  const hsize_t extent[2] = {1, kBlock};
-  ok(H5Pset_chunk(dcpl, 2, extent), "H5Pset_chunk");
-  const Rows blocks(file, "blocks", static_cast<hsize_t>(options.count), kBlock, dcpl);
-  for (int i = 0; i < options.count; ++i) {
-    if (i % kBurst == 0) {
-      for (const double until = now_us() + 2000; now_us() < until;) {
-      }
-    }
-    blocks.write(static_cast<hsize_t>(i), block.data());
-  }
-  blocks.close();
-  ok(H5Pclose(dcpl), "H5Pclose");
-  ok(H5Fclose(file), "H5Fclose");
+  constexpr double kPauseUs = 2000;
+  write_chunks(
+      options, kBlock, [](hid_t) {},
+      [](int i) {
+        for (const double until = now_us() + kPauseUs; i % kBurst == 0 && now_us() < until;) {
+        }
+      });
 }
 
 const std::map<std::string, std::function<void(const Options&)>> kWorkloads = {
-    {"open-files", open_files},
-    {"overwritten", overwritten},
-    {"shuffle", [](const Options& options) { chunks_with(options, H5Pset_shuffle); }},
-    {"fletcher32", [](const Options& options) { chunks_with(options, H5Pset_fletcher32); }},
-    {"short-pauses", short_pauses},
+    {"open-files", open_files}, {"overwritten", overwritten},   {"shuffle", shuffle},
+    {"fletcher32", fletcher32}, {"short-pauses", short_pauses},
 };
 
 nlohmann::json measure_one(const Options& options) {

@@ -85,7 +85,6 @@ TEST_F(ChooserTest, ALogBetweenPhasesWouldMakeThemOneWithoutAnyComputation) {
   EXPECT_EQ(Phase(), kMost);
 }
 
-// That takes a millisecond or two, and a busy machine stops a program as a short pause does.
 // A busy machine stops every program now and then.
 TEST_F(ChooserTest, AStallThatWouldHideLittleOfAPhaseIsNoReasonToCopyIt) {
   Storage(kMs / 4);
@@ -131,6 +130,7 @@ TEST_F(ChooserTest, RowsInHdf5sBufferAreNoPauseWhereTheyFollowEachOther) {
   EXPECT_EQ(Phase(), kMost);
 }
 
+// That takes a millisecond or two, and a busy machine stops a program as a short pause does.
 TEST_F(ChooserTest, AFirstShortPauseDoesNotCostTheMeasuringOfCopies) {
   measured = 0;
   Storage(kMs / 4);

@@ -27,7 +27,7 @@ class Sum {
 /// Whether storage is quick, by its last eight requests: two of them may have waited for a core, for memory, or for other ranks.
 class RecentSpeed {
  public:
-  /// What is promised holds until there is a request that says otherwise, or three.
+  /// Before there was a request: what the file system promises. Three slow ones refute that it is quick, one quick one that it is not.
   void Begin(bool quick) { slow_.Set(quick ? 0 : 0xE0); }
   /// After a request that was, or was not.
   bool Quick(bool quick) {

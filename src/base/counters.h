@@ -50,6 +50,9 @@ namespace tidelane {
   X(ChunkBytesRead, "chunk_bytes_read", "bytes of both, decoded")                                 \
   X(BytesMoved, "bytes_moved",                                                                    \
     "bytes moved together because what had been replaced kept their memory from being used")      \
+  X(GpuBytesDown, "gpu_bytes_down", "bytes copied from the memory of GPUs for writes")            \
+  X(GpuBytesUp, "gpu_bytes_up", "bytes copied to the memory of GPUs for reads")                   \
+  X(GpuCopyNs, "gpu_copy_ns", "time that calls waited for such copies")                           \
   X(LaneBusyNs, "lane_busy_ns", "time lanes spent on storage, summed over lanes")                 \
   X(CopyNs, "copy_ns", "time callers spent on capturing large writes, waits left out")            \
   X(WaitFlushNs, "wait_flush_ns", "time that flushes waited for bytes to be stored")              \
@@ -155,6 +158,8 @@ enum class Counter : unsigned {
   X(MpiAlone, "mpi_alone", "write",                                                                \
     "a rank alone, where ranks of other machines may read it at once, or consistency=strict")      \
   X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait")    \
+  X(GpuUnpinned, "gpu_unpinned", "call",                                                           \
+    "GPU memory copied through memory that is not pinned: no room in what is")                     \
   X(NoThreads, "no_threads", "",                                                                   \
     "no threads, or no address space for them: waiters do the lanes' work")
 

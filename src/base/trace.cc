@@ -63,14 +63,12 @@ constinit ThreadName names[kMaxNames] = {};
 constinit std::atomic<unsigned> name_count{0};
 constinit thread_local uint32_t cached_thread = 0;
 
-constexpr const char* kSpanNames[] = {"write",          "write through", "read",
-                                      "flush wait",     "close wait",    "request wait",
-                                      "arena wait",     "filter wait",   "open wait",
-                                      "exit wait",      "fork wait",     "ranks wait",
-                                      "wait",           "pwrite",        "gap read",
-                                      "epoch, async",   "epoch, sync",   "drain: mark",
-                                      "drain: extents", "drain: size",   "drain: superblock",
-                                      "drained",        "drain: stuck"};
+constexpr const char* kSpanNames[] = {
+    "write",        "write through",     "read",        "flush wait",  "close wait",
+    "request wait", "arena wait",        "filter wait", "open wait",   "exit wait",
+    "fork wait",    "ranks wait",        "wait",        "pwrite",      "gap read",
+    "GPU copy",     "epoch, async",      "epoch, sync", "drain: mark", "drain: extents",
+    "drain: size",  "drain: superblock", "drained",     "drain: stuck"};
 static_assert(std::size(kSpanNames) == static_cast<size_t>(SpanKind::kCount));
 
 uint32_t ThreadId() {

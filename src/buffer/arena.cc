@@ -232,6 +232,7 @@ void Arena::FaultMore(Slab& slab, uint32_t size) {
 }
 
 void Arena::EndOutside(Slab* slab) {
+  if (slab->owner != nullptr) return slab->owner->Release(slab);
   if (slab->kind == Slab::Kind::kWithdrawn) return;  // its region's
   if (slab->kind == Slab::Kind::kKept) delete[] slab->data;
   delete slab;

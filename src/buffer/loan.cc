@@ -19,12 +19,17 @@ Slab* Make(Slab::Kind kind, std::byte* data) {
 
 Slab* Lend() { return Make(Slab::Kind::kLent, nullptr); }
 
+Slab* Keep(uint64_t size) {
+  auto* bytes = new (std::nothrow) std::byte[size];
+  if (bytes == nullptr) return nullptr;
+  Slab* slab = Make(Slab::Kind::kKept, bytes);
+  if (slab == nullptr) delete[] bytes;
+  return slab;
+}
+
 Slab* KeepCopy(const std::byte* bytes, uint64_t size) {
-  auto* copy = new (std::nothrow) std::byte[size];
-  if (copy == nullptr) return nullptr;
-  std::memcpy(copy, bytes, size);
-  Slab* slab = Make(Slab::Kind::kKept, copy);
-  if (slab == nullptr) delete[] copy;
+  Slab* slab = Keep(size);
+  if (slab != nullptr) std::memcpy(slab->data, bytes, size);
   return slab;
 }
 

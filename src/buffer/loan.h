@@ -20,6 +20,8 @@ namespace tidelane {
 Slab* Lend();
 /// A loan with a copy of `bytes` in memory of its own, and one reference; nullptr when there is no memory.
 Slab* KeepCopy(const std::byte* bytes, uint64_t size);
+/// Likewise with `size` bytes that nobody has written yet, at `data`.
+Slab* Keep(uint64_t size);
 
 inline bool IsLent(const Slab* slab) { return slab->kind == Slab::Kind::kLent; }
 

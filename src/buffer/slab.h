@@ -15,10 +15,19 @@ namespace tidelane {
 
 class Arena;
 class SlabParts;
+struct Slab;
+
+/// Where slabs outside the arena come from and go back to.
+class SlabOwner {
+ public:
+  virtual ~SlabOwner() = default;
+  /// The last reference has gone.
+  virtual void Release(Slab* slab) = 0;
+};
 
 struct Slab {
-  /// Of the arena, or a part of such a one, or outside it: a loan, or what a fork took from it.
-  enum class Kind : uint8_t { kArena, kPart, kLent, kKept, kWithdrawn };
+  /// Of the arena, or a part of such a one, or outside it: a loan, a copy, another owner's, or what a fork took.
+  enum class Kind : uint8_t { kArena, kPart, kLent, kKept, kOwned, kWithdrawn };
 
   std::byte* data = nullptr;
   uint32_t size = 0;
@@ -26,6 +35,7 @@ struct Slab {
   Kind kind = Kind::kArena;
   std::atomic<uint32_t> references{0};
   Arena* arena = nullptr;
+  SlabOwner* owner = nullptr;
   Slab* next_free = nullptr;
   uint64_t freed_ns = 0;  ///< since when it has been free; 0: it has not been in use
   /// Where its size counts while it is referenced, if it does; who acquired it sets this.

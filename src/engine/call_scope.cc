@@ -19,6 +19,7 @@ namespace {
 struct Call {
   CallScope* innermost = nullptr;
   const ElementPlaces* places = nullptr;
+  HeldBytes* held = nullptr;
   unsigned keeping = 0;
   unsigned waiting_itself = 0;
   bool is_known = false;  // to Callers
@@ -83,6 +84,7 @@ CallContext CallContext::Current() {
   CallContext context;
   context.scope_ = call.innermost;
   context.places_ = call.places;
+  context.held_ = call.held;
   context.waits_itself_ = call.waiting_itself != 0;
   context.keeps_refused_ = call.keeping != 0;
   return context;
@@ -158,6 +160,10 @@ std::shared_ptr<Completion> CallScope::TakeCompletion() {
 ElementsIn::ElementsIn(const ElementPlaces* places)
     : before_(std::exchange(in_progress.places, places)) {}
 ElementsIn::~ElementsIn() { in_progress.places = before_; }
+
+HoldsBytes::HoldsBytes(HeldBytes* held) : before_(std::exchange(in_progress.held, held)) {}
+HoldsBytes::~HoldsBytes() { in_progress.held = before_; }
+HeldBytes* HoldsBytes::current() { return in_progress.held; }
 
 KeepRefused::KeepRefused() { ++in_progress.keeping; }
 KeepRefused::~KeepRefused() { --in_progress.keeping; }

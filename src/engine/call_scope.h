@@ -16,6 +16,7 @@
 #include "base/config.h"
 #include "engine/completion.h"
 #include "engine/element_places.h"
+#include "engine/held_bytes.h"
 
 namespace tidelane {
 
@@ -177,6 +178,8 @@ class CallContext {
     context.places_ = nullptr;
     return context;
   }
+  /// Memory of ours that the elements lie in which the call writes; nullptr: they lie in the program's.
+  HeldBytes* held() const { return held_; }
 
   /// The call, where a request will wait for what it leaves pending; else nullptr.
   CallScope* request() const { return scope_ != nullptr && scope_->tracks() ? scope_ : nullptr; }
@@ -194,6 +197,7 @@ class CallContext {
 
   CallScope* scope_ = nullptr;
   const ElementPlaces* places_ = nullptr;
+  HeldBytes* held_ = nullptr;
   bool waits_itself_ = false;
   bool keeps_refused_ = false;
 };

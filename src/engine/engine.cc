@@ -86,6 +86,7 @@ Engine::Engine()
         return status;
       }()),
       arena_(config_.arena_bytes != 0 ? config_.arena_bytes : DefaultArenaBytes()),
+      staging_(arena_.cap() / 2),
       lanes_(config_.lanes),
       chooser_(std::make_shared<model::Chooser>(
           model::Chooser::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})),

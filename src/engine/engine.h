@@ -21,6 +21,7 @@
 #include "base/config.h"
 #include "base/status.h"
 #include "buffer/arena.h"
+#include "buffer/staging.h"
 #include "device/device.h"
 #include "engine/closed_files.h"
 #include "engine/file.h"
@@ -80,6 +81,10 @@ class Engine {
   Status Shutdown();
 
   Arena& arena() { return arena_; }
+  /// Where elements wait that come from a GPU, or go to one.
+  StagingMemory& staging() { return staging_; }
+  /// Has lanes store what they can, so that memory becomes free.
+  void RelieveArena() TL_EXCLUDES(registry_.mutex);
   Lanes& lanes() { return lanes_; }
   model::Chooser& chooser() { return *chooser_; }
 
@@ -100,7 +105,6 @@ class Engine {
   static void AwaitRanks(const FileIdentity& identity);
   std::vector<Status> DrainEach(Wait why)
       TL_EXCLUDES(registry_.mutex);  ///< the failures, a file each
-  void RelieveArena() TL_EXCLUDES(registry_.mutex);
   FileTable::Files Known() TL_EXCLUDES(registry_.mutex);
   static void PrepareFork();
   static void ParentAfterFork();
@@ -109,6 +113,7 @@ class Engine {
   Config config_;
   const Status config_status_;
   Arena arena_;
+  StagingMemory staging_;
   Lanes lanes_;
   const std::shared_ptr<AheadRoom> ahead_room_ =
       std::make_shared<AheadRoom>(arena_, config_.read_ahead_limit);

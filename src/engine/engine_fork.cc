@@ -17,6 +17,7 @@
 #include "base/trace.h"
 #include "engine/bell.h"
 #include "engine/engine.h"
+#include "gpu/loaded.h"
 
 namespace tidelane {
 
@@ -53,12 +54,14 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   Bell::Get().LockForFork();
   engine.lanes_.LockForFork();
   engine.arena_.LockForFork();
+  engine.staging_.LockForFork();
   engine.chooser_->LockForFork();
 }
 
 void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
   engine.chooser_->UnlockAfterFork(false);
+  engine.staging_.UnlockAfterFork(false);
   engine.arena_.UnlockAfterFork();
   engine.lanes_.UnlockAfterFork();
   Bell::Get().UnlockAfterFork(false);
@@ -71,6 +74,8 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
 void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
   engine.chooser_->UnlockAfterFork(true);
+  gpu::ForgetAfterFork();
+  engine.staging_.UnlockAfterFork(true);
   engine.arena_.UnlockAfterFork();
   engine.lanes_.ForgetThreadsAfterFork();
   engine.lanes_.UnlockAfterFork();

@@ -112,18 +112,20 @@ void File::TallyLocked() {
   tally_ = {};
 }
 
-// From the program's own buffer, which it keeps as it is until the request has completed.
+// From the program's own buffer, which it keeps as it is until the request has completed, or from memory of ours.
 bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes,
                        const CallContext& call) {
   if (size < kSmallestLoan) return false;
-  Slab* loan = call.request()->LoanOf(bytes, size);
+  Slab* loan = call.held() != nullptr ? call.held()->SlabOf(bytes, size) : nullptr;
+  const bool ours = loan != nullptr;
+  if (!ours && call.request() != nullptr) loan = call.request()->LoanOf(bytes, size);
   if (loan == nullptr) return false;
   MutexLock lock(mutex_);
-  if (loans_.over || pending_.queued_extents() >= kTooManyExtents) {
+  if ((!ours && loans_.over) || pending_.queued_extents() >= kTooManyExtents) {
     Arena::Unref(loan);
     return false;
   }
-  loans_.any = true;
+  if (!ours) loans_.any = true;
   InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address, call);
   ++tally_.writes;
   Count(Counter::kBytesLent, size);
@@ -169,7 +171,8 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
   Capturing capturing{.bytes = size, .call = call};
   const uint64_t called_ns = size >= kLargeWrite ? NowNs() : 0;
   if (called_ns != 0) capturing.may_wait = BeginLarge(called_ns, size);
-  if (call.request() != nullptr && CaptureLent(address, size, from, call)) {
+  if ((call.request() != nullptr || call.held() != nullptr) &&
+      CaptureLent(address, size, from, call)) {
     if (called_ns != 0) costs_.End(called_ns, NowNs(), size, 0);
     return {};
   }

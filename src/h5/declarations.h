@@ -50,6 +50,7 @@ extern "C" {
 #define H5P_FILE_ACCESS (H5OPEN H5P_CLS_FILE_ACCESS_ID_g)
 #define H5S_ALL 0
 #define H5S_MAX_RANK 32
+#define H5S_PLIST 2
 #define H5S_UNLIMITED HSIZE_UNDEF
 #define H5VL_CAP_FLAG_ASYNC 0x0000000000000002
 #define H5VL_NATIVE_DATASET_CHUNK_ITER 10
@@ -508,6 +509,7 @@ H5Z_filter_t H5Pget_filter2(hid_t, unsigned, unsigned int *, size_t *, unsigned 
 int H5Pget_nfilters(hid_t);
 hid_t H5Pget_driver(hid_t);
 herr_t H5Pget_page_buffer_size(hid_t, size_t *, unsigned *, unsigned *);
+herr_t H5Pget_sieve_buf_size(hid_t, size_t *);
 herr_t H5Pget_vol_id(hid_t, hid_t *);
 herr_t H5Pget_vol_info(hid_t, void **);
 herr_t H5Pset_driver(hid_t, hid_t, const void *);

@@ -23,6 +23,8 @@
 #define TL_PROPERTY_FLUSH "tidelane.flush"
 // On transfer lists: uint64_t bytes.
 #define TL_PROPERTY_COPY_LIMIT "tidelane.copy_limit"
+// On transfer lists: uint64_t, the handle of a GPU's stream.
+#define TL_PROPERTY_GPU_STREAM "tidelane.gpu_stream"
 
 enum { TL_WHEN_AS_CONFIGURED = 0, TL_WHEN_WAIT = 1, TL_WHEN_DEFERRED = 2 };
 

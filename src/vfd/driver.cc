@@ -259,13 +259,27 @@ herr_t ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, 
   return status.ok() ? 0 : ReportPiece(handle, false, status, address, size, buffer);
 }
 
+// What is there of elements in memory of ours is captured, and lanes begin to store it, while the rest is on its way.
+Status WriteHeld(File& file, uint64_t address, uint64_t size, const void* bytes,
+                 const CallContext& call) {
+  const auto* at = static_cast<const std::byte*>(bytes);
+  while (size != 0) {
+    const uint64_t piece = call.held()->PieceAt(at, size);
+    if (Status status = call.held()->Await(at, piece); !status.ok()) return status;
+    if (Status status = file.Write(address, piece, at, call); !status.ok()) return status;
+    address += piece, at += piece, size -= piece;
+  }
+  return {};
+}
+
 Status WriteUntold(Handle& handle, haddr_t address, size_t size, const void* buffer,
                    const CallContext& call) {
   // As write(2) to a descriptor for reading. HDF5 writes there where a call that failed has left something in its caches.
   if (handle.read_only || handle.file->abandoned()) return Status::Failed(EBADF, "write");
   if (size >= kLeastProbed && !MayReadFrom(buffer, size)) return Status::Failed(EFAULT, "write");
   handle.file->SetBaseAddress(handle.pub.base_addr);
-  return handle.file->Write(address, size, buffer, call);
+  return call.held() != nullptr ? WriteHeld(*handle.file, address, size, buffer, call)
+                                : handle.file->Write(address, size, buffer, call);
 }
 
 herr_t WritePiece(Handle& handle, haddr_t address, size_t size, const void* buffer,

@@ -122,19 +122,51 @@ bool InsertElements(Instance& instance, const ChunkJob& job, hid_t dxpl) {
   hid_t type_id = type.get();
   hid_t memory = memory_space.get();
   hid_t file = file_space.get();
-  const void* bytes = job.bytes.data();
+  std::vector<std::byte> copied;  // where there was no memory to do so before
+  if (job.source != nullptr) {
+    try {
+      job.source->CopyTo(copied);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  const void* bytes = job.source != nullptr ? copied.data() : job.bytes.data();
   return hdf5.native().dataset_cls.write(1, &dataset, &type_id, &memory, &file, dxpl, &bytes,
                                          nullptr) >= 0;
 }
 
 }  // namespace
 
-size_t SizeOfChunk(Instance& instance, void* dataset, const Coordinates& origin, hid_t dxpl) {
+namespace {
+
+size_t SizeOfChunkAt(Instance& instance, void* dataset, const hsize_t* origin, hid_t dxpl) {
   hsize_t size = 0;
-  H5VL_native_dataset_get_chunk_storage_size_t ask{origin.data(), &size};
+  H5VL_native_dataset_get_chunk_storage_size_t ask{origin, &size};
   const int operation = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE;
   // A failure says that there is no such chunk yet; or else the insertion will fail, too.
   return AskChunk(instance, dataset, operation, &ask, dxpl) < 0 ? 0 : size;
+}
+
+}  // namespace
+
+size_t SizeOfChunk(Instance& instance, void* dataset, const Coordinates& origin, hid_t dxpl) {
+  return SizeOfChunkAt(instance, dataset, origin.data(), dxpl);
+}
+
+ChunkBuffer ChunkBufferOf(Instance& instance, void* dataset, const H5VL_optional_args_t& args,
+                          hid_t dxpl) {
+  if (args.op_type == H5VL_NATIVE_DATASET_CHUNK_READ) {
+    auto& read = *static_cast<ChunkReadArgs*>(args.args);
+    const h5::KeepErrorStack keep(instance.hdf5());
+    return {&read.buffer, SizeOfChunkAt(instance, dataset, read.offset, dxpl)};
+  }
+  if (args.op_type != H5VL_NATIVE_DATASET_CHUNK_WRITE) return {};
+  if (instance.hdf5().major_version() >= 2) {
+    auto& write = *static_cast<ChunkWriteArgs2*>(args.args);
+    return {const_cast<void**>(&write.buffer), write.size};
+  }
+  auto& write = *static_cast<ChunkWriteArgs1*>(args.args);
+  return {const_cast<void**>(&write.buffer), write.size};
 }
 
 bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/counters.h"
+#include "buffer/arena.h"
 
 namespace tidelane::vol {
 
@@ -24,6 +25,17 @@ void CopyChunk(const ChunkedDataset& facts, const TouchedChunks& touched, const 
   });
 }
 
+ChunkSource::ChunkSource(Slab* slab, const ChunkedDataset& facts, const TouchedChunks& touched,
+                         const ChunkPiece& piece, const void* memory)
+    : slab_(slab), facts_(facts), touched_(touched), piece_(piece), memory_(memory) {}
+
+ChunkSource::~ChunkSource() { Arena::Unref(slab_); }
+
+void ChunkSource::CopyTo(std::vector<std::byte>& chunk) const {
+  chunk.resize(facts_.grid.ChunkBytes());
+  CopyChunk(facts_, touched_, piece_, memory_, chunk.data());
+}
+
 bool ChunkJob::Begin(State as) {
   int queued = kQueued;
   return state_.compare_exchange_strong(queued, as, std::memory_order_acq_rel);
@@ -31,6 +43,10 @@ bool ChunkJob::Begin(State as) {
 
 void ChunkJob::Run() {
   try {
+    if (source != nullptr) {
+      source->CopyTo(bytes);
+      source.reset();
+    }
     status = pipeline_->Encode(bytes, stored, mask);
   } catch (const std::bad_alloc&) {
     status = Status::Failed(ENOMEM, "filter a chunk");

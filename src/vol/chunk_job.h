@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "buffer/slab.h"
 #include "engine/chunk_grid.h"
 #include "lane/lanes.h"
 #include "vol/chunked_dataset.h"
@@ -20,6 +21,27 @@
 namespace tidelane::vol {
 
 struct LateChunks;
+
+/// A chunk's elements in memory of ours (engine/held_bytes.h), which whoever does the job copies them from.
+class ChunkSource {
+ public:
+  /// `slab`, with the reference that is given here, has what of `piece` lies at `memory`.
+  ChunkSource(Slab* slab, const ChunkedDataset& facts, const TouchedChunks& touched,
+              const ChunkPiece& piece, const void* memory);
+  ~ChunkSource();
+  ChunkSource(const ChunkSource&) = delete;
+  ChunkSource& operator=(const ChunkSource&) = delete;
+
+  /// May throw std::bad_alloc.
+  void CopyTo(std::vector<std::byte>& chunk) const;
+
+ private:
+  Slab* const slab_;
+  const ChunkedDataset facts_;
+  const TouchedChunks touched_;
+  const ChunkPiece piece_;
+  const void* const memory_;
+};
 
 class ChunkJob final : public LaneTask {
  public:
@@ -34,8 +56,10 @@ class ChunkJob final : public LaneTask {
   void* const dataset;
   const uint64_t number;
   const Coordinates origin;
-  uint64_t charge = 0;               ///< bytes of memory that it counts for
-  std::vector<std::byte> bytes;      ///< the chunk
+  uint64_t charge = 0;           ///< bytes of memory that it counts for
+  std::vector<std::byte> bytes;  ///< the chunk
+  std::unique_ptr<const ChunkSource>
+      source;                        ///< where it is to be copied from first; nullptr: it is there
   std::vector<std::byte> stored;     ///< the same, filtered
   uint32_t mask = 0;                 ///< filters that were left out
   Status status;                     ///< of filtering

@@ -26,15 +26,21 @@ bool ChunkMemory::HasRoom(uint64_t charge) {
 
 void ChunkMemory::Release(uint64_t charge, std::vector<std::byte> bytes) {
   charged_ -= charge;
-  if (spare_.size() == kMostSpare) return;
+  if (spare_.size() == kMostSpare || bytes.empty()) return;
   spare_bytes_ += bytes.size();
   spare_.push_back(std::move(bytes));
 }
 
 std::vector<std::byte> ChunkMemory::Buffer(size_t size) {
+  std::vector<std::byte> bytes = Spare(size);
+  bytes.resize(size);
+  return bytes;
+}
+
+std::vector<std::byte> ChunkMemory::Spare(size_t size) {
   const auto spare = std::find_if(spare_.rbegin(), spare_.rend(),
                                   [size](const auto& bytes) { return bytes.size() == size; });
-  if (spare == spare_.rend()) return std::vector<std::byte>(size);
+  if (spare == spare_.rend()) return {};
   std::swap(*spare, spare_.back());
   std::vector<std::byte> bytes = std::move(spare_.back());
   spare_.pop_back();

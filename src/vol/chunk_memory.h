@@ -26,6 +26,8 @@ class ChunkMemory {
 
   /// May throw std::bad_alloc; so may Reserve, after which Release does not allocate.
   std::vector<std::byte> Buffer(size_t size);
+  /// One of that size that was kept; empty: there was none.
+  std::vector<std::byte> Spare(size_t size);
   void Reserve();
   void DropSpare();
 

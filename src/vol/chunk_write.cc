@@ -69,15 +69,6 @@ WrittenDataset LookAtWritten(Instance& instance, void* object, hid_t type, hid_t
   return dataset;
 }
 
-bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
-  haddr_t address = HADDR_UNDEF;
-  H5VL_native_dataset_optional_args_t ask{};
-  ask.get_offset.offset = &address;
-  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
-  return instance.hdf5().native().dataset_cls.optional(dataset, &args, dxpl, nullptr) >= 0 &&
-         address != HADDR_UNDEF;
-}
-
 bool IsSmallWrite(Instance& instance, const Writing& writing) {
   h5::Library& hdf5 = instance.hdf5();
   if (hdf5.Iget_type(writing.memory_type) != H5I_DATATYPE) return true;

@@ -43,10 +43,6 @@ struct WrittenDataset : ChunkedDataset {
 /// `type`: of its elements (CreationListOf).
 WrittenDataset LookAtWritten(Instance& instance, void* dataset, hid_t type, hid_t dxpl);
 
-/// Whether the dataset is stored in one piece: the quickest question, which tells most datasets that have no chunks. (Not
-/// those without storage yet.)
-bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl);
-
 /// Whether `writing` is less than a chunk that is worth it, as far as its spaces tell.
 bool IsSmallWrite(Instance& instance, const Writing& writing);
 

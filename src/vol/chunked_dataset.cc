@@ -107,6 +107,15 @@ bool FindChunks(h5::Library& hdf5, hid_t type, hid_t dcpl, ChunkedDataset& found
   return true;
 }
 
+bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
+  haddr_t address = HADDR_UNDEF;
+  H5VL_native_dataset_optional_args_t ask{};
+  ask.get_offset.offset = &address;
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
+  return instance.hdf5().native().dataset_cls.optional(dataset, &args, dxpl, nullptr) >= 0 &&
+         address != HADDR_UNDEF;
+}
+
 bool FindExtent(Instance& instance, void* dataset, hid_t dxpl, ChunkGrid& grid) {
   const h5::OwnedId space = AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, dxpl);
   if (!space.valid() || instance.hdf5().Sget_simple_extent_dims(space.get(), grid.extent.data(),

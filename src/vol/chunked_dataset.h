@@ -24,6 +24,10 @@ struct ChunkedDataset {
   ChunkGrid grid;
 };
 
+/// Whether the dataset is stored in one piece: the quickest question, which tells most datasets that have no chunks. (Not
+/// those without storage yet.)
+bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl);
+
 /// Answers of the native connector's `get` that are an id.
 h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl);
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/annotations.h"
+#include "vol/attributes.h"
 #include "vol/control.h"
 #include "vol/dataset_read.h"
 #include "vol/file.h"
@@ -70,8 +71,8 @@ void FillDataModel(Table<Slot> t) {
   using A = H5VL_attr_class_t;
   Tracked<&C::attr_cls, &A::create, Effect::kWrite, Chunks::kNone>(t);
   Native<&C::attr_cls, &A::open>(t);
-  Native<&C::attr_cls, &A::read>(t);
-  Tracked<&C::attr_cls, &A::write, Effect::kWrite, Chunks::kNone>(t);
+  Detour<&C::attr_cls, &A::read, AttributeRead, Effect::kNothing>(t);
+  Detour<&C::attr_cls, &A::write, AttributeWrite, Effect::kWrite, Chunks::kNone>(t);
   Native<&C::attr_cls, &A::get>(t);
   Own<&C::attr_cls, &A::specific, AttributeSpecific>(t);
   Tracked<&C::attr_cls, &A::optional, Effect::kWrite, Chunks::kNone>(t);

@@ -9,9 +9,11 @@
 #include "base/counters.h"
 #include "engine/call_scope.h"
 #include "vol/chunked_reads.h"
+#include "vol/device_buffers.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/lending.h"
+#include "vol/property_lists.h"
 #include "vol/ranks.h"
 #include "vol/read_again.h"
 #include "vol/settle.h"
@@ -117,19 +119,16 @@ herr_t ReadLater(Instance& instance, Reads reads, hid_t dxpl, void** request) {
   return 0;
 }
 
-}  // namespace
-
-herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
-                   hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
-                   void** request) {
+herr_t ReadIntoHost(Instance& instance, Reads reads, hid_t dxpl, void** request) {
+  const size_t count = reads.count;
+  void** const datasets = reads.datasets;
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteReads(count, datasets);
   if (!SettleFor(instance, count, datasets, dxpl)) return -1;
   if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
       parallel != nullptr) {
-    return ReadTogether(instance, parallel, count, datasets, memory_types, memory_spaces,
-                        file_spaces, dxpl, buffers, request);
+    return ReadTogether(instance, parallel, count, datasets, reads.memory_types,
+                        reads.memory_spaces, reads.file_spaces, dxpl, reads.buffers, request);
   }
-  Reads reads{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
   if (request != nullptr && !instance.requests.any_failed() && !instance.closing) {
     return ReadLater(instance, reads, dxpl, request);
   }
@@ -139,6 +138,27 @@ herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t mem
              [&](const Reading& reading) { return ReadChunked(instance, reading); });
   }
   return ReadNatively(instance, reads, dxpl, Later::kNothing);
+}
+
+// At once, also where there is an event set: it has nothing to wait for.
+herr_t ReadIntoDevice(Instance& instance, const Memories& memories, const Reads& reads, hid_t dxpl,
+                      void** request) {
+  StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
+  if (!rows.Stage(reads)) return -1;
+  if (request != nullptr) Count(Fallback::kReadNow);
+  const herr_t result = ReadIntoHost(instance, rows.reads(), dxpl, nullptr);
+  return result >= 0 && !rows.CopyUp() ? -1 : result;
+}
+
+}  // namespace
+
+herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+                   hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
+                   void** request) {
+  const Reads reads{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+  const Memories memories = MemoriesOf(count, buffers);
+  return memories.empty() ? ReadIntoHost(instance, reads, dxpl, request)
+                          : ReadIntoDevice(instance, memories, reads, dxpl, request);
 }
 
 }  // namespace tidelane::vol

@@ -10,6 +10,7 @@
 #include "h5/owned_id.h"
 #include "vol/capture.h"
 #include "vol/info.h"
+#include "vol/sieve_choice.h"
 #include "vol/table.h"
 
 namespace tidelane::vol {
@@ -67,6 +68,7 @@ LinkAccess::~LinkAccess() {
 // `fapl` is a copy that nobody else uses.
 void LinkAccess::ChooseDriver(hid_t fapl) {
   h5::Library& hdf5 = instance_.hdf5();
+  NoteSieveSize(instance_, fapl);
   const hid_t driver = hdf5.Pget_driver(fapl);
   const hid_t ours = hdf5.DriverId();
   if (driver < 0 || driver == ours) return;

@@ -8,6 +8,7 @@
 #include "base/notices.h"
 #include "engine/engine.h"
 #include "extent/broken.h"
+#include "gpu/loaded.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
 #include "vol/capture.h"
@@ -80,10 +81,12 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
                void** request, NativeCall native) {
   Start(instance);
   if (RefusesFiles(instance)) return nullptr;
+  gpu::Look();
   instance.default_dxpl = dxpl;
   InsertFinished(instance, dxpl);
   const AccessList access(instance, name, fapl);
   const FileSettings settings = SettingsFor(instance, fapl);
+  NoteSieveSize(instance, fapl);
   if (instance.parallel_files) h5::ParallelDriver().note_opened_again(instance.slot, name);
   TrackedCall call(instance, Effect::kOpen, request);
   call.scope().SetFileSettings(&settings);

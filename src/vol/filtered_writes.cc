@@ -36,6 +36,34 @@ Status CannotStore(const File& file) {
   return Status::Failed(EIO, "store chunks that were written").At(file.path(), 0, 0);
 }
 
+// From memory of ours whoever filters the chunk copies it: this thread only waits until its elements are there. False: they will
+// not be.
+bool Fill(ChunkMemory& buffers, const ChunkedDataset& facts, const TouchedChunks& touched,
+          const ChunkPiece& piece, const void* memory, ChunkJob& job) try {
+  const auto* const from = static_cast<const std::byte*>(memory);
+  const size_t size = facts.grid.ChunkBytes();
+  if (HeldBytes* const held = HoldsBytes::current(); held != nullptr) {
+    uint64_t begin = UINT64_MAX;
+    uint64_t end = 0;
+    touched.ForEachRun(piece, [&](uint64_t, uint64_t in_memory, uint64_t bytes) {
+      begin = std::min(begin, in_memory);
+      end = std::max(end, in_memory + bytes);
+    });
+    if (!held->Await(from + begin, end - begin).ok()) return false;
+    Slab* const slab = held->SlabOf(from + begin, end - begin);
+    if (slab != nullptr) {
+      job.bytes = buffers.Spare(size);
+      job.source = std::make_unique<ChunkSource>(slab, facts, touched, piece, from);
+      return true;
+    }
+  }
+  job.bytes = buffers.Buffer(size);
+  CopyChunk(facts, touched, piece, from, job.bytes.data());
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
 }  // namespace
 
 void FilteredWrites::NotePending() {
@@ -157,8 +185,8 @@ bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing,
     const std::shared_ptr<ChunkJob> job = MakeJob(known, writing.dataset, piece.chunk);
     if (job == nullptr) break;
     job->late = late;
-    CopyChunk(known.facts, touched, piece, writing.buffer, job->bytes.data());
-    if (!Queue(known, job)) break;
+    if (!Fill(memory_, known.facts, touched, piece, writing.buffer, *job) || !Queue(known, job))
+      break;
   }
   NotePending();
   return i == touched.count();
@@ -171,7 +199,6 @@ std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const Dataset& known, void* da
   if (!MakeRoom(charge) || Fails(known)) return nullptr;
   try {
     auto job = std::make_shared<ChunkJob>(dataset, known.facts, number);
-    job->bytes = memory_.Buffer(size);
     job->charge = charge;
     return job;
   } catch (const std::bad_alloc&) {

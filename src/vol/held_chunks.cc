@@ -1,12 +1,12 @@
 #include "vol/held_chunks.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <unordered_map>
 
 #include "h5/error.h"
 #include "h5/owned_id.h"
+#include "vol/stretches.h"
 
 namespace tidelane::vol {
 
@@ -14,53 +14,6 @@ namespace {
 
 constexpr hid_t kBlock = 1;  // H5S_BLOCK; H5S_ALL is 0, H5S_PLIST 2
 constexpr hid_t kFromList = 2;
-
-// A selection, stretch after stretch, in HDF5's order. In elements.
-class Stretches {
- public:
-  Stretches(h5::Library& hdf5, hid_t space, size_t element)
-      : hdf5_(hdf5), element_(element), iterator_(hdf5.Ssel_iter_create(space, element, 0)) {}
-  ~Stretches() {
-    if (iterator_ >= 0) hdf5_.Ssel_iter_close(iterator_);
-  }
-  Stretches(const Stretches&) = delete;
-  Stretches& operator=(const Stretches&) = delete;
-
-  /// Whether there is more; then `at` and `count` say what.
-  bool More() {
-    while (count == 0) {
-      if (next_ == found_ && !Ask()) return false;
-      at = offsets_[next_] / element_;
-      count = lengths_[next_++] / element_;
-    }
-    return true;
-  }
-  void Skip(uint64_t elements) {
-    at += elements;
-    count -= elements;
-  }
-
-  uint64_t at = 0;
-  uint64_t count = 0;
-
- private:
-  bool Ask() {
-    size_t elements = 0;
-    next_ = found_ = 0;
-    return iterator_ >= 0 &&
-           hdf5_.Ssel_iter_get_seq_list(iterator_, offsets_.size(), SIZE_MAX, &found_, &elements,
-                                        offsets_.data(), lengths_.data()) >= 0 &&
-           found_ != 0;
-  }
-
-  h5::Library& hdf5_;
-  const size_t element_;
-  const hid_t iterator_;
-  std::array<hsize_t, 64> offsets_;
-  std::array<size_t, 64> lengths_;
-  size_t next_ = 0;
-  size_t found_ = 0;
-};
 
 class Overlay {
  public:

@@ -75,6 +75,8 @@ struct Instance {
   SieveHabits* sieve_habits = nullptr;
   /// A file was opened of which we keep no blocks: its small reads are for HDF5's sieve, too.
   bool sieves_reads = false;
+  /// A file was opened whose sieve is larger than HDF5's usual one.
+  bool large_sieves = false;
   /// Counts calls that may change where datasets' chunks are (class Changing).
   uint64_t changes = 0;
   uint64_t flushes = 0;  ///< calls that flush something

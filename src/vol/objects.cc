@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/activity.h"
@@ -13,6 +14,8 @@
 #include "h5/owned_id.h"
 #include "vol/chunk_insert.h"
 #include "vol/control.h"
+#include "vol/device_buffers.h"
+#include "vol/device_twin.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/lending.h"
@@ -55,6 +58,7 @@ FilteredWrites* FilteredWritesOf(Instance& instance) {
 herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
                      Leaves leaves = Leaves::kNothing) {
   if (writes.count == 0) return 0;
+  if (!AwaitHeld(instance, writes, dxpl)) return -1;
   const Gathering gathering = GatherWrites(instance, writes.count, writes.datasets,
                                            writes.memory_types, writes.file_spaces, dxpl, leaves);
   const Changing changing(instance);
@@ -126,7 +130,9 @@ herr_t WriteExplicitly(Instance& instance, const Writes& writes, const Transfer&
     if (filtered != nullptr && filtered->Take(At(writes, 0), dxpl, may_run, chunks)) taken = 1;
     if (!may_run) return -1;
     if (taken == 0) {
-      const std::span<const std::byte> lent = BufferToLend(instance, At(writes, 0), transfer);
+      const std::span<const std::byte> lent = HoldsBytes::current() == nullptr
+                                                  ? BufferToLend(instance, At(writes, 0), transfer)
+                                                  : std::span<const std::byte>();
       if (!lent.empty()) call.scope().Lend(lent.data(), lent.size());
       result = WriteNatively(instance, writes, dxpl, Leaves::kRequest);
     }
@@ -172,25 +178,13 @@ void NoteMade(Instance& instance, void* dataset, hid_t dcpl) {
 
 }  // namespace
 
-herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params_t* location,
-                         H5VL_attr_specific_args_t* args, hid_t dxpl, void** request) {
-  const auto native = instance.hdf5().native().attr_cls.specific;
-  if (args->op_type == H5VL_ATTR_EXISTS) *args->args.exists.exists = false;
-  const bool changes = args->op_type != H5VL_ATTR_EXISTS && args->op_type != H5VL_ATTR_ITER;
-  if (request == nullptr && changes && !MayChange(instance, object, location->obj_type)) return -1;
-  if (request == nullptr || !changes) return native(object, location, args, dxpl, nullptr);
-  TrackedCall call(instance, Effect::kWrite, request);
-  const herr_t result = native(object, location, args, dxpl, nullptr);
-  call.Finish(result >= 0);
-  return result;
-}
-
 void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* location,
                     const char* name, hid_t lcpl, hid_t type, hid_t space, hid_t dcpl, hid_t dapl,
                     hid_t dxpl, void** request) {
   h5::Library& hdf5 = instance.hdf5();
   const auto native = hdf5.native().dataset_cls.create;
   if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
+  gpu::Look();
   InsertFinished(instance, dxpl);
   const Together together(instance, TakesSpace(instance, object, location->obj_type),
                           h5::Moment::kTake);
@@ -250,6 +244,7 @@ void* OpenDespiteKept(Instance& instance, void* object, H5I_type_t type, hid_t l
 void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
                   const char* name, hid_t dapl, hid_t dxpl, void** request) {
   const auto& native = instance.hdf5().native().dataset_cls;
+  gpu::Look();
   const auto open = [&] { return native.open(object, location, name, dapl, dxpl, request); };
   if (!KeepsDatasetsOpen(instance)) {
     void* const opened = open();
@@ -271,6 +266,7 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
 void* ObjectOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
                  H5I_type_t* type, hid_t dxpl, void** request) {
   const auto native = instance.hdf5().native().object_cls.open;
+  gpu::Look();
   const auto open = [&] { return native(object, location, type, dxpl, request); };
   const bool by_name = location->type == H5VL_OBJECT_BY_NAME;
   const hid_t lapl = by_name ? location->loc_data.loc_by_name.lapl_id : h5::kDefault;
@@ -281,12 +277,15 @@ void* ObjectOpen(Instance& instance, void* object, const H5VL_loc_params_t* loca
   return opened;
 }
 
-herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
-                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
-                    void** request) {
-  Writes writes{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+namespace {
+
+herr_t WriteFromHost(Instance& instance, const Writes& writes, hid_t dxpl, void** request) {
+  const size_t count = writes.count;
+  void** const datasets = writes.datasets;
   if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
       parallel != nullptr) {
+    if (HeldBytes* const held = HoldsBytes::current(); held != nullptr && !held->AwaitAll())
+      return -1;
     const Transfer transfer = TransferOf(instance, dxpl);
     Steer(instance, count, datasets, transfer);
     return WriteTogether(instance, parallel, writes, transfer, dxpl, request);
@@ -309,6 +308,28 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
   if (count == 1) return WritePlainly(instance, writes, dxpl);
   size_t taken = 0;
   return WriteSeveral(instance, writes, dxpl, Leaves::kNothing, taken);
+}
+
+// A device's buffer is the program's again when the call returns: what is left to copy was waited for.
+herr_t WriteFromDevice(Instance& instance, const Memories& memories, const Writes& writes,
+                       hid_t dxpl, void** request) {
+  StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
+  if (!rows.Stage(writes)) return -1;
+  const HoldsBytes held(&rows);
+  const herr_t result = WriteFromHost(instance, rows.writes(), dxpl, request);
+  if (result < 0) static_cast<void>(rows.TellsFailure());
+  return result >= 0 && !rows.AwaitAll() ? -1 : result;
+}
+
+}  // namespace
+
+herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
+                    void** request) {
+  const Writes writes{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+  const Memories memories = MemoriesOf(count, buffers);
+  return memories.empty() ? WriteFromHost(instance, writes, dxpl, request)
+                          : WriteFromDevice(instance, memories, writes, dxpl, request);
 }
 
 void ForgetDatasets(Instance& instance) {
@@ -372,6 +393,23 @@ herr_t StoreAll(Instance& instance, void* dataset, const H5VL_optional_args_t& a
 
 }  // namespace
 
+namespace {
+
+// A stored chunk, through a copy that HDF5 can look at.
+herr_t TransferFromDevice(Instance& instance, void* dataset, const ChunkBuffer& chunk,
+                          H5VL_optional_args_t* args, hid_t dxpl, void** request) {
+  const bool writes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
+  DeviceTwin twin(instance, "a chunk", *chunk.buffer, chunk.size,
+                  TransferOf(instance, dxpl).gpu_stream);
+  if (writes && !twin.CopyDown()) return -1;
+  void* const given = std::exchange(*chunk.buffer, twin.data());
+  const herr_t result = DatasetOptional(instance, dataset, args, dxpl, writes ? request : nullptr);
+  *chunk.buffer = given;
+  return result >= 0 && !writes && !twin.CopyUp() ? -1 : result;
+}
+
+}  // namespace
+
 // Only writing a chunk changes anything; what else there is asks, and may flush the chunk cache.
 herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
                        void** request) {
@@ -379,6 +417,11 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
     return Operate(instance, dataset, H5I_DATASET, *args, dxpl);
   }
   if (!Settle(instance, dataset, H5I_DATASET, dxpl)) return -1;
+  if (gpu::IsLoaded()) {
+    const ChunkBuffer chunk = ChunkBufferOf(instance, dataset, *args, dxpl);
+    if (chunk.buffer != nullptr && gpu::Find(*chunk.buffer).has_value())
+      return TransferFromDevice(instance, dataset, chunk, args, dxpl, request);
+  }
   const auto native = instance.hdf5().native().dataset_cls.optional;
   const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
   if (changes) instance.chunks_written_raw = true;

@@ -1,5 +1,5 @@
 /// \file
-/// The callbacks of datasets and attributes that are more than native.
+/// The callbacks of datasets that are more than native.
 ///
 /// Thread safety: called by HDF5, under its lock.
 #pragma once
@@ -7,11 +7,6 @@
 #include "vol/instance.h"
 
 namespace tidelane::vol {
-
-/// HDF5's H5Aexists_async leaves the answer unset when there is no such attribute: it is set to
-/// false first.
-herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params_t* location,
-                         H5VL_attr_specific_args_t* args, hid_t dxpl, void** request);
 
 /// Counts datasets with external raw files: HDF5 writes those with plain system calls, past every
 /// driver.

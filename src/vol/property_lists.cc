@@ -57,6 +57,8 @@ Transfer internal::ReadTransfer(Instance& instance, hid_t dxpl) {
   transfer.paused = Property<hbool_t>(hdf5, dxpl, TL_PROPERTY_PAUSE);
   transfer.delay_us = Property<uint64_t>(hdf5, dxpl, TL_PROPERTY_DELAY);
   transfer.copy_limit = Property<uint64_t>(hdf5, dxpl, TL_PROPERTY_COPY_LIMIT);
+  transfer.gpu_stream =
+      reinterpret_cast<void*>(Property<uint64_t>(hdf5, dxpl, TL_PROPERTY_GPU_STREAM).value_or(0));
   return transfer;
 }
 

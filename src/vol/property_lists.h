@@ -28,6 +28,8 @@ struct Transfer {
   std::optional<bool> paused;
   std::optional<uint64_t> delay_us;
   std::optional<uint64_t> copy_limit;
+  void* gpu_stream =
+      nullptr;  ///< what fills the buffers, or has used them, is on it; nullptr: the legacy one
 };
 
 namespace internal {

@@ -258,6 +258,13 @@ void NoteSieve(Instance& instance, const File& file) {
   if (!file.locked() || file.settings().mode == Mode::kSync) instance.sieves_reads = true;
 }
 
+void NoteSieveSize(Instance& instance, hid_t fapl) {
+  size_t size = 0;
+  if (fapl == h5::kDefault || instance.large_sieves) return;
+  instance.large_sieves =
+      instance.hdf5().Pget_sieve_buf_size(fapl, &size) < 0 || size > kSieveWindow;
+}
+
 void ForgetSieve(Instance& instance, void* dataset) {
   if (instance.sieve_habits != nullptr) instance.sieve_habits->Forget(dataset);
 }

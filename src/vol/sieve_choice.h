@@ -125,6 +125,8 @@ Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t 
 
 /// A file of ours was opened.
 void NoteSieve(Instance& instance, const File& file);
+/// What the list that a file is opened with says of its sieve (Instance::large_sieves).
+void NoteSieveSize(Instance& instance, hid_t fapl);
 /// `dataset` is closed; another one may come to live at its address.
 void ForgetSieve(Instance& instance, void* dataset);
 void ForgetSieves(Instance& instance);

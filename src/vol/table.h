@@ -7,6 +7,7 @@
 ///   Tracked - the native callback inside a TrackedCall: permissions, and a request
 ///   when one is asked for; one that changes a file fails before it does anything if an earlier
 ///   background write to that file failed (vol/find_file.h). Settles, unless the row says that it need not.
+///   Detour  - a function of ours, which is given the rest of the way: what the callback would do as Tracked, or as Native.
 ///   Own     - a function of ours; it gets the Instance (which libhdf5) before the callback's own arguments.
 /// Signatures are deduced from the slot; a row with a wrong one does not compile.
 ///
@@ -303,6 +304,25 @@ struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
   }
 };
 
+template <int Slot, auto Group, auto Member, typename Signature>
+struct NativeCallback;
+template <int Slot, auto Group, auto Member, typename Result, typename... Args>
+struct NativeCallback<Slot, Group, Member, Result (*)(Args...)> {
+  static Result Run(Instance& instance, Args... args) {
+    return (instance.hdf5().native().*Group.*Member)(args...);
+  }
+};
+
+template <int Slot, auto Function, auto Rest, typename Signature>
+struct DetourCallback;
+template <int Slot, auto Function, auto Rest, typename Result, typename... Args>
+struct DetourCallback<Slot, Function, Rest, Result (*)(Args...)> {
+  static Result Call(Args... args) {
+    Instance& instance = InstanceOf<Slot>();
+    return Guarded<Result>(instance, [&] { return Function(instance, Rest, args...); });
+  }
+};
+
 template <int Slot, auto Function, typename Signature>
 struct OwnCallback;
 template <int Slot, auto Function, typename Result, typename... Args>
@@ -336,6 +356,21 @@ void Tracked(Table<Slot> table) {
   auto& callback = SlotIn<Group, Member>(table);
   callback = TrackedCallback<Slot, Group, Member, Usual, Seen,
                              std::remove_reference_t<decltype(callback)>>::Call;
+}
+
+template <auto Group, auto Member, auto Function, Effect Usual = Effect::kWrite,
+          Chunks Seen = Chunks::kSeen, int Slot>
+void Detour(Table<Slot> table) {
+  auto& callback = SlotIn<Group, Member>(table);
+  using Signature = std::remove_reference_t<decltype(callback)>;
+  constexpr auto kRest = [] {
+    if constexpr (Usual == Effect::kNothing) {
+      return NativeCallback<Slot, Group, Member, Signature>::Run;
+    } else {
+      return TrackedCallback<Slot, Group, Member, Usual, Seen, Signature>::Run;
+    }
+  }();
+  callback = DetourCallback<Slot, Function, kRest, Signature>::Call;
 }
 
 template <auto Group, auto Member, auto Function, int Slot>

@@ -27,11 +27,15 @@ template <typename Buffer>
 class Rest {
  public:
   void Add(const Transfers<Buffer>& all, size_t i) {
+    Add(all, i, all.memory_spaces[i], all.buffers[i]);
+  }
+  /// The row, with other memory.
+  void Add(const Transfers<Buffer>& all, size_t i, hid_t memory_space, Buffer buffer) {
     datasets_.push_back(all.datasets[i]);
     memory_types_.push_back(all.memory_types[i]);
-    memory_spaces_.push_back(all.memory_spaces[i]);
+    memory_spaces_.push_back(memory_space);
     file_spaces_.push_back(all.file_spaces[i]);
-    buffers_.push_back(all.buffers[i]);
+    buffers_.push_back(buffer);
   }
   Transfers<Buffer> rows() {
     return {datasets_.size(),      datasets_.data(),    memory_types_.data(),

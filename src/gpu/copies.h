@@ -1,0 +1,73 @@
+/// \file
+/// Copies between a device's memory and host memory, on a stream of our own in the memory's context.
+///
+/// They come after what the program has put into a stream of its (CUDA's legacy stream, unless it names another one), and are made
+/// in pieces, each of which can be waited for: who stores or filters the first ones does so while the next ones are copied. Few bytes
+/// go through the program's stream itself: a stream of our own that follows it takes longer than they do, and nothing else of the
+/// program's is held up by so short a copy.
+///
+/// Invariant: when a Copies has gone no copy of its is on its way.
+/// Cost: a mutex, some microseconds of the driver's, two events and one more a piece.
+/// Thread safety: one thread uses a Copies; several may have one each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/boxes.h"
+#include "gpu/runtime.h"
+
+namespace tidelane::gpu {
+
+class Copies {
+ public:
+  /// Of `bytes` in all. `after`: the program's stream that they come after; nullptr: the legacy one.
+  Copies(const Memory& memory, Stream after, uint64_t bytes);
+  ~Copies();
+  Copies(const Copies&) = delete;
+  Copies& operator=(const Copies&) = delete;
+
+  /// Begins to copy boxes of device memory, as they lie behind `device`, into `host`, one behind the other; pinned memory may be
+  /// pinned in parts that begin at multiples of `aligned` bytes of its addresses. 0, or the driver's error.
+  int Down(std::byte* host, const void* device, std::span<const PlacedBox> boxes, uint64_t aligned);
+  /// Likewise the other way.
+  int Up(void* device, const std::byte* host, std::span<const PlacedBox> boxes, uint64_t aligned);
+  /// Where the piece ends that has the byte at `at`.
+  uint64_t EndOfPiece(uint64_t at) const;
+  /// Waits until the first `bytes` have been copied. 0, or the driver's error, for good.
+  int Await(uint64_t bytes);
+  int AwaitAll() { return Await(UINT64_MAX); }
+
+  int error() const { return error_; }
+  std::string Describe() const { return memory_.runtime->Describe(error_); }
+
+ private:
+  struct Piece {
+    uint64_t end;  // of all bytes that were begun until then
+    Event event;
+  };
+
+  template <typename Each>
+  int InPieces(std::span<const PlacedBox> boxes, const std::byte* host, uint64_t aligned,
+               Each each);
+  int Mark();
+  void MakeOwnStream(Stream after);
+  int Fail(int error) { return error_ = error_ != 0 ? error_ : error; }
+
+  const Memory memory_;
+  uint64_t context_ = 0;  // its number; 0: nobody knows it
+  const uint64_t piece_;
+  const bool own_;  // the stream is
+  int error_ = 0;
+  Stream stream_ = nullptr;
+  std::vector<Piece> pieces_;
+  size_t awaited_ = 0;  // pieces
+  uint64_t begun_ = 0;  // bytes
+  uint64_t marked_ = 0;
+};
+
+}  // namespace tidelane::gpu

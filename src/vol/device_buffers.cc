@@ -1,0 +1,438 @@
+#include "vol/device_buffers.h"
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/counters.h"
+#include "base/overlap.h"
+#include "base/trace.h"
+#include "buffer/arena.h"
+#include "buffer/loan.h"
+#include "buffer/staging.h"
+#include "engine/engine.h"
+#include "gpu/copies.h"
+#include "h5/driver.h"
+#include "h5/error.h"
+#include "h5/owned_id.h"
+#include "vol/chunked_dataset.h"
+#include "vol/enter.h"
+#include "vol/find_file.h"
+#include "vol/sieve_choice.h"
+#include "vol/stretches.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+constexpr hid_t kBlock = 1;  // H5S_BLOCK; H5S_ALL is 0, H5S_PLIST 2
+constexpr uint64_t kSmallestHeld =
+    StagingMemory::kUnit;  // less is copied: it would keep a whole unit
+// The questions take as long as copying so many bytes.
+constexpr uint64_t kWorthAsking = uint64_t{1} << 20;
+static_assert(kWorthAsking > kSieveWindow);
+// So many copies of small runs take longer than one of all that lies between them,
+constexpr size_t kManyRuns = 64;
+constexpr uint64_t kDense = 8;  // if that is not so many times as much.
+
+class PinBy final : public Pinner {
+ public:
+  explicit PinBy(gpu::Runtime& runtime) : runtime_(runtime) {}
+  int Pin(std::byte* begin, uint64_t size) override { return runtime_.Pin(begin, size); }
+
+ private:
+  gpu::Runtime& runtime_;
+};
+
+// As HDF5's own errors name it; "" where it has no name any more.
+std::string NameOf(Instance& instance, void* dataset) {
+  const h5::KeepErrorStack keep(instance.hdf5());
+  H5VL_loc_params_t self{};
+  self.type = H5VL_OBJECT_BY_SELF;
+  self.obj_type = H5I_DATASET;
+  std::string name(256, '\0');
+  size_t length = 0;
+  H5VL_object_get_args_t get{};
+  get.op_type = H5VL_OBJECT_GET_NAME;
+  get.args.get_name.buf_size = name.size();
+  get.args.get_name.buf = name.data();
+  get.args.get_name.name_len = &length;
+  const auto native = instance.hdf5().native().object_cls.get;
+  if (native(dataset, &self, &get, instance.default_dxpl, nullptr) < 0) return {};
+  name.resize(std::min(length, name.size() - 1));
+  return name;
+}
+
+bool IsSpace(h5::Library& hdf5, hid_t id) { return hdf5.Iget_type(id) == H5I_DATASPACE; }
+
+bool HasMembers(h5::Library& hdf5, hid_t type) {
+  return hdf5.Tdetect_class(type, H5T_COMPOUND) > 0;
+}
+
+// Whether HDF5 may leave bytes of a buffer as they are: where nothing is stored, and nothing says what is there instead.
+bool MayLeaveBytes(Instance& instance, void* dataset, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  if (IsStoredInOnePiece(instance, dataset, dxpl)) return false;
+  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  bool may = true;
+  const auto ask = [&] {
+    const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
+    H5D_fill_value_t fill = H5D_FILL_VALUE_ERROR;
+    H5D_fill_time_t when = H5D_FILL_TIME_ERROR;
+    may = !dcpl.valid() || hdf5.Pfill_value_defined(dcpl.get(), &fill) < 0 ||
+          hdf5.Pget_fill_time(dcpl.get(), &when) < 0 || when == H5D_FILL_TIME_NEVER ||
+          (fill != H5D_FILL_VALUE_DEFAULT && fill != H5D_FILL_VALUE_USER_DEFINED);
+  };
+  return !Aside(instance, dxpl, ask) || may;
+}
+
+}  // namespace
+
+struct StagedRows::Row {
+  void* dataset = nullptr;
+  std::byte* device = nullptr;  // what the program gave
+  gpu::Memory memory;
+  std::vector<gpu::PlacedBox> boxes;
+  uint64_t bytes = 0;
+  uint64_t before =
+      0;  // what HDF5 gets begins so many bytes before `host`, and is never looked at there
+  Slab* slab = nullptr;
+  std::byte* host = nullptr;
+  h5::OwnedId space;  // of the memory that HDF5 gets; not valid: the program's
+  std::unique_ptr<gpu::Copies> copies;
+
+  Row() = default;
+  ~Row() {
+    copies.reset();  // before the memory goes
+    if (slab != nullptr) Arena::Unref(slab);
+  }
+  Row(const Row&) = delete;
+  Row& operator=(const Row&) = delete;
+
+  std::byte* buffer() const {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(host) - before);
+  }
+};
+
+namespace {
+
+uint64_t EndOf(const gpu::PlacedBox& placed) {
+  const gpu::Box& box = placed.box;
+  return placed.at + ((box.depth - 1) * box.slice + box.height - 1) * box.pitch + box.width;
+}
+
+}  // namespace
+
+Memories internal::FindMemories(size_t count, const void* const buffers[]) {
+  Memories memories;
+  for (size_t i = 0; i < count; ++i) {
+    std::optional<gpu::Memory> found = gpu::Find(buffers[i]);
+    if (!found.has_value()) continue;
+    memories.resize(count);
+    memories[i] = found;
+  }
+  return memories;
+}
+
+StagedRows::StagedRows(Instance& instance, const Memories& memories, hid_t dxpl, gpu::Stream after)
+    : instance_(instance), memories_(memories), dxpl_(dxpl), after_(after) {}
+
+StagedRows::~StagedRows() {
+  const h5::KeepErrorStack keep(instance_.hdf5());  // closing spaces forgets it
+  rows_.clear();
+}
+
+bool StagedRows::TellsFailure() const {
+  for (const auto& row : rows_) {
+    if (row->copies != nullptr && row->copies->error() != 0)
+      return !Fails(*row, "cannot write", row->copies->Describe());
+  }
+  return false;
+}
+
+bool StagedRows::Fails(const Row& row, const char* what, const std::string& why) const {
+  const std::string name = NameOf(instance_, row.dataset);
+  const std::string message =
+      std::string(what) + " dataset '" + name + "' with a buffer in device memory: " + why;
+  h5::PushError(instance_.hdf5(), message.c_str());
+  return false;
+}
+
+// What is selected of the program's buffer, in the order in which HDF5 goes through it.
+bool StagedRows::FindRuns(Row& row, const Writing& writing, hid_t space, Gaps gaps) {
+  h5::Library& hdf5 = instance_.hdf5();
+  const uint64_t element = hdf5.Tget_size(writing.memory_type);
+  const auto points = static_cast<uint64_t>(std::max<hssize_t>(0, hdf5.Sget_select_npoints(space)));
+  row.bytes = points * element;
+  if (points == 0) return true;
+  if (writing.memory_space == kBlock || hdf5.Sget_select_type(space) == H5S_SEL_ALL) {
+    row.boxes = {{0, {.width = row.bytes}}};
+    return true;
+  }
+  gpu::Boxes boxes;
+  Stretches stretches(hdf5, space, element);
+  while (stretches.More()) {
+    boxes.Add(stretches.at * element, stretches.count * element);
+    stretches.Skip(stretches.count);
+  }
+  row.boxes = boxes.Finish();
+  if (boxes.bytes() != row.bytes) return false;
+  if (gaps == Gaps::kMayBeCopied && row.boxes.size() > kManyRuns) {
+    const uint64_t begin = std::ranges::min(row.boxes, {}, &gpu::PlacedBox::at).at;
+    const uint64_t end = EndOf(std::ranges::max(row.boxes, {}, EndOf));
+    if (end - begin <= kDense * row.bytes) {
+      row.bytes = end - begin;
+      row.boxes = {{begin, {.width = row.bytes}}};
+    }
+  }
+  if (row.boxes.size() == 1 && row.boxes[0].box.IsLine()) {
+    row.before = row.boxes[0].at;
+    return true;
+  }
+  const std::optional<SelectedBox> box = BoxIn(hdf5, space);
+  const hsize_t all = points;
+  row.space = box.has_value()
+                  ? h5::OwnedId(hdf5, hdf5.Screate_simple(box->rank, box->box.size.data(), nullptr))
+                  : h5::OwnedId(hdf5, hdf5.Screate_simple(1, &all, nullptr));
+  return row.space.valid();
+}
+
+// Pinned memory, as soon as lanes have stored enough of what lies there; else any.
+bool StagedRows::Acquire(Row& row) {
+  Engine& engine = Engine::Get();
+  StagingMemory& staging = engine.staging();
+  const gpu::Entered entered(row.memory);
+  if (entered.error() != 0) return false;
+  PinBy pinner(*row.memory.runtime);
+  row.slab = staging.TryAcquire(row.bytes, pinner);
+  if (row.slab == nullptr && row.bytes <= staging.cap() && staging.in_use() != 0) {
+    const Waiting waiting(Wait::kArena);
+    for (unsigned idle = 0; idle < 2 && row.slab == nullptr;) {
+      engine.RelieveArena();
+      while (!engine.lanes().threaded() && engine.lanes().RunQueued()) {
+      }
+      const bool was_idle = engine.lanes().idle();
+      staging.AwaitReturn(std::chrono::steady_clock::now() + std::chrono::milliseconds(5));
+      row.slab = staging.TryAcquire(row.bytes, pinner);
+      idle = was_idle && engine.lanes().idle() ? idle + 1 : 0;
+    }
+  }
+  if (row.slab == nullptr) {
+    Count(Fallback::kGpuUnpinned);
+    row.slab = Keep(row.bytes);
+  }
+  if (row.slab == nullptr) throw std::bad_alloc();
+  row.host = row.slab->data;
+  return true;
+}
+
+bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps) {
+  h5::Library& hdf5 = instance_.hdf5();
+  row.dataset = writing.dataset;
+  row.device = static_cast<std::byte*>(const_cast<void*>(writing.buffer));
+  constexpr const char* kCannot = "cannot transfer";
+  if (!IsPlainType(hdf5, writing.memory_type)) {
+    return Fails(row, kCannot,
+                 "its elements would be pointers to host memory (variable length or references)");
+  }
+  hid_t space = writing.memory_space;
+  h5::OwnedId own;
+  if (space == h5::kDefault || space == kBlock) space = writing.file_space;
+  if (space == h5::kDefault) {
+    own = AskDataset(instance_, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl_);
+    space = own.get();
+  }
+  if (!IsSpace(hdf5, space))
+    return Fails(row, kCannot, "its memory is described by no dataspace (H5S_PLIST)");
+  if (!FindRuns(row, writing, space, gaps))
+    return Fails(row, kCannot, "HDF5 does not say where its elements lie in memory");
+  if (row.bytes == 0) return true;
+  if (!Acquire(row)) return Fails(row, kCannot, "its device does not answer");
+  return true;
+}
+
+bool StagedRows::Stage(const Writes& writes) {
+  for (size_t i = 0; i < writes.count; ++i) {
+    const Writing writing = At(writes, i);
+    const std::optional<gpu::Memory>& memory = memories_[i];
+    if (!memory.has_value()) {
+      for_writes_.Add(writes, i);
+      continue;
+    }
+    rows_.push_back(std::make_unique<Row>());
+    Row& row = *rows_.back();
+    row.memory = *memory;
+    if (!Make(row, writing, Gaps::kMayBeCopied)) return false;
+    if (row.bytes == 0) {
+      for_writes_.Add(writes, i);
+      continue;
+    }
+    row.copies = std::make_unique<gpu::Copies>(row.memory, after_, row.bytes);
+    row.copies->Down(row.host, row.device, row.boxes, StagingMemory::kGranule);
+    if (row.copies->error() != 0) return Fails(row, "cannot write", row.copies->Describe());
+    Count(Counter::kGpuBytesDown, row.bytes);
+    const hid_t space = row.space.valid() ? row.space.get() : writing.memory_space;
+    for_writes_.Add(writes, i, space, row.buffer());
+  }
+  writes_ = for_writes_.rows();
+  return true;
+}
+
+bool StagedRows::Stage(const Transfers<void*>& reads) {
+  for (size_t i = 0; i < reads.count; ++i) {
+    const Writing reading{reads.datasets[i], reads.memory_types[i], reads.memory_spaces[i],
+                          reads.file_spaces[i], reads.buffers[i]};
+    const std::optional<gpu::Memory>& memory = memories_[i];
+    if (!memory.has_value()) {
+      for_reads_.Add(reads, i);
+      continue;
+    }
+    rows_.push_back(std::make_unique<Row>());
+    Row& row = *rows_.back();
+    row.memory = *memory;
+    if (!Make(row, reading, Gaps::kStay)) return false;
+    if (row.bytes == 0) {
+      for_reads_.Add(reads, i);
+      continue;
+    }
+    if (HasMembers(instance_.hdf5(), reading.memory_type) ||
+        MayLeaveBytes(instance_, reading.dataset, dxpl_)) {
+      row.copies = std::make_unique<gpu::Copies>(row.memory, after_, row.bytes);
+      row.copies->Down(row.host, row.device, row.boxes, StagingMemory::kGranule);
+      if (row.copies->AwaitAll() != 0) return Fails(row, "cannot read", row.copies->Describe());
+      row.copies.reset();
+    }
+    const hid_t space = row.space.valid() ? row.space.get() : reading.memory_space;
+    for_reads_.Add(reads, i, space, row.buffer());
+  }
+  reads_ = for_reads_.rows();
+  return true;
+}
+
+bool StagedRows::AwaitAll() {
+  const Span span(SpanKind::kGpuCopy);
+  const uint64_t begin_ns = NowNs();
+  for (const auto& row : rows_) {
+    if (row->copies != nullptr && row->copies->AwaitAll() != 0)
+      return Fails(*row, "cannot write", row->copies->Describe());
+  }
+  Count(Counter::kGpuCopyNs, NowNs() - begin_ns);
+  return true;
+}
+
+bool StagedRows::CopyUp() {
+  const Span span(SpanKind::kGpuCopy);
+  const uint64_t begin_ns = NowNs();
+  for (const auto& row : rows_) {
+    if (row->bytes == 0) continue;
+    row->copies = std::make_unique<gpu::Copies>(row->memory, after_, row->bytes);
+    row->copies->Up(row->device, row->host, row->boxes, StagingMemory::kGranule);
+  }
+  for (const auto& row : rows_) {
+    if (row->copies == nullptr) continue;
+    if (row->copies->AwaitAll() != 0) return Fails(*row, "cannot read", row->copies->Describe());
+    Count(Counter::kGpuBytesUp, row->bytes);
+  }
+  Count(Counter::kGpuCopyNs, NowNs() - begin_ns);
+  return true;
+}
+
+StagedRows::Row* StagedRows::RowAt(const void* bytes, uint64_t size) const {
+  const std::less_equal<const std::byte*> in_order;  // of any two pointers
+  const auto* at = static_cast<const std::byte*>(bytes);
+  for (const auto& row : rows_) {
+    if (row->slab != nullptr && in_order(row->host, at) &&
+        in_order(at + size, row->host + row->bytes)) {
+      return row.get();
+    }
+  }
+  return nullptr;
+}
+
+uint64_t StagedRows::PieceAt(const void* bytes, uint64_t size) const {
+  const Row* const row = RowAt(bytes, size);
+  if (row == nullptr) return size;
+  const auto begin = static_cast<uint64_t>(static_cast<const std::byte*>(bytes) - row->host);
+  return std::min(size, row->copies->EndOfPiece(begin) - begin);
+}
+
+Status StagedRows::Await(const void* bytes, uint64_t size) {
+  Row* const row = RowAt(bytes, size);
+  if (row == nullptr) return {};
+  const Span span(SpanKind::kGpuCopy, size);
+  const uint64_t begin_ns = NowNs();
+  const auto end = static_cast<uint64_t>(static_cast<const std::byte*>(bytes) + size - row->host);
+  const int error = row->copies->Await(end);
+  Count(Counter::kGpuCopyNs, NowNs() - begin_ns);
+  return error == 0 ? Status() : Status::Failed(EIO, "copy from device memory");
+}
+
+Slab* StagedRows::SlabOf(const void* bytes, uint64_t size) const {
+  if (size < kSmallestHeld) return nullptr;
+  const Row* const row = RowAt(bytes, size);
+  if (row == nullptr) return nullptr;
+  Arena::Ref(row->slab);
+  return row->slab;
+}
+
+namespace {
+
+// Of a selection without gaps: how many elements it has; else 0.
+uint64_t RunIn(h5::Library& hdf5, hid_t space) {
+  if (!IsSpace(hdf5, space)) return 0;
+  Stretches stretches(hdf5, space, 1);
+  if (!stretches.More()) return 0;
+  const uint64_t count = stretches.count;
+  stretches.Skip(count);
+  return stretches.More() ? 0 : count;
+}
+
+// Also before its first write, when it has no storage yet.
+bool WillBeStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
+  if (IsStoredInOnePiece(instance, dataset, dxpl)) return true;
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  bool will = false;
+  const auto ask = [&] {
+    const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
+    will = dcpl.valid() && hdf5.Pget_layout(dcpl.get()) == H5D_CONTIGUOUS &&
+           hdf5.Pget_external_count(dcpl.get()) == 0;
+  };
+  return Aside(instance, dxpl, ask) && will;
+}
+
+// A run that is longer than the sieve buffer goes from the program's memory to the driver as it is: HDF5 looks at it neither to
+// convert, nor to filter, nor to gather it.
+bool GoesStraightDown(Instance& instance, const Writing& writing, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  if (instance.large_sieves) return false;
+  const h5::KeepErrorStack keep(hdf5);
+  h5::OwnedId whole;
+  hid_t space = writing.file_space;
+  if (space == h5::kDefault) {
+    whole = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl);
+    space = whole.get();
+  }
+  const uint64_t elements = RunIn(hdf5, space);
+  if (elements * hdf5.Tget_size(writing.memory_type) < kWorthAsking) return false;
+  if (writing.memory_space != h5::kDefault && RunIn(hdf5, writing.memory_space) != elements)
+    return false;
+  const std::shared_ptr<File> file = FileOf(instance, writing.dataset, H5I_DATASET);
+  return file != nullptr && !h5::Driver().above(instance.slot, *file).page_buffer &&
+         IsUnconverted(instance, writing.dataset, writing.memory_type, dxpl) &&
+         IsPlainTransfer(instance, dxpl) && WillBeStoredInOnePiece(instance, writing.dataset, dxpl);
+}
+
+}  // namespace
+
+bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl) {
+  HeldBytes* const held = HoldsBytes::current();
+  if (held == nullptr) return true;
+  if (writes.count == 1 && GoesStraightDown(instance, At(writes, 0), dxpl)) return true;
+  return held->AwaitAll();
+}
+
+}  // namespace tidelane::vol

@@ -1,0 +1,89 @@
+/// \file
+/// GPU buffers: transfers whose elements lie in a device's memory go through memory of ours that HDF5 can look at.
+///
+///   1. Of each buffer the driver of the GPU is asked whose it is (gpu/runtime.h), if the program has loaded one.
+///   2. What is selected of a device's memory is copied, run for run, into staging memory (buffer/staging.h), after what the program
+///      has put into its stream; the call then goes on with that memory, and a dataspace for it where the runs had gaps.
+///   3. Long writes are not copied once more: their extents, and chunks for lanes to filter, lie in the staging memory (HeldBytes).
+///   4. What was read is copied to the device before the call returns.
+///
+/// The program's memory is its own again when the call returns, also where it gave an event set.
+///
+/// Elements that hold pointers (of variable length, references) have no meaning there: such a call fails, and says why.
+///
+/// Cost: where no driver is loaded, one load a call. Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/held_bytes.h"
+#include "gpu/loaded.h"
+#include "vol/instance.h"
+#include "vol/writing.h"
+
+namespace tidelane::vol {
+
+/// Whose the buffers of one call are, a row each: nullopt of the host's. Empty where all are.
+using Memories = std::vector<std::optional<gpu::Memory>>;
+
+namespace internal {
+Memories FindMemories(size_t count, const void* const buffers[]);
+}
+
+inline Memories MemoriesOf(size_t count, const void* const buffers[]) {
+  return gpu::IsLoaded() ? internal::FindMemories(count, buffers) : Memories();
+}
+
+/// The rows of one call, those in device memory replaced. When it goes, nothing is on its way any more.
+class StagedRows final : public HeldBytes {
+ public:
+  /// `after`: the program's stream that its copies come after.
+  StagedRows(Instance& instance, const Memories& memories, hid_t dxpl, gpu::Stream after);
+  ~StagedRows() override;
+
+  /// Begins to copy down what `writes` selects in device memory. False: that cannot be, the reason is on the error stack.
+  bool Stage(const Writes& writes);
+  /// Makes room for what `reads` wants in device memory; where HDF5 may leave bytes of it as they are, copies those down first.
+  bool Stage(const Transfers<void*>& reads);
+  /// Whether a copy has failed; then that is on the error stack.
+  bool TellsFailure() const;
+  /// Copies what was read to the device, and waits for it.
+  bool CopyUp();
+
+  const Writes& writes() const { return writes_; }
+  const Transfers<void*>& reads() const { return reads_; }
+
+  uint64_t PieceAt(const void* bytes, uint64_t size) const override;
+  bool AwaitAll() override;
+  Status Await(const void* bytes, uint64_t size) override;
+  Slab* SlabOf(const void* bytes, uint64_t size) const override;
+
+ private:
+  struct Row;
+  // What lies between the elements of a buffer that is written from may be read; nobody may write there.
+  enum class Gaps : bool { kStay, kMayBeCopied };
+
+  Row* RowAt(const void* bytes, uint64_t size) const;
+  bool Make(Row& row, const Writing& writing, Gaps gaps);
+  bool FindRuns(Row& row, const Writing& writing, hid_t space, Gaps gaps);
+  bool Acquire(Row& row);
+  bool Fails(const Row& row, const char* what, const std::string& why) const;
+
+  Instance& instance_;
+  const Memories& memories_;
+  const hid_t dxpl_;
+  const gpu::Stream after_;
+  std::vector<std::unique_ptr<Row>> rows_;
+  Rest<const void*> for_writes_;
+  Rest<void*> for_reads_;
+  Writes writes_{};
+  Transfers<void*> reads_{};
+};
+
+/// Before HDF5 is given elements of the call in progress that may still be on their way: waits until all of them are there, unless
+/// HDF5 only hands them on to our driver, which waits. False: that failed, and is told.
+bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl);
+
+}  // namespace tidelane::vol

@@ -15,7 +15,7 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build install wheel demo demo-mpi test test-long bench bench-micro bench-mpi bench-papers bench-python check tidy format clean distclean setup-build setup-test setup-mpi setup-python
+.PHONY: help build install wheel demo demo-mpi test test-long test-gpu bench bench-gpu bench-micro bench-mpi bench-papers bench-python check tidy format clean distclean setup-build setup-test setup-mpi setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -77,6 +77,11 @@ test: setup-test setup-mpi setup-python  ## every check and test of a change: ai
 test-long: setup-test setup-mpi setup-python  ## repeats, long stress runs, sanitizers over the clients: hours
 	@scripts/test-long.sh
 
+test-gpu: build setup-test  ## on a machine with an NVIDIA GPU: every kind of its memory, against a model
+	@$(setup)/configure.sh release
+	@$(ninja) -C build/release gpu_real
+	@. build/env.sh && build/release/bin/gpu_real
+
 bench: build setup-python  ## native HDF5 and Tidelane measured: tables and build/bench/results.json; BENCH="walk --rounds 9" chooses
 	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/bench.py $(BENCH)
@@ -94,6 +99,10 @@ bench-mpi: build setup-mpi setup-python  ## ranks of an MPI program: time series
 bench-python: build setup-python  ## h5py, xarray, pandas with and without Tidelane; zarr 3 and TensorStore; BENCH="--rounds 3"
 	@build/venv/bin/python -m pip install -q --disable-pip-version-check --only-binary=:all: zarr tensorstore
 	@build/venv/bin/python bench/python/compare.py $(BENCH)
+
+bench-gpu: build setup-python  ## on a machine with an NVIDIA GPU: what writing from its memory costs; BENCH="--rounds 9"
+	@$(ninja) -C build/release gpu
+	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/gpu.py $(BENCH)
 
 bench-micro: build  ## micro-benchmarks of the rooms
 	@$(ninja) -C build/release tidelane_benches

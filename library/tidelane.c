@@ -154,6 +154,19 @@ herr_t H5Pget_dxpl_async_cp_limit(hid_t dxpl_id, hsize_t* size) {
   return result;
 }
 
+herr_t tidelane_set_dxpl_gpu_stream(hid_t dxpl_id, void* stream) {
+  return set_number(__func__, dxpl_id, H5P_DATASET_XFER, TL_PROPERTY_GPU_STREAM,
+                    (uint64_t)(uintptr_t)stream);
+}
+
+herr_t tidelane_get_dxpl_gpu_stream(hid_t dxpl_id, void** stream) {
+  uint64_t handle = 0;
+  const herr_t result = get_number(__func__, dxpl_id, H5P_DATASET_XFER, TL_PROPERTY_GPU_STREAM,
+                                   stream == NULL ? NULL : &handle, 0);
+  if (result >= 0) *stream = (void*)(uintptr_t)handle;
+  return result;
+}
+
 static herr_t set_when(const char* function, hid_t fapl, const char* name, tidelane_when_t when) {
   const int value = (int)when;
   if (value < TL_WHEN_AS_CONFIGURED || value > TL_WHEN_DEFERRED) {

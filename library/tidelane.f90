@@ -24,6 +24,7 @@ module tidelane
   public :: H5Pset_dxpl_disable_async_implicit, H5Pget_dxpl_disable_async_implicit
   public :: H5Pset_dxpl_async, H5Pget_dxpl_async
   public :: H5Pset_dxpl_async_cp_limit, H5Pget_dxpl_async_cp_limit
+  public :: tidelane_set_dxpl_gpu_stream, tidelane_get_dxpl_gpu_stream
   public :: tidelane_set_fapl_close, tidelane_get_fapl_close
   public :: tidelane_set_fapl_flush, tidelane_get_fapl_flush
 
@@ -184,6 +185,20 @@ module tidelane
       import :: c_int, c_int64_t
       integer(c_int64_t), value :: dxpl_id
       integer(c_int64_t), intent(out) :: size
+    end function
+
+    integer(c_int) function tidelane_set_dxpl_gpu_stream(dxpl_id, stream) &
+        bind(c, name='tidelane_set_dxpl_gpu_stream')
+      import :: c_int, c_int64_t, c_ptr
+      integer(c_int64_t), value :: dxpl_id
+      type(c_ptr), value :: stream
+    end function
+
+    integer(c_int) function tidelane_get_dxpl_gpu_stream(dxpl_id, stream) &
+        bind(c, name='tidelane_get_dxpl_gpu_stream')
+      import :: c_int, c_int64_t, c_ptr
+      integer(c_int64_t), value :: dxpl_id
+      type(c_ptr), intent(out) :: stream
     end function
 
     integer(c_int) function tidelane_set_fapl_close(fapl_id, when) &

@@ -80,6 +80,14 @@ herr_t H5Pget_dxpl_async(hid_t dxpl_id, hbool_t* is_async);
 herr_t H5Pset_dxpl_async_cp_limit(hid_t dxpl_id, hsize_t size);
 herr_t H5Pget_dxpl_async_cp_limit(hid_t dxpl_id, hsize_t* size);
 
+/* GPU memory -------------------------------------------------------------------------------- */
+
+/* The stream (CUstream, cudaStream_t, hipStream_t) that a buffer in a GPU's memory is written on, or was used on: copies from
+   there, or to it, come after what is on it now. NULL, the default: the legacy default stream, with which streams synchronize
+   that are not made otherwise. */
+herr_t tidelane_set_dxpl_gpu_stream(hid_t dxpl_id, void* stream);
+herr_t tidelane_get_dxpl_gpu_stream(hid_t dxpl_id, void** stream);
+
 /* One file's close and flush ----------------------------------------------------------------- */
 
 typedef enum tidelane_when_t {

@@ -72,6 +72,16 @@ void Storage(std::string& text, const Summary& summary) {
         CountInWords(summary[Counter::kReadAheadHits], "read").c_str());
 }
 
+void Gpus(std::string& text, const Summary& summary) {
+  const uint64_t down = summary[Counter::kGpuBytesDown];
+  const uint64_t up = summary[Counter::kGpuBytesUp];
+  if (down + up == 0) return;
+  Label(text, "GPU memory");
+  Print(text, "%s copied from there, %s there; calls waited %.3f s for that\n",
+        BytesInWords(down).c_str(), BytesInWords(up).c_str(),
+        Seconds(summary[Counter::kGpuCopyNs]));
+}
+
 void FetchedAhead(std::string& text, const Summary& summary) {
   if (summary[Counter::kAheadBytes] == 0) return;
   Label(text, "fetched ahead");
@@ -195,6 +205,7 @@ std::string SummaryLines(const Summary& summary, const std::vector<std::string>&
   Written(text, summary);
   FellBack(text, summary);
   Storage(text, summary);
+  Gpus(text, summary);
   FetchedAhead(text, summary);
   Decoded(text, summary);
   Waited(text, summary);

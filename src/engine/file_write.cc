@@ -173,7 +173,9 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
   if (called_ns != 0) capturing.may_wait = BeginLarge(called_ns, size);
   if ((call.request() != nullptr || call.held() != nullptr) &&
       CaptureLent(address, size, from, call)) {
-    if (called_ns != 0) costs_.End(called_ns, NowNs(), size, 0);
+    // What is not copied costs the program the copy from the device, if anything.
+    const uint64_t copy_ns = call.held() != nullptr ? call.held()->TakeWaitedNs() : 0;
+    if (called_ns != 0) costs_.End(called_ns - copy_ns, NowNs(), size, copy_ns);
     return {};
   }
   capturing.piece_ns = called_ns;

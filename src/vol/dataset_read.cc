@@ -156,6 +156,7 @@ herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t mem
                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
                    void** request) {
   const Reads reads{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+  if (!gpu::IsLoaded()) return ReadIntoHost(instance, reads, dxpl, request);
   const Memories memories = MemoriesOf(count, buffers);
   return memories.empty() ? ReadIntoHost(instance, reads, dxpl, request)
                           : ReadIntoDevice(instance, memories, reads, dxpl, request);

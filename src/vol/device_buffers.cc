@@ -126,7 +126,7 @@ uint64_t EndOf(const gpu::PlacedBox& placed) {
 
 }  // namespace
 
-Memories internal::FindMemories(size_t count, const void* const buffers[]) {
+Memories MemoriesOf(size_t count, const void* const buffers[]) {
   Memories memories;
   for (size_t i = 0; i < count; ++i) {
     std::optional<gpu::Memory> found = gpu::Find(buffers[i]);
@@ -143,6 +143,11 @@ StagedRows::StagedRows(Instance& instance, const Memories& memories, hid_t dxpl,
 StagedRows::~StagedRows() {
   const h5::KeepErrorStack keep(instance_.hdf5());  // closing spaces forgets it
   rows_.clear();
+}
+
+void StagedRows::Waited(uint64_t ns) {
+  waited_ns_ += ns;
+  Count(Counter::kGpuCopyNs, ns);
 }
 
 bool StagedRows::TellsFailure() const {
@@ -319,7 +324,7 @@ bool StagedRows::AwaitAll() {
     if (row->copies != nullptr && row->copies->AwaitAll() != 0)
       return Fails(*row, "cannot write", row->copies->Describe());
   }
-  Count(Counter::kGpuCopyNs, NowNs() - begin_ns);
+  Waited(NowNs() - begin_ns);
   return true;
 }
 
@@ -336,7 +341,7 @@ bool StagedRows::CopyUp() {
     if (row->copies->AwaitAll() != 0) return Fails(*row, "cannot read", row->copies->Describe());
     Count(Counter::kGpuBytesUp, row->bytes);
   }
-  Count(Counter::kGpuCopyNs, NowNs() - begin_ns);
+  Waited(NowNs() - begin_ns);
   return true;
 }
 
@@ -366,7 +371,7 @@ Status StagedRows::Await(const void* bytes, uint64_t size) {
   const uint64_t begin_ns = NowNs();
   const auto end = static_cast<uint64_t>(static_cast<const std::byte*>(bytes) + size - row->host);
   const int error = row->copies->Await(end);
-  Count(Counter::kGpuCopyNs, NowNs() - begin_ns);
+  Waited(NowNs() - begin_ns);
   return error == 0 ? Status() : Status::Failed(EIO, "copy from device memory");
 }
 
@@ -428,7 +433,7 @@ bool GoesStraightDown(Instance& instance, const Writing& writing, hid_t dxpl) {
 
 }  // namespace
 
-bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl) {
+bool internal::AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl) {
   HeldBytes* const held = HoldsBytes::current();
   if (held == nullptr) return true;
   if (writes.count == 1 && GoesStraightDown(instance, At(writes, 0), dxpl)) return true;

@@ -11,11 +11,12 @@
 ///
 /// Elements that hold pointers (of variable length, references) have no meaning there: such a call fails, and says why.
 ///
-/// Cost: where no driver is loaded, one load a call. Thread safety: used inside callbacks, under HDF5's lock.
+/// Cost: where the program has loaded no driver (gpu::IsLoaded), one load a call. Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/held_bytes.h"
@@ -28,13 +29,7 @@ namespace tidelane::vol {
 /// Whose the buffers of one call are, a row each: nullopt of the host's. Empty where all are.
 using Memories = std::vector<std::optional<gpu::Memory>>;
 
-namespace internal {
-Memories FindMemories(size_t count, const void* const buffers[]);
-}
-
-inline Memories MemoriesOf(size_t count, const void* const buffers[]) {
-  return gpu::IsLoaded() ? internal::FindMemories(count, buffers) : Memories();
-}
+Memories MemoriesOf(size_t count, const void* const buffers[]);
 
 /// The rows of one call, those in device memory replaced. When it goes, nothing is on its way any more.
 class StagedRows final : public HeldBytes {
@@ -58,6 +53,7 @@ class StagedRows final : public HeldBytes {
   uint64_t PieceAt(const void* bytes, uint64_t size) const override;
   bool AwaitAll() override;
   Status Await(const void* bytes, uint64_t size) override;
+  uint64_t TakeWaitedNs() override { return std::exchange(waited_ns_, 0); }
   Slab* SlabOf(const void* bytes, uint64_t size) const override;
 
  private:
@@ -69,12 +65,14 @@ class StagedRows final : public HeldBytes {
   bool Make(Row& row, const Writing& writing, Gaps gaps);
   bool FindRuns(Row& row, const Writing& writing, hid_t space, Gaps gaps);
   bool Acquire(Row& row);
+  void Waited(uint64_t ns);
   bool Fails(const Row& row, const char* what, const std::string& why) const;
 
   Instance& instance_;
   const Memories& memories_;
   const hid_t dxpl_;
   const gpu::Stream after_;
+  uint64_t waited_ns_ = 0;
   std::vector<std::unique_ptr<Row>> rows_;
   Rest<const void*> for_writes_;
   Rest<void*> for_reads_;
@@ -82,8 +80,14 @@ class StagedRows final : public HeldBytes {
   Transfers<void*> reads_{};
 };
 
+namespace internal {
+bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl);
+}
+
 /// Before HDF5 is given elements of the call in progress that may still be on their way: waits until all of them are there, unless
 /// HDF5 only hands them on to our driver, which waits. False: that failed, and is told.
-bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl);
+inline bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl) {
+  return !gpu::IsLoaded() || internal::AwaitHeld(instance, writes, dxpl);
+}
 
 }  // namespace tidelane::vol

@@ -327,6 +327,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request) {
   const Writes writes{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
+  if (!gpu::IsLoaded()) return WriteFromHost(instance, writes, dxpl, request);
   const Memories memories = MemoriesOf(count, buffers);
   return memories.empty() ? WriteFromHost(instance, writes, dxpl, request)
                           : WriteFromDevice(instance, memories, writes, dxpl, request);

@@ -197,6 +197,7 @@ int H5Tget_nmembers(hid_t);
 hid_t H5Tget_member_type(hid_t, unsigned);
 htri_t H5Tis_variable_str(hid_t);
 herr_t H5Tconvert(hid_t, hid_t, size_t, void *, void *, hid_t);
+herr_t H5Treclaim(hid_t, hid_t, hid_t, void *);
 typedef struct { hbool_t corder_valid; H5O_msg_crt_idx_t corder; H5T_cset_t cset; hsize_t data_size;
   } H5A_info_t;
 typedef herr_t (*H5A_operator2_t)(hid_t, const char *, const H5A_info_t *, void *);
@@ -252,6 +253,8 @@ typedef enum H5VL_subclass_t { H5VL_SUBCLS_NONE, H5VL_SUBCLS_INFO, H5VL_SUBCLS_W
 hid_t H5VLregister_connector_by_name(const char *, hid_t);
 hid_t H5VLget_connector_id(hid_t);
 hid_t H5VLget_connector_id_by_value(H5VL_class_value_t);
+herr_t H5VLobject_is_native(hid_t, hbool_t *);
+typedef haddr_t hobj_ref_t;
 typedef enum H5VL_loc_type_t { H5VL_OBJECT_BY_SELF, H5VL_OBJECT_BY_NAME, H5VL_OBJECT_BY_IDX,
   H5VL_OBJECT_BY_TOKEN } H5VL_loc_type_t;
 typedef struct H5VL_loc_by_name { const char *name; hid_t lapl_id; } H5VL_loc_by_name_t;
@@ -458,6 +461,7 @@ typedef struct H5VL_class_t { unsigned version; H5VL_class_value_t value; const 
   H5VL_introspect_class_t introspect_cls; H5VL_request_class_t request_cls; H5VL_blob_class_t
   blob_cls; H5VL_token_class_t token_cls; herr_t (*optional)(void *, H5VL_optional_args_t *, hid_t,
   void **); } H5VL_class_t;
+void *H5VLobject(hid_t);
 herr_t H5VLregister_opt_operation(H5VL_subclass_t, const char *, int *);
 herr_t H5VLfind_opt_operation(H5VL_subclass_t, const char *, int *);
 typedef enum H5S_seloper_t { H5S_SELECT_NOOP = -1, H5S_SELECT_SET = 0, H5S_SELECT_OR,

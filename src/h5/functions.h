@@ -30,9 +30,9 @@ namespace tidelane::h5 {
     X(Sselect_hyperslab) X(Sselect_valid) X(Ssel_iter_close) X(Ssel_iter_create) \
     X(Ssel_iter_get_seq_list) \
   X(Tcommitted) X(Tconvert) X(Tcopy) X(Tdetect_class) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
-    X(Tis_variable_str) \
+    X(Tis_variable_str) X(Treclaim) \
   X(VLfind_opt_operation) X(VLget_connector_id) X(VLget_connector_id_by_value) X(VLget_value) \
-    X(VLintrospect_get_conn_cls) X(VLregister_opt_operation) \
+    X(VLintrospect_get_conn_cls) X(VLobject) X(VLobject_is_native) X(VLregister_opt_operation) \
   X(Zfilter_avail)
 // clang-format on
 

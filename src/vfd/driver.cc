@@ -53,6 +53,11 @@ struct Handle {
 
 // Each libhdf5's open files, newest first.
 constinit Handle* open_handles[h5::kSlots];
+constinit uint64_t single_pieces[h5::kSlots];
+
+void CountPiece(const Handle& handle, H5FD_mem_t type) {
+  if (type == H5FD_MEM_DRAW) ++single_pieces[handle.library->slot()];
+}
 
 void Unlink(const Handle* handle) {
   Handle** at = &open_handles[handle->library->slot()];
@@ -293,6 +298,7 @@ herr_t WritePiece(Handle& handle, haddr_t address, size_t size, const void* buff
 
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size,
             void* buffer) noexcept {
+  CountPiece(Of(file), type);
   return Guarded(Of(file), "read", [&] {
     return ReadPiece(Of(file), type, address, size, buffer, CallContext::Current());
   });
@@ -305,6 +311,7 @@ CallContext CallFor(H5FD_mem_t type) {
 
 herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size,
              const void* buffer) noexcept {
+  CountPiece(Of(file), type);
   return Guarded(Of(file), "write",
                  [&] { return WritePiece(Of(file), address, size, buffer, CallFor(type)); });
 }
@@ -556,6 +563,7 @@ constinit const h5::DriverTable kSerialDriver = {
     .above = Above,
     .open_with_serial = OpenWithSerial,
     .take_singly = TakeSingly,
+    .single_pieces = [](int slot) { return single_pieces[slot]; },
 };
 
 }  // namespace tidelane::vfd

@@ -39,7 +39,8 @@ inline h5::DriverTable DriverOfOneFile() {
                 return driver_file == nullptr ? nullptr : &open;
               },
           .take_singly = [](H5FD_t*,
-                            bool singly) { return std::exchange(driver_takes_singly, singly); }};
+                            bool singly) { return std::exchange(driver_takes_singly, singly); },
+          .single_pieces = [](int) { return uint64_t{0}; }};
 }
 
 class ConnectorTest : public ::testing::Test {

@@ -41,10 +41,13 @@ herr_t ReadNatively(Instance& instance, const Reads& reads, hid_t dxpl, Later la
   const Gathering gathering = later == Later::kNothing
                                   ? GatherReads(instance, reads.count, reads.datasets, dxpl)
                                   : Gathering();
+  const SieveWatch sieve(instance);
   const herr_t result = instance.hdf5().native().dataset_cls.read(
       reads.count, reads.datasets, reads.memory_types, reads.memory_spaces, reads.file_spaces, dxpl,
       reads.buffers, nullptr);
-  if (result >= 0) TellAsWithSec2(instance, reads.datasets[0], dxpl);
+  const uint32_t causes =
+      result >= 0 ? TellAsWithSec2(instance, reads.datasets[0], dxpl) : kUnknown;
+  sieve.Note(gathering, causes, reads.count, reads.datasets, dxpl);
   return result;
 }
 

@@ -11,6 +11,16 @@
 
 namespace tidelane::vol {
 
+haddr_t AddressOf(Instance& instance, void* dataset) {
+  haddr_t address = HADDR_UNDEF;
+  H5VL_native_dataset_optional_args_t ask{};
+  ask.get_offset.offset = &address;
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
+  const herr_t result =
+      instance.hdf5().native().dataset_cls.optional(dataset, &args, instance.default_dxpl, nullptr);
+  return result >= 0 ? address : HADDR_UNDEF;
+}
+
 void ElementStorage::Look(Instance& instance, void* dataset, const File& file, hid_t type,
                           hid_t dcpl) {
   const h5::AboveDriver above = h5::Driver().above(instance.slot, file);
@@ -57,17 +67,13 @@ void ElementStorage::Ask(Instance& instance, void* dataset, hid_t file_space, ui
 
 // Its end matters, too: a conversion callback of the program may write another dataset while this one is written.
 void ElementStorage::AskOnePiece(Instance& instance, void* dataset) {
-  haddr_t address = HADDR_UNDEF;
-  H5VL_native_dataset_optional_args_t ask{};
-  ask.get_offset.offset = &address;
-  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
+  const haddr_t address = AddressOf(instance, dataset);
   hsize_t size = 0;
   H5VL_dataset_get_args_t get{};
   get.op_type = H5VL_DATASET_GET_STORAGE_SIZE;
   get.args.get_storage_size.storage_size = &size;
   const auto& native = instance.hdf5().native().dataset_cls;
-  if (native.optional(dataset, &args, instance.default_dxpl, nullptr) >= 0 &&
-      address != HADDR_UNDEF && address > user_block_ &&  // that of no place lies before it
+  if (address != HADDR_UNDEF && address > user_block_ &&  // that of no place lies before it
       native.get(dataset, &get, instance.default_dxpl, nullptr) >= 0 && size != 0) {
     places_.Add({address, address + size});
   }

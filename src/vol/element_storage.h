@@ -19,6 +19,10 @@ namespace tidelane::vol {
 /// A chunk is asked for where it gets so many runs of a write.
 inline constexpr uint64_t kRunsOfAChunk = 16;
 
+/// Where the elements of a dataset that is in one piece begin; HADDR_UNDEF where they are not, or nowhere yet (before 1.14.4 in a file with a
+/// user block: an address inside of that). To be asked with the default list (vol/enter.h).
+haddr_t AddressOf(Instance& instance, void* dataset);
+
 class ElementStorage {
  public:
   /// Once, before it is asked for. `type`, `dcpl`: of the dataset, the list may be none (CreationListOf).

@@ -16,6 +16,7 @@
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/lifetime.h"
+#include "vol/objects.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
 #include "vol/ranks_dataset.h"
@@ -324,7 +325,10 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
     const CallScope scope(CallScope::kHandOutDescriptor);
     return native(file, args, dxpl, request);
   }
-  if (args->op_type == H5VL_NATIVE_FILE_START_SWMR_WRITE) PrepareSwmr(instance, file, dxpl);
+  if (args->op_type == H5VL_NATIVE_FILE_START_SWMR_WRITE) {
+    PrepareSwmr(instance, file, dxpl);
+    ForgetDatasets(instance);  // HDF5 refreshes all that are open
+  }
   if (request == nullptr) return native(file, args, dxpl, nullptr);
   TrackedCall call(instance, Effect::kWrite, request);
   const herr_t result = native(file, args, dxpl, nullptr);

@@ -61,11 +61,15 @@ herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
   if (!AwaitHeld(instance, writes, dxpl)) return -1;
   const Gathering gathering = GatherWrites(instance, writes.count, writes.datasets,
                                            writes.memory_types, writes.file_spaces, dxpl, leaves);
+  const SieveWatch sieve(instance);
   const Changing changing(instance);
   const herr_t result = instance.hdf5().native().dataset_cls.write(
       writes.count, writes.datasets, writes.memory_types, writes.memory_spaces, writes.file_spaces,
       dxpl, writes.buffers, nullptr);
-  if (result >= 0) TellAsWithSec2(instance, writes.datasets[0], dxpl);
+  // One that failed may have come to the sieve before.
+  const uint32_t causes =
+      result >= 0 ? TellAsWithSec2(instance, writes.datasets[0], dxpl) : kUnknown;
+  sieve.Note(gathering, causes, writes.count, writes.datasets, dxpl);
   return result;
 }
 

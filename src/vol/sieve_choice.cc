@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "base/trace.h"
@@ -17,9 +16,6 @@
 namespace tidelane::vol {
 
 namespace {
-
-// So much HDF5 copies at once: more never comes from the sieve, whatever size a program gives it.
-constexpr uint64_t kMostCopied = 1 << 20;
 
 SieveHabits& HabitsOf(Instance& instance) {
   if (instance.sieve_habits == nullptr) instance.sieve_habits = new SieveHabits;
@@ -45,6 +41,7 @@ void LookAt(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
   const H5D_layout_t layout = instance.hdf5().Pget_layout(dcpl.get());
   habit.contiguous = layout == H5D_CONTIGUOUS;
   habit.chunked = layout == H5D_CHUNKED;
+  habit.elsewhere = layout == H5D_VIRTUAL;
 }
 
 void Look(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
@@ -114,39 +111,6 @@ bool Gathers(const Shape& shape, const SieveHabit& habit) {
          Unlocked(habit);
 }
 
-// Natively a dataset that fits into the sieve lies in it whole, from its first write on, which with us went past the sieve. HDF5
-// relies on that where it copies an open dataset: of one that lies there in part it copies what storage has. So the first
-// element is read, and the rest comes with it.
-void FillSieve(Instance& instance, void* dataset, hid_t memory_type, hid_t file_space, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  hsize_t extent[H5S_MAX_RANK];
-  const int rank = hdf5.Sget_simple_extent_dims(file_space, extent, nullptr);
-  const size_t element = hdf5.Tget_size(memory_type);
-  uint64_t bytes = element;
-  for (int d = 0; d < rank; ++d) bytes *= extent[d];
-  if (rank <= 0 || bytes > kMostCopied) return;
-  const h5::KeepErrorStack keep(hdf5);
-  // To read these would allocate memory, or open files.
-  for (const H5T_class_t kind : {H5T_VLEN, H5T_STRING, H5T_REFERENCE}) {
-    if (hdf5.Tdetect_class(memory_type, kind) != 0) return;
-  }
-  const std::unique_ptr<std::byte[]> first(new (std::nothrow) std::byte[element]);
-  if (first == nullptr) return;
-  const h5::OwnedId one(hdf5, hdf5.Scopy(file_space));
-  const hsize_t zeros[H5S_MAX_RANK] = {};
-  hsize_t ones[H5S_MAX_RANK];
-  std::fill_n(ones, rank, 1);
-  if (!one.valid() ||
-      hdf5.Sselect_hyperslab(one.get(), H5S_SELECT_SET, zeros, nullptr, ones, nullptr) < 0) {
-    return;
-  }
-  const h5::OwnedId memory(hdf5, hdf5.Screate_simple(1, ones, nullptr));
-  hid_t memory_id = memory.get(), file_id = one.get();
-  void* to = first.get();
-  static_cast<void>(hdf5.native().dataset_cls.read(1, &dataset, &memory_type, &memory_id, &file_id,
-                                                   dxpl, &to, nullptr));
-}
-
 // Where the selection begins, in elements, and of a single run how long it is.
 void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize_t* count,
               const hsize_t* block, Spread& spread) {
@@ -159,6 +123,14 @@ void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize
 }
 
 }  // namespace
+
+std::vector<void*> SieveHabits::Buffered() const {
+  std::vector<void*> datasets;
+  for (const auto& [dataset, habit] : known_) {
+    if (habit.buffered) datasets.push_back(dataset);
+  }
+  return datasets;
+}
 
 Spread RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride, const hsize_t* count,
                        const hsize_t* block) {
@@ -232,15 +204,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
   }
   if (shape.many || habit.same + 1 == kFewWrites) look();
   habit.storage.Ask(instance, datasets[0], file_spaces[0], shape.runs, dxpl);
-  if (habit.sieved) {
-    const auto fill = [&] {
-      const Gathering gathering(habit.open);
-      FillSieve(instance, datasets[0], memory_types[0], file_spaces[0], instance.default_dxpl);
-    };
-    static_cast<void>(
-        Aside(instance, dxpl, fill));  // without it, an H5Ocopy that follows may be older
-    return Gathering(habit.open, places);
-  }
+  if (habit.sieved) return Gathering(habit.open, places);
   // Chunks are asked for at each write of many runs.
   if (++habit.same >= kHabit && !(shape.many && habit.storage.asks_chunks())) habit.repeat = kHabit;
   return Gathering(places);
@@ -252,6 +216,35 @@ Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t 
   Look(instance, datasets[0], habit, dxpl);
   const bool gathers = habit.natively || (count == 1 && !habit.chunked && Unlocked(habit));
   return gathers && habit.open != nullptr ? Gathering(habit.open) : Gathering();
+}
+
+void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
+  SieveHabits& habits = HabitsOf(instance);
+  for (size_t i = 0; i < count; ++i) {
+    SieveHabit& habit = habits.Of(datasets[i]);
+    if (habit.buffered) continue;
+    Look(instance, datasets[i], habit, dxpl);
+    if (habit.elsewhere) habits.NoteUnknownBuffer();
+    if (habit.open == nullptr || habit.natively || habit.chunked || habit.elsewhere) continue;
+    const std::shared_ptr<File> file = habit.file.lock();
+    if (file == nullptr || !file->writable()) continue;
+    // There everything goes through the sieve, as natively.
+    if (!h5::Driver().above(instance.slot, *file).page_buffer) habits.NoteBuffer(habit);
+  }
+}
+
+// A chunked dataset, whose cache does the same, is not worth a look: it has no address. Nor has one that is not stored yet, which may be among
+// several.
+void SieveWatch::NotePieces(size_t count, void* datasets[], hid_t dxpl) const {
+  for (size_t i = 0; i < count; ++i) {
+    SieveHabit& habit = HabitsOf(instance_).Of(datasets[i]);
+    if (habit.asked) continue;
+    const h5::KeepErrorStack keep(instance_.hdf5());
+    haddr_t address = HADDR_UNDEF;
+    static_cast<void>(Aside(instance_, dxpl, [&] { address = AddressOf(instance_, datasets[i]); }));
+    if (address != HADDR_UNDEF) NoteBuffers(instance_, 1, datasets + i, dxpl);
+    habit.asked = address != HADDR_UNDEF || count == 1;
+  }
 }
 
 void NoteSieve(Instance& instance, const File& file) {

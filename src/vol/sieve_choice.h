@@ -28,11 +28,13 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/element_places.h"
 #include "h5/driver.h"
 #include "vol/element_storage.h"
 #include "vol/instance.h"
+#include "vol/transfer_told.h"
 
 namespace tidelane::vol {
 
@@ -59,6 +61,9 @@ struct SieveHabit {
   bool looked = false;  ///< at its storage:
   bool contiguous = false;
   bool chunked = false;
+  bool asked = false;      ///< after single pieces, whether it has a sieve buffer
+  bool elsewhere = false;  ///< virtual: what is written to it goes to other datasets
+  bool buffered = false;   ///< it may have a sieve buffer, which may hold what nothing else has yet
   bool stores_soon =
       false;  ///< in a file whose settings do not ask for bytes to be kept, or stored at once
   bool natively = false;       ///< in one with mode=sync
@@ -77,15 +82,28 @@ class SieveHabits {
     return *newest_habit_;
   }
   void Forget(void* dataset) {
-    known_.erase(dataset);
+    const auto found = known_.find(dataset);
+    if (found == known_.end()) return;
+    unknown_buffers_ |= found->second.buffered;
+    known_.erase(found);
     newest_ = nullptr;
   }
   void ForgetAll() {
+    unknown_buffers_ |= any_buffers_;
     known_.clear();
     newest_ = nullptr;
   }
 
+  void NoteBuffer(SieveHabit& habit) { habit.buffered = any_buffers_ = true; }
+  /// Datasets may have a sieve buffer that are not noted as such: it belongs to all openings of a dataset together.
+  void NoteUnknownBuffer() { any_buffers_ = unknown_buffers_ = true; }
+  bool any_buffers() const { return any_buffers_; }
+  bool unknown_buffers() const { return unknown_buffers_; }
+  std::vector<void*> Buffered() const;
+
  private:
+  bool any_buffers_ = false;
+  bool unknown_buffers_ = false;
   std::unordered_map<void*, SieveHabit> known_;
   void* newest_ = nullptr;  // asked for last
   SieveHabit* newest_habit_ = nullptr;
@@ -122,6 +140,31 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
 
 /// To be held while these are read.
 Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
+
+/// HDF5 may have a sieve buffer of these (vol/sieve_store.h).
+void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
+
+/// Around a native transfer: whether it may have gone through a sieve buffer, though nobody chose that.
+class SieveWatch {
+ public:
+  explicit SieveWatch(Instance& instance) : instance_(instance), pieces_(Pieces()) {}
+  /// After a transfer that HDF5 made piece by piece for `causes` (vol/transfer_told.h), or was made to.
+  void Note(const Gathering& gathering, uint32_t causes, size_t count, void* datasets[],
+            hid_t dxpl) const {
+    if (gathering || MayHaveSieved(causes, count)) {
+      NoteBuffers(instance_, count, datasets, dxpl);
+    } else if (Pieces() != pieces_) {
+      NotePieces(count, datasets, dxpl);
+    }
+  }
+
+ private:
+  uint64_t Pieces() const { return h5::Driver().single_pieces(instance_.slot); }
+  void NotePieces(size_t count, void* datasets[], hid_t dxpl) const;
+
+  Instance& instance_;
+  const uint64_t pieces_;
+};
 
 /// A file of ours was opened.
 void NoteSieve(Instance& instance, const File& file);

@@ -26,6 +26,7 @@
 #include "vol/objects.h"
 #include "vol/ranks.h"
 #include "vol/settle.h"
+#include "vol/sieve_store.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -287,6 +288,7 @@ struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
     ((effect = EffectOf(args) == Effect::kWrite ? effect : EffectOf(args)), ...);
     const auto native = instance.hdf5().native().*Group.*Member;
     constexpr bool kCopies = std::is_same_v<decltype(Member), decltype(&H5VL_object_class_t::copy)>;
+    if constexpr (kCopies) StoreSieves(instance, std::get<sizeof...(Args) - 2>(std::tie(args...)));
     const RanksAround ranks(instance, kCopies, KindOf(Group), args...);
     if (!ranks.MayGoOn(instance)) return Failure<Result>();
     std::optional<Changing> changing;

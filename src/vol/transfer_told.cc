@@ -46,10 +46,11 @@ void TellNothing(Instance& instance, hid_t dxpl) {
   if (Has(hdf5, dxpl, kMode)) hdf5.Pset(dxpl, kMode, &none);
 }
 
-void internal::TellAsWithSec2(Instance& instance, void* dataset) {
+uint32_t internal::TellAsWithSec2(Instance& instance, void* dataset) {
   h5::Library::Noted noted;
-  if (!instance.hdf5().GetNoted(noted) || noted.mode == 0) return;  // nothing was transferred
+  if (!instance.hdf5().GetNoted(noted)) return kUnknown;
   const h5::Library::Noted with_ours = noted;
+  if (noted.mode == 0) return with_ours.cause;  // nothing was transferred
   const bool joined = (noted.mode & kVector) != 0;
   if (joined) noted.mode = (noted.mode & ~kVector) | kScalar;
   // A list that leaves the choice to HDF5 gets selection I/O where the driver is one for it.
@@ -61,8 +62,8 @@ void internal::TellAsWithSec2(Instance& instance, void* dataset) {
     noted.cause |= kNoCallback;
   }
   const bool same = noted.cause == with_ours.cause && noted.mode == with_ours.mode;
-  if (same || FileOf(instance, dataset, H5I_DATASET) == nullptr) return;
-  instance.hdf5().SetNoted(noted);
+  if (!same && FileOf(instance, dataset, H5I_DATASET) != nullptr) instance.hdf5().SetNoted(noted);
+  return with_ours.cause;
 }
 
 bool AsksForDefaults(Instance& instance, hid_t dxpl) {

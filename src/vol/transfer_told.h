@@ -22,6 +22,7 @@ inline constexpr uint32_t kFiltered = 0x20;   ///< H5D_SEL_IO_DATASET_FILTER
 inline constexpr uint32_t kCached = 0x40;     ///< H5D_SEL_IO_CHUNK_CACHE
 inline constexpr uint32_t kSmallBuffers =
     0x180;  ///< H5D_SEL_IO_TCONV_BUF_TOO_SMALL, …_BKG_BUF_TOO_SMALL
+inline constexpr uint32_t kUnknown = 1u << 31;  ///< this libhdf5 does not say; none of its names
 inline constexpr uint32_t kDefaultOff = 0x200;  ///< H5D_SEL_IO_DEFAULT_OFF
 inline constexpr uint32_t kScalar = 0x1;        ///< H5D_SCALAR_IO
 inline constexpr uint32_t kVector = 0x2;        ///< H5D_VECTOR_IO
@@ -38,14 +39,20 @@ void TellTransfer(Instance& instance, hid_t dxpl, const Told& told);
 void TellNothing(Instance& instance, hid_t dxpl);
 
 namespace internal {
-void TellAsWithSec2(Instance& instance, void* dataset);
+uint32_t TellAsWithSec2(Instance& instance, void* dataset);
 }
 
 /// After a native transfer of a dataset, within the call that made it. Our driver takes many pieces in one call, which HDF5 notes;
 /// sec2 does not, and the program is to find what it would find with sec2. Not what follows from the
 /// sieve buffer that such a dataset might have had.
-inline void TellAsWithSec2(Instance& instance, void* dataset, hid_t dxpl) {
-  if (dxpl != instance.default_dxpl) internal::TellAsWithSec2(instance, dataset);
+/// Returns the causes that HDF5 noted, with our driver, for making it piece by piece; 0 also for the default list, of which it notes none.
+inline uint32_t TellAsWithSec2(Instance& instance, void* dataset, hid_t dxpl) {
+  return dxpl != instance.default_dxpl ? internal::TellAsWithSec2(instance, dataset) : 0;
+}
+
+/// Whether a contiguous dataset may have a sieve buffer since a transfer that was made for `causes`.
+inline bool MayHaveSieved(uint32_t causes, size_t datasets) {
+  return causes != 0 && (datasets > 1 || (causes & (kFiltered | kCached)) == 0);
 }
 
 /// Whether `dxpl`, not the default list, asks for the same as that one.

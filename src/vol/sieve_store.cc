@@ -1,0 +1,108 @@
+#include "vol/sieve_store.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "h5/error.h"
+#include "h5/owned_id.h"
+#include "vol/chunked_dataset.h"
+#include "vol/element_storage.h"
+#include "vol/enter.h"
+#include "vol/sieve_choice.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// In memory a reference that is no mere address holds its file open, and HDF5 would make an id for that where there is none.
+bool MayBeRead(h5::Library& hdf5, hid_t type) {
+  if (hdf5.Tdetect_class(type, H5T_REFERENCE) == 0) return true;
+  return hdf5.Tget_class(type) == H5T_REFERENCE && hdf5.Tget_size(type) == sizeof(hobj_ref_t);
+}
+
+void ReadElement(Instance& instance, void* dataset, hid_t type, hid_t space, const hsize_t* at,
+                 int rank) {
+  h5::Library& hdf5 = instance.hdf5();
+  hsize_t ones[H5S_MAX_RANK];
+  std::fill_n(ones, rank, 1);
+  const h5::OwnedId memory(hdf5, hdf5.Screate_simple(1, ones, nullptr));
+  const std::unique_ptr<std::byte[]> element(new (std::nothrow) std::byte[hdf5.Tget_size(type)]);
+  if (element == nullptr || !memory.valid() ||
+      hdf5.Sselect_hyperslab(space, H5S_SELECT_SET, at, nullptr, ones, nullptr) < 0) {
+    return;
+  }
+  hid_t memory_id = memory.get();
+  void* to = element.get();
+  if (hdf5.native().dataset_cls.read(1, &dataset, &type, &memory_id, &space, instance.default_dxpl,
+                                     &to, nullptr) < 0) {
+    return;
+  }
+  if (!IsPlainType(hdf5, type)) hdf5.Treclaim(type, memory_id, instance.default_dxpl, to);
+}
+
+void StoreSieve(Instance& instance, void* dataset) {
+  h5::Library& hdf5 = instance.hdf5();
+  if (AddressOf(instance, dataset) == HADDR_UNDEF) return;  // no others have such a buffer
+  const hid_t dxpl = instance.default_dxpl;
+  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId space = AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, dxpl);
+  hsize_t at[H5S_MAX_RANK];
+  const int rank = space.valid() ? hdf5.Sget_simple_extent_dims(space.get(), at, nullptr) : 0;
+  // A single element, or none, lies in a sieve whole.
+  if (rank <= 0 || std::count(at, at + rank, 0) != 0 || !type.valid() ||
+      !MayBeRead(hdf5, type.get()))
+    return;
+  std::for_each(at, at + rank, [](hsize_t& size) { --size; });
+  // The last one first: to read the first, HDF5 reads a whole window where it has to move it.
+  ReadElement(instance, dataset, type.get(), space.get(), at, rank);
+  std::fill_n(at, rank, 0);
+  ReadElement(instance, dataset, type.get(), space.get(), at, rank);
+}
+
+struct OpenDatasets {
+  h5::Library& hdf5;
+  std::vector<void*> found;
+
+  herr_t See(hid_t id) {
+    // Whatever connectors are above: HDF5 gives what is below all of them.
+    hbool_t native = false;
+    if (hdf5.VLobject_is_native(id, &native) < 0 || !native) return 0;
+    if (void* const dataset = hdf5.VLobject(id); dataset != nullptr) found.push_back(dataset);
+    return 0;
+  }
+};
+
+std::vector<void*> AllOpen(Instance& instance) {
+  OpenDatasets all{instance.hdf5(), {}};
+  const auto see = [](hid_t id, void* context) -> herr_t {
+    try {  // HDF5's frames between here and there are C's
+      return static_cast<OpenDatasets*>(context)->See(id);
+    } catch (const std::bad_alloc&) {
+      return -1;
+    }
+  };
+  static_cast<void>(instance.hdf5().Iiterate(H5I_DATASET, see, &all));
+  return std::move(all.found);
+}
+
+}  // namespace
+
+void internal::StoreSieves(Instance& instance, hid_t dxpl) {
+  SieveHabits& habits = *instance.sieve_habits;
+  if (!habits.any_buffers()) return;
+  const h5::KeepErrorStack keep(instance.hdf5());
+  const auto store = [&] {
+    if (habits.unknown_buffers()) {
+      std::vector<void*> open = AllOpen(instance);
+      NoteBuffers(instance, open.size(), open.data(), instance.default_dxpl);
+    }
+    for (void* const dataset : habits.Buffered()) StoreSieve(instance, dataset);
+  };
+  static_cast<void>(Aside(instance, dxpl, store));
+}
+
+}  // namespace tidelane::vol

@@ -4,7 +4,7 @@
     import h5py
 
 Nothing else changes. For programs that want more say: `wait` and `flush` until bytes are stored, `phase` round the part that
-writes, `stats` and `report` for what happened. docs/python.md has examples.
+writes, `stats` and `report` for what happened; `write` and `read` for tensors in the memory of GPUs. docs/python.md has examples.
 
 Thread safety: every function may be called from any thread in which the program could call HDF5.
 """
@@ -16,6 +16,7 @@ from ._notices import TidelaneWarning
 from ._phase import Phase, phase
 from ._plugin import FOLDER as plugin_folder
 from ._report import Report, report, stats
+from ._tensors import read, write
 from ._wait import flush, wait, wait_async
 
 __all__ = [
@@ -29,11 +30,13 @@ __all__ = [
     "flush",
     "phase",
     "plugin_folder",
+    "read",
     "report",
     "settings",
     "stats",
     "wait",
     "wait_async",
+    "write",
 ]
 
 from . import _h5py_driver, _plugin

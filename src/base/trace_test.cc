@@ -64,14 +64,12 @@ TEST(TraceTest, ASpanBecomesACompleteEvent) {
 
 TEST(TraceTest, EveryKindHasItsName) {
   EnableTrace(kRing);
-  const char* const expected[] = {"write",          "write through", "read",
-                                  "flush wait",     "close wait",    "request wait",
-                                  "arena wait",     "filter wait",   "open wait",
-                                  "exit wait",      "fork wait",     "ranks wait",
-                                  "wait",           "pwrite",        "gap read",
-                                  "epoch, async",   "epoch, sync",   "drain: mark",
-                                  "drain: extents", "drain: size",   "drain: superblock",
-                                  "drained",        "drain: stuck"};
+  const char* const expected[] = {
+      "write",        "write through",     "read",        "flush wait",  "close wait",
+      "request wait", "arena wait",        "filter wait", "open wait",   "exit wait",
+      "fork wait",    "ranks wait",        "wait",        "pwrite",      "gap read",
+      "GPU copy",     "epoch, async",      "epoch, sync", "drain: mark", "drain: extents",
+      "drain: size",  "drain: superblock", "drained",     "drain: stuck"};
   for (unsigned i = 0; i < static_cast<unsigned>(SpanKind::kCount); ++i) {
     const Span span(static_cast<SpanKind>(i), 2000 + i);
   }

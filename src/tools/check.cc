@@ -1,6 +1,6 @@
 /// \file
 /// Each part finds one thing out and says it in a line; what is wrong comes with what to do. The
-/// parts that load HDF5 run in copies of this program (tools/probe.h), with a time limit each.
+/// parts that load HDF5, or a GPU's driver, run in copies of this program (tools/probe.h), with a time limit each.
 ///
 /// Thread safety: as check.h.
 #include "tools/check.h"
@@ -42,6 +42,7 @@ class Checker {
 
   int Run() {
     Machine();
+    Gpus();
     const bool plugin = Plugin();
     const bool library = Library();
     const bool folder = Storage();
@@ -56,6 +57,7 @@ class Checker {
   bool Library();
   void Mpi();
   void Machine();
+  void Gpus();
   bool Storage();
   void SelfTest();
   int Verdict();
@@ -69,8 +71,8 @@ class Checker {
         environment.insert(environment.begin(), variable.substr(0, variable.find('=')));
       }
     }
-    Progress progress(words[2] == "write" || words[2] == "read" ? "self-test, " + words[2]
-                                                                : "loading the library");
+    const bool tests = words[2] == "write" || words[2] == "read";
+    Progress progress(tests ? "self-test, " + words[2] : "loading the library");
     const uint64_t begin = NowNs();
     return RunAndRead(words, environment, seconds,
                       [&] { progress.At(static_cast<double>(NowNs() - begin) / 1e9 / seconds); });
@@ -141,6 +143,34 @@ void Checker::Machine() {
       isal != nullptr ? "libdeflate; ISA-L is there for TIDELANE_DEFLATE=isal"
                       : "libdeflate; no ISA-L (Debian's libisal2), which only "
                         "TIDELANE_DEFLATE=isal needs");
+}
+
+// The driver is looked for where programs find it. Without one nothing is wrong.
+void Checker::Gpus() {
+  constexpr const char* kDriver = "libcuda.so.1";
+  const Ended ended = Ask({"gpus", kDriver}, {}, kLoadSeconds);
+  const Json gpus = Json::parse(LastLine(ended.output), nullptr, false);
+  if (!ended.ok() || !gpus.is_array()) {
+    const bool missing = ended.errors.find(kDriver) != std::string::npos &&
+                         ended.errors.find("No such file") != std::string::npos;
+    Say(missing ? State::kGood : State::kNote, "GPU",
+        missing ? std::string("none: there is no CUDA driver (libcuda.so.1)")
+                : "CUDA's driver does not answer: it " + WhyItEnded(ended),
+        missing ? "" : "nvidia-smi says more; buffers in host memory do not need it");
+    return;
+  }
+  std::string text;
+  for (size_t i = 0; i < gpus.size();) {
+    size_t same = 1;
+    while (i + same < gpus.size() && gpus[i + same] == gpus[i]) ++same;
+    text += (text.empty() ? "" : ", ") + (same > 1 ? std::to_string(same) + " x " : std::string()) +
+            TextAt(gpus[i], "name") + " with " + BytesInWords(WholeAt(gpus[i], "bytes"));
+    i += same;
+  }
+  Say(State::kGood, "GPU",
+      text.empty() ? "none: the CUDA driver tells of no device"
+                   : text + ": H5Dwrite and H5Dread take pointers to " +
+                         (gpus.size() > 1 ? "their" : "its") + " memory");
 }
 
 bool Checker::Plugin() {

@@ -1,6 +1,6 @@
 /// \file
 /// HDF5 is not linked but found in the library named: its functions by name, its types as every
-/// version since 1.10 has them.
+/// version since 1.10 has them. CUDA's driver likewise.
 ///
 /// Invariant: each function used is looked up first; what is missing is said by name.
 ///
@@ -103,6 +103,41 @@ int AboutMpi() {
   first.resize(std::min(first.find_first_of(",\n"), first.size()));
   std::ranges::replace(first, '\t', ' ');
   std::puts(Json{{"library", first}, {"threads", provided}}.dump().c_str());
+  return 0;
+}
+
+// No context is made: that would take memory of each device, and seconds.
+int AboutGpus(Library& library) {
+  const auto error_name = library.Find<int(int, const char**)>("cuGetErrorName");
+  const auto check = [&](int error, const char* call) {
+    if (error == 0) return;
+    const char* name = nullptr;
+    error_name(error, &name);
+    std::fprintf(stderr, "%s says %s\n", call,
+                 name == nullptr ? std::to_string(error).c_str() : name);
+    std::exit(1);
+  };
+  constexpr int kNoDevice = 100;
+  const int started = library.Find<int(unsigned)>("cuInit")(0);
+  int count = 0;
+  if (started != kNoDevice) {
+    check(started, "cuInit");
+    check(library.Find<int(int*)>("cuDeviceGetCount")(&count), "cuDeviceGetCount");
+  }
+  const auto get = library.Find<int(int*, int)>("cuDeviceGet");
+  const auto get_name = library.Find<int(char*, int, int)>("cuDeviceGetName");
+  const auto get_memory = library.Find<int(size_t*, int)>("cuDeviceTotalMem_v2");
+  Json gpus = Json::array();
+  for (int i = 0; i < count; ++i) {
+    int device = 0;
+    char name[256] = {};
+    size_t bytes = 0;
+    check(get(&device, i), "cuDeviceGet");
+    check(get_name(name, sizeof name - 1, device), "cuDeviceGetName");
+    check(get_memory(&bytes, device), "cuDeviceTotalMem");
+    gpus.push_back({{"name", name}, {"bytes", bytes}});
+  }
+  std::puts(gpus.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   return 0;
 }
 
@@ -227,6 +262,7 @@ int Probe(const Arguments& arguments) {
   if (words[0] == "load") return kDone;
   if (words[0] == "about") return About(library);
   if (words[0] == "mpi") return AboutMpi();
+  if (words[0] == "gpus") return AboutGpus(library);
   if (words.size() < 4) return kUsage;
   const size_t sets = std::strtoull(words[3].c_str(), nullptr, 10) * kMib / kSetBytes;
   TestFile file(library, words[2], sets);

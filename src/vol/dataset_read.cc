@@ -10,6 +10,7 @@
 #include "engine/call_scope.h"
 #include "vol/chunked_reads.h"
 #include "vol/device_buffers.h"
+#include "vol/device_slices.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/lending.h"
@@ -146,6 +147,24 @@ herr_t ReadIntoHost(Instance& instance, Reads reads, hid_t dxpl, void** request)
 // At once, also where there is an event set: it has nothing to wait for.
 herr_t ReadIntoDevice(Instance& instance, const Memories& memories, const Reads& reads, hid_t dxpl,
                       void** request) {
+  if (reads.count == 1) {
+    const Writing whole{reads.datasets[0], reads.memory_types[0], reads.memory_spaces[0],
+                        reads.file_spaces[0], reads.buffers[0]};
+    auto slices = DeviceSlices::Of(instance, whole, dxpl, MostStaged());
+    if (slices.has_value()) {
+      Writing slice{};
+      while (slices->Next(slice)) {
+        const Reads one{1,
+                        &slice.dataset,
+                        &slice.memory_type,
+                        &slice.memory_space,
+                        &slice.file_space,
+                        reads.buffers};
+        if (ReadIntoDevice(instance, memories, one, dxpl, nullptr) < 0) return -1;
+      }
+      return 0;
+    }
+  }
   StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
   if (!rows.Stage(reads)) return -1;
   if (request != nullptr) Count(Fallback::kReadNow);

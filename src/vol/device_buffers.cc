@@ -126,6 +126,8 @@ uint64_t EndOf(const gpu::PlacedBox& placed) {
 
 }  // namespace
 
+uint64_t MostStaged() { return Engine::Get().staging().cap() / 4; }
+
 Memories MemoriesOf(size_t count, const void* const buffers[]) {
   Memories memories;
   for (size_t i = 0; i < count; ++i) {

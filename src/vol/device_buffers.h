@@ -31,6 +31,9 @@ using Memories = std::vector<std::optional<gpu::Memory>>;
 
 Memories MemoriesOf(size_t count, const void* const buffers[]);
 
+/// What is larger is transferred in slices (vol/device_slices.h), so that one can be stored while the next one is copied.
+uint64_t MostStaged();
+
 /// The rows of one call, those in device memory replaced. When it goes, nothing is on its way any more.
 class StagedRows final : public HeldBytes {
  public:

@@ -15,6 +15,7 @@
 #include "vol/chunk_insert.h"
 #include "vol/control.h"
 #include "vol/device_buffers.h"
+#include "vol/device_slices.h"
 #include "vol/device_twin.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
@@ -317,6 +318,23 @@ herr_t WriteFromHost(Instance& instance, const Writes& writes, hid_t dxpl, void*
 // A device's buffer is the program's again when the call returns: what is left to copy was waited for.
 herr_t WriteFromDevice(Instance& instance, const Memories& memories, const Writes& writes,
                        hid_t dxpl, void** request) {
+  // Of slices that are written one after the other no one request could say when all are stored.
+  if (writes.count == 1 && request == nullptr) {
+    auto slices = DeviceSlices::Of(instance, At(writes, 0), dxpl, MostStaged());
+    if (slices.has_value()) {
+      Writing slice{};
+      while (slices->Next(slice)) {
+        const Writes one{1,
+                         &slice.dataset,
+                         &slice.memory_type,
+                         &slice.memory_space,
+                         &slice.file_space,
+                         &slice.buffer};
+        if (WriteFromDevice(instance, memories, one, dxpl, nullptr) < 0) return -1;
+      }
+      return 0;
+    }
+  }
   StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
   if (!rows.Stage(writes)) return -1;
   const HoldsBytes held(&rows);

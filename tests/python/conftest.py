@@ -15,6 +15,10 @@ import pytest
 SITE = os.environ.get("TIDELANE_TEST_SITE", "")
 GATE = os.environ.get("TIDELANE_TEST_GATE_LIBRARY", "")
 ASYNC = {"TIDELANE_MODE": "async"}  # everything is deferred, as quick as the disk here may be
+HERE = pathlib.Path(__file__).resolve().parent
+# A GPU that is not there (gpu_arrays.py), and libraries for it.
+STANDINS = {"PYTHONPATH": f"{SITE}:{HERE}:{HERE / 'standins'}", "TEST_LIBCUDA": os.environ.get("TIDELANE_TEST_LIBCUDA", "")}
+GPU = {**ASYNC, **STANDINS}
 
 
 def environment(**settings):

@@ -1,10 +1,14 @@
-"""The examples of docs/python.md and of README.md: each runs natively and under Tidelane, and writes the same."""
+"""The examples of docs/python.md and of README.md: each runs natively and under Tidelane, and writes the same.
+
+Those for GPUs run with stand-ins (standins/), which natively keep their arrays in host memory.
+"""
 
 import os
 import pathlib
 import re
 
 import pytest
+from conftest import GPU, STANDINS
 
 REPO = pathlib.Path(os.environ["TIDELANE_TEST_SOURCE_DIR"])
 PAGE = (REPO / "docs/python.md").read_text()
@@ -41,8 +45,9 @@ def contents(program, code, **how):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(program, name):
     code = EXAMPLES[name]
-    native = contents(program, code.replace("import tidelane.auto", "").replace('driver="tidelane", close="deferred"', ""), native=True)
-    under = contents(program, code + CHECK)
+    natively = code.replace("import tidelane.auto", "").replace('driver="tidelane", close="deferred"', "")
+    native = contents(program, natively, env=STANDINS)
+    under = contents(program, code + CHECK, env=GPU)
     assert under == native
 
 

@@ -1,5 +1,6 @@
 """`tidelane check`: what is usable is proven by a file; what is not is named with what to do."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -21,11 +22,11 @@ def findings(done):
     return {finding["check"]: finding for finding in result["findings"]}
 
 
-def library(tidelane, code):
-    """A library that somebody could take for HDF5."""
+def library(tidelane, code, name="libhdf5.so"):
+    """A library that somebody could take for HDF5, or for another one by its name."""
     source = tidelane.folder / "fake.c"
     source.write_text(code)
-    path = tidelane.folder / "libhdf5.so"
+    path = tidelane.folder / name
     subprocess.run([CC, "-shared", "-fPIC", "-o", path, source], check=True, timeout=60)
     return path
 
@@ -110,6 +111,56 @@ def test_a_plugin_that_is_missing_or_damaged(tidelane):
 def test_wrong_settings_are_said(tidelane):
     done = tidelane("check", "--json", "--", sys.executable, TIDELANE_LANES="many")
     assert "accepted are a number from 1 to 64" in findings(done)["settings"]["text"]
+
+
+def gpu(tidelane, folder):
+    """What is said of GPUs, with the driver that lies in a folder; the rest is over at once."""
+    done = tidelane("check", "--json", "--plugins", "/nonexistent", "--hdf5", "/nonexistent", LD_LIBRARY_PATH=str(folder))
+    return findings(done)["GPU"]
+
+
+def test_the_gpus_are_named(tidelane):
+    driver = pathlib.Path(os.environ["TIDELANE_TEST_LIBCUDA"])
+    found = findings(tidelane("check", "--json", "--", sys.executable, LD_LIBRARY_PATH=str(driver.parent)))
+    assert found["GPU"]["state"] == "ok" and "stand-in 0 with 8.0 GiB, stand-in 1 with 8.0 GiB" in found["GPU"]["text"]
+    assert found["self-test"]["state"] == "ok"
+
+
+DRIVER = """
+#include <stddef.h>
+#include <string.h>
+int cuInit(unsigned flags) {{ return {started}; }}
+int cuGetErrorName(int error, const char **name) {{ *name = "CUDA_ERROR_SYSTEM_NOT_READY"; return 0; }}
+int cuDeviceGetCount(int *count) {{ *count = {count}; return 0; }}
+int cuDeviceGet(int *device, int i) {{ *device = i; return 0; }}
+int cuDeviceGetName(char *name, int size, int device) {{ strcpy(name, "Some GPU"); return 0; }}
+int cuDeviceTotalMem_v2(size_t *bytes, int device) {{ *bytes = (size_t)80 << 30; return 0; }}
+"""
+
+
+@pytest.mark.parametrize(
+    "code, state, text",
+    [
+        (DRIVER.format(started=0, count=4), "ok", "4 x Some GPU with 80.0 GiB: H5Dwrite and H5Dread take pointers to their memory"),
+        (DRIVER.format(started=0, count=1), "ok", "Some GPU with 80.0 GiB: H5Dwrite and H5Dread take pointers to its memory"),
+        (DRIVER.format(started=100, count=9), "ok", "none: the CUDA driver tells of no device"),
+        (DRIVER.format(started=802, count=9), "note", "cuInit says CUDA_ERROR_SYSTEM_NOT_READY"),
+        ("int cuInit(unsigned flags) { return 0; }\n", "note", "the library has no cuGetErrorName"),
+        ("#include <stdlib.h>\n__attribute__((constructor)) static void now(void) { abort(); }\n", "note", "ended by signal 6"),
+    ],
+)
+def test_what_a_driver_may_say(tidelane, code, state, text):
+    library(tidelane, code, "libcuda.so.1")
+    found = gpu(tidelane, tidelane.folder)
+    assert found["state"] == state and text in found["text"], found
+
+
+def test_no_driver(tidelane):
+    try:
+        ctypes.CDLL("libcuda.so.1")
+        pytest.skip("this machine has a driver")
+    except OSError:
+        assert gpu(tidelane, tidelane.folder)["text"] == "none: there is no CUDA driver (libcuda.so.1)"
 
 
 @pytest.mark.skipif(not (REPO / "build" / "env.sh").exists(), reason="no build/env.sh: not set up by make")

@@ -222,10 +222,10 @@ function expectation(epoch, most) {
 
 // The timeline --------------------------------------------------------------------------------------------------------
 
-const kindColors = { write: "--write", "write through": "--through", read: "--read", pwrite: "--lane", "gap read": "--gap" };
+const kindColors = { write: "--write", "write through": "--through", read: "--read", pwrite: "--lane", "gap read": "--gap", "GPU copy": "--write" };
 const kindWords = {
   write: "copies a write", "write through": "writes itself", read: "reads storage", pwrite: "lane writes to storage",
-  "gap read": "lane reads to fill gaps", "wait": "waits elsewhere",
+  "gap read": "lane reads to fill gaps", "GPU copy": "copies from or to a GPU", "wait": "waits elsewhere",
 };
 const isEpoch = (kind) => kind.startsWith("epoch");
 const colorOf = (kind) => isEpoch(kind) ? "--faint" : kindColors[kind] || (kind.includes("wait") ? "--wait" : "--read");

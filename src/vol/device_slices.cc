@@ -1,0 +1,86 @@
+#include "vol/device_slices.h"
+
+#include <algorithm>
+
+#include "h5/error.h"
+#include "vol/chunked_dataset.h"
+#include "vol/enter.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// Along one dimension; 1 where there are no chunks.
+uint64_t ChunkAlong(Instance& instance, void* dataset, int dimension, hid_t dxpl) {
+  h5::Library& hdf5 = instance.hdf5();
+  const h5::KeepErrorStack keep(hdf5);
+  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  hsize_t chunk[H5S_MAX_RANK] = {};
+  const auto ask = [&] {
+    const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
+    if (!dcpl.valid() || hdf5.Pget_layout(dcpl.get()) != H5D_CHUNKED ||
+        hdf5.Pget_chunk(dcpl.get(), H5S_MAX_RANK, chunk) < 0) {
+      chunk[dimension] = 0;
+    }
+  };
+  return Aside(instance, dxpl, ask) && chunk[dimension] != 0 ? chunk[dimension] : 1;
+}
+
+}  // namespace
+
+std::optional<DeviceSlices> DeviceSlices::Of(Instance& instance, const Writing& whole, hid_t dxpl,
+                                             uint64_t most) {
+  h5::Library& hdf5 = instance.hdf5();
+  DeviceSlices slices(instance, whole);
+  slices.file_space_ = whole.file_space == h5::kDefault
+                           ? AskDataset(instance, whole.dataset, H5VL_DATASET_GET_SPACE, dxpl)
+                           : h5::OwnedId(hdf5, hdf5.Scopy(whole.file_space));
+  if (!slices.file_space_.valid()) return std::nullopt;
+  slices.memory_space_ =
+      h5::OwnedId(hdf5, hdf5.Scopy(whole.memory_space == h5::kDefault ? slices.file_space_.get()
+                                                                      : whole.memory_space));
+  const std::optional<SelectedBox> in_file = BoxIn(hdf5, slices.file_space_.get());
+  const std::optional<SelectedBox> in_memory =
+      slices.memory_space_.valid() ? BoxIn(hdf5, slices.memory_space_.get()) : std::nullopt;
+  if (!in_file.has_value() || !in_memory.has_value() || in_file->rank != in_memory->rank ||
+      in_file->box.size != in_memory->box.size) {
+    return std::nullopt;
+  }
+  const uint64_t bytes = in_file->points() * hdf5.Tget_size(whole.memory_type);
+  if (bytes <= most) return std::nullopt;
+  slices.in_file_ = *in_file;
+  slices.in_memory_ = *in_memory;
+  while (slices.along_ + 1 < in_file->rank && in_file->box.size[slices.along_] == 1)
+    ++slices.along_;
+  slices.rows_ = most / (bytes / in_file->box.size[slices.along_]);
+  if (slices.rows_ == 0) return std::nullopt;
+  // A slice that ends inside of chunks would have HDF5 filter all of its chunks.
+  const uint64_t chunk = ChunkAlong(instance, whole.dataset, slices.along_, dxpl);
+  if (slices.rows_ >= chunk) slices.rows_ -= slices.rows_ % chunk;
+  return slices;
+}
+
+bool DeviceSlices::Select(const h5::OwnedId& space, const SelectedBox& box, uint64_t rows) {
+  Coordinates start = box.box.start;
+  Coordinates size = box.box.size;
+  start[along_] += begin_;
+  size[along_] = rows;
+  return instance_.hdf5().Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                            size.data(), nullptr) >= 0;
+}
+
+bool DeviceSlices::Next(Writing& slice) {
+  const uint64_t left = in_file_.box.size[along_] - begin_;
+  if (left == 0) return false;
+  // All but the first begin where a chunk does.
+  const uint64_t rows = std::min(rows_ - (in_file_.box.start[along_] + begin_) % rows_, left);
+  if (!Select(file_space_, in_file_, rows) || !Select(memory_space_, in_memory_, rows))
+    return false;
+  slice = whole_;
+  slice.file_space = file_space_.get();
+  slice.memory_space = memory_space_.get();
+  begin_ += rows;
+  return true;
+}
+
+}  // namespace tidelane::vol

@@ -1,0 +1,41 @@
+/// \file
+/// Transfers of GPU buffers that are too large for staging memory, cut into slices along their slowest dimension, one after the other.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "h5/owned_id.h"
+#include "vol/instance.h"
+#include "vol/selected_box.h"
+#include "vol/writing.h"
+
+namespace tidelane::vol {
+
+class DeviceSlices {
+ public:
+  /// nullopt: `whole` is no more than `most` bytes, or is not cut: its selections are no boxes of one shape.
+  static std::optional<DeviceSlices> Of(Instance& instance, const Writing& whole, hid_t dxpl,
+                                        uint64_t most);
+
+  /// Whether there is one more; then `slice` says what, and its spaces are valid until the next one.
+  bool Next(Writing& slice);
+
+ private:
+  DeviceSlices(Instance& instance, const Writing& whole) : instance_(instance), whole_(whole) {}
+  bool Select(const h5::OwnedId& space, const SelectedBox& box, uint64_t rows);
+
+  Instance& instance_;
+  const Writing whole_;
+  SelectedBox in_file_;
+  SelectedBox in_memory_;
+  h5::OwnedId file_space_;
+  h5::OwnedId memory_space_;
+  int along_ = 0;       // the dimension that is cut
+  uint64_t rows_ = 0;   // of a slice
+  uint64_t begin_ = 0;  // of the next one
+};
+
+}  // namespace tidelane::vol

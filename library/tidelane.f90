@@ -5,7 +5,7 @@
 !
 ! Thread safety: as tidelane.h.
 module tidelane
-  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_bool
+  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_bool, c_ptr
   implicit none
   private
 

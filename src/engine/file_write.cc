@@ -128,7 +128,13 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes,
   if (!ours) loans_.any = true;
   InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address, call);
   ++tally_.writes;
-  Count(Counter::kBytesLent, size);
+  if (!ours) {
+    Count(Counter::kBytesLent, size);
+  } else if (policy_.ProgramStores()) {
+    // The program need not store what it has not copied: lanes do, while it copies more from the device.
+    planner_.Hurry();
+    KickLocked();
+  }
   return true;
 }
 

@@ -81,6 +81,11 @@ TEST_P(Control, ListsRememberWhatWasSet) {
                 number == 6);
     EXPECT_TRUE(H5Pset_dxpl_async_cp_limit(dxpl, 0) >= 0 &&
                 H5Pget_dxpl_async_cp_limit(dxpl, &limit) >= 0 && limit == 0);
+    void* const stream = &flag;
+    void* got = stream;
+    EXPECT_TRUE(tidelane_get_dxpl_gpu_stream(dxpl, &got) >= 0 && got == nullptr);
+    EXPECT_TRUE(tidelane_set_dxpl_gpu_stream(dxpl, stream) >= 0 &&
+                tidelane_get_dxpl_gpu_stream(dxpl, &got) >= 0 && got == stream);
     EXPECT_TRUE(tidelane_set_fapl_close(fapl, TIDELANE_DEFERRED) >= 0 &&
                 tidelane_get_fapl_close(fapl, &when) >= 0 && when == TIDELANE_DEFERRED);
     EXPECT_TRUE(tidelane_set_fapl_flush(fapl, TIDELANE_WAIT) >= 0 &&

@@ -35,6 +35,8 @@ uint64_t StagingMemory::pinned() const {
 // so that who has an address knows where the next one begins.
 bool StagingMemory::Reserve() {
   if (base_ != nullptr) return true;
+  granules_.assign(cap_ / kGranule, Pages::kNone);
+  free_ = {{0, {cap_, nullptr}}};
   void* const mapped =
       mmap(nullptr, cap_ + kGranule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return false;
@@ -46,8 +48,6 @@ bool StagingMemory::Reserve() {
   base_ = begin + before;
   madvise(base_, cap_, MADV_DONTFORK);
   madvise(base_, cap_, MADV_HUGEPAGE);
-  granules_.assign(cap_ / kGranule, Pages::kNone);
-  free_ = {{0, {cap_, nullptr}}};
   return true;
 }
 

@@ -322,7 +322,7 @@ void File::EndLoansLocked() {
   }
   const Status no_memory =
       Status::Failed(ENOMEM, "keep a copy of what could not be written").At(path_, 0, 0);
-  if (pending_.KeepLent(no_memory) != 0) failures_.NoteLost(no_memory);
+  if (pending_.Keep(Slab::Kind::kLent, no_memory) != 0) failures_.NoteLost(no_memory);
   loans_.any = false;
 }
 

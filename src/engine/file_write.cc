@@ -180,7 +180,7 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
   if ((call.request() != nullptr || call.held() != nullptr) &&
       CaptureLent(address, size, from, call)) {
     // What is not copied costs the program the copy from the device, if anything.
-    const uint64_t copy_ns = call.held() != nullptr ? call.held()->TakeWaitedNs() : 0;
+    const uint64_t copy_ns = call.held() != nullptr ? call.held()->TakeCopyNs() : 0;
     if (called_ns != 0) costs_.End(called_ns - copy_ns, NowNs(), size, copy_ns);
     return {};
   }

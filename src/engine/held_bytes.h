@@ -23,10 +23,10 @@ class HeldBytes {
   virtual uint64_t PieceAt(const void* bytes, uint64_t size) const = 0;
   /// Waits until `size` bytes at `bytes` are there: whoever looks at them calls this first. At once where they are not ours.
   virtual Status Await(const void* bytes, uint64_t size) = 0;
-  /// Waits until all of them are there; false, with the reason on the error stack of HDF5: they will not be.
+  /// Waits until all of them are there; false: they will not be.
   virtual bool AwaitAll() = 0;
-  /// How long the call has waited for them since this was asked last.
-  virtual uint64_t TakeWaitedNs() = 0;
+  /// How long the call has waited while they were copied, since this was asked last.
+  virtual uint64_t TakeCopyNs() = 0;
   /// The slab that they lie in, with a reference for an extent; nullptr: they are too few to keep it for, or not ours.
   virtual Slab* SlabOf(const void* bytes, uint64_t size) const = 0;
 };

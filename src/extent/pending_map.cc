@@ -391,11 +391,11 @@ void PendingMap::FailQueued(const Status& status) {
   failed_ = queued_.size();
 }
 
-uint64_t PendingMap::KeepLent(const Status& status) {
+uint64_t PendingMap::Keep(Slab::Kind kind, const Status& status) {
   uint64_t lost = 0;
   for (auto it = queued_.begin(); it != queued_.end();) {
     Extent& extent = it->second;
-    if (!IsLent(extent.slab)) {
+    if (extent.slab->kind != kind) {
       ++it;
       continue;
     }

@@ -65,9 +65,9 @@ class PendingMap {
   /// Marked extents may be taken again.
   void RetryFailed();
 
-  /// Copies queued bytes that lie in lent buffers (buffer/loan.h), so that these may be freed. How many bytes no memory
+  /// Copies queued bytes that lie in memory of this kind (lent buffers, staging memory), so that it may go. How many bytes no memory
   /// could be had for: they are gone from the queue, and their epochs have failed with `status`.
-  uint64_t KeepLent(const Status& status);
+  uint64_t Keep(Slab::Kind kind, const Status& status);
   /// Memory for bytes to move to; without data: there is none. With a reference.
   struct Place {
     std::byte* data = nullptr;

@@ -80,7 +80,7 @@ class Shelf {
 Copies::Copies(const Memory& memory, Stream after, uint64_t bytes)
     : memory_(memory),
       piece_(PieceOf(bytes)),
-      own_(bytes > kMostInPassing),
+      own_(bytes > kMostInPassing || !memory.runtime->Belongs(after, memory.context)),
       stream_(own_ ? nullptr : after) {
   if (!memory_.runtime->Identify(memory_.context, context_)) context_ = 0;
   if (own_) MakeOwnStream(after);
@@ -103,21 +103,30 @@ void Copies::MakeOwnStream(Stream after) {
 }
 
 Copies::~Copies() {
-  if (own_ && stream_ == nullptr) return;
-  const bool idle = awaited_ == pieces_.size() && marked_ == begun_;
-  if (begun_ == 0 && !own_) return;
+  if (own_ ? stream_ != nullptr : begun_ != 0) End();
+}
+
+void Copies::End() {
   Runtime& runtime = *memory_.runtime;
   const Entered entered(memory_);
   // After a failure nobody knows what is still under way.
-  const bool sound = (error_ == 0 && idle) || (runtime.AwaitStream(stream_) == 0 && error_ == 0);
-  // What has failed, perhaps with its context, is of no use any more.
-  if (!sound) return;
+  const bool idle = error_ == 0 && awaited_ == pieces_.size() && marked_ == begun_;
+  // What has failed with its context is gone with it, and may not even be asked about.
+  if (!idle && runtime.AwaitStream(stream_) != 0) return;
+  if (start_ != nullptr) Shelf::Get().GiveBackEvent(runtime, context_, start_);
   for (const Piece& piece : pieces_) Shelf::Get().GiveBackEvent(runtime, context_, piece.event);
   if (own_) Shelf::Get().GiveBackStream(runtime, context_, stream_);
 }
 
+int Copies::MarkBegin() {
+  if (start_ != nullptr) return 0;
+  if (Fail(Shelf::Get().TakeEvent(*memory_.runtime, context_, start_)) != 0) return error_;
+  return Fail(memory_.runtime->Record(start_, stream_));
+}
+
 int Copies::Mark() {
   if (marked_ == begun_) return 0;
+  pieces_.reserve(pieces_.size() + 1);
   Event event = nullptr;
   if (Fail(Shelf::Get().TakeEvent(*memory_.runtime, context_, event)) != 0) return error_;
   pieces_.push_back({begun_, event});
@@ -132,6 +141,8 @@ int Copies::InPieces(std::span<const PlacedBox> boxes, const std::byte* host, ui
   if (error_ != 0) return error_;
   const Entered entered(memory_);
   if (Fail(entered.error()) != 0) return error_;
+  // Of few bytes the time is not worth an event.
+  if (piece_ > kWhole && MarkBegin() != 0) return error_;
   const auto left_in_part = [&](uint64_t done) {
     return aligned - reinterpret_cast<uintptr_t>(host + done) % aligned;
   };
@@ -193,6 +204,18 @@ int Copies::Up(void* device, const std::byte* host, std::span<const PlacedBox> b
 uint64_t Copies::EndOfPiece(uint64_t at) const {
   const auto piece = std::ranges::upper_bound(pieces_, at, {}, &Piece::end);
   return piece == pieces_.end() ? begun_ : piece->end;
+}
+
+uint64_t Copies::TakeDeviceNs() {
+  if (start_ == nullptr || awaited_ == timed_ || error_ != 0) return 0;
+  const Entered entered(memory_);
+  const Event from = timed_ == 0 ? start_ : pieces_[timed_ - 1].event;
+  uint64_t ns = 0;
+  if (entered.error() != 0 || !memory_.runtime->Elapsed(from, pieces_[awaited_ - 1].event, ns)) {
+    return 0;
+  }
+  timed_ = awaited_;
+  return ns;
 }
 
 int Copies::Await(uint64_t bytes) {

@@ -41,6 +41,8 @@ class Copies {
   /// Waits until the first `bytes` have been copied. 0, or the driver's error, for good.
   int Await(uint64_t bytes);
   int AwaitAll() { return Await(UINT64_MAX); }
+  /// How long the device has copied, as far as has been waited for and since this was asked last; 0 of few bytes.
+  uint64_t TakeDeviceNs();
 
   int error() const { return error_; }
   std::string Describe() const { return memory_.runtime->Describe(error_); }
@@ -55,7 +57,9 @@ class Copies {
   int InPieces(std::span<const PlacedBox> boxes, const std::byte* host, uint64_t aligned,
                Each each);
   int Mark();
+  int MarkBegin();
   void MakeOwnStream(Stream after);
+  void End();
   int Fail(int error) { return error_ = error_ != 0 ? error_ : error; }
 
   const Memory memory_;
@@ -64,8 +68,10 @@ class Copies {
   const bool own_;  // the stream is
   int error_ = 0;
   Stream stream_ = nullptr;
+  Event start_ = nullptr;  // of what is timed
   std::vector<Piece> pieces_;
   size_t awaited_ = 0;  // pieces
+  size_t timed_ = 0;
   uint64_t begun_ = 0;  // bytes
   uint64_t marked_ = 0;
 };

@@ -24,7 +24,7 @@ constexpr int kDeinitialized = 4;
 constexpr unsigned kHostMemory = 1;
 constexpr unsigned kDeviceMemory = 2;
 constexpr unsigned kNonBlocking = 1;     // CU_STREAM_NON_BLOCKING
-constexpr unsigned kWithoutTiming = 2;   // CU_EVENT_DISABLE_TIMING
+constexpr unsigned kWithTiming = 0;      // CU_EVENT_DEFAULT
 constexpr unsigned kForAllContexts = 1;  // CU_MEMHOSTREGISTER_PORTABLE
 
 struct Side2D {
@@ -73,6 +73,10 @@ struct Functions {
   int (*CtxPopCurrent)(void**);
   int (*StreamCreateWithPriority)(void**, unsigned, int);
   int (*CtxGetId)(void*, unsigned long long*);  // since CUDA 12; nullptr before
+  int (*CtxGetCurrent)(void**);
+  int (*CtxGetDevice)(int*);
+  int (*StreamGetCtx)(void*, void**);             // may lack
+  int (*EventElapsedTime)(float*, void*, void*);  // may lack
   int (*StreamDestroy)(void*);
   int (*StreamWaitEvent)(void*, void*, unsigned);
   int (*StreamSynchronize)(void*);
@@ -95,10 +99,14 @@ bool Take(void* library, const char* name, Function& function) {
 
 bool TakeAll(void* library, Functions& f) {
   static_cast<void>(Take(library, "cuCtxGetId", f.CtxGetId));
+  static_cast<void>(Take(library, "cuStreamGetCtx", f.StreamGetCtx));
+  static_cast<void>(Take(library, "cuEventElapsedTime", f.EventElapsedTime));
   return Take(library, "cuGetErrorName", f.GetErrorName) &&
          Take(library, "cuGetErrorString", f.GetErrorString) &&
          Take(library, "cuPointerGetAttributes", f.PointerGetAttributes) &&
          Take(library, "cuDeviceGet", f.DeviceGet) &&
+         Take(library, "cuCtxGetCurrent", f.CtxGetCurrent) &&
+         Take(library, "cuCtxGetDevice", f.CtxGetDevice) &&
          Take(library, "cuDevicePrimaryCtxRetain", f.DevicePrimaryCtxRetain) &&
          Take(library, "cuCtxPushCurrent_v2", f.CtxPushCurrent) &&
          Take(library, "cuCtxPopCurrent_v2", f.CtxPopCurrent) &&
@@ -137,7 +145,7 @@ class Cuda final : public Runtime {
     if (error != 0) return Found::kUnknown;
     if (type != kDeviceMemory && (managed & 0xff) == 0) return Found::kHost;
     // Pooled and mapped memory belongs to a device, and to no context of it.
-    if (context == nullptr) context = PrimaryOf(ordinal < 0 ? 0 : ordinal);
+    if (context == nullptr) context = ContextOf(ordinal < 0 ? 0 : ordinal);
     return Found::kDevice;
   }
   bool Identify(Context context, uint64_t& number) override {
@@ -156,7 +164,20 @@ class Cuda final : public Runtime {
   int MakeStream(Stream& stream) override {
     return f_.StreamCreateWithPriority(&stream, kNonBlocking, 0);
   }
-  int MakeEvent(Event& event) override { return f_.EventCreate(&event, kWithoutTiming); }
+  int MakeEvent(Event& event) override { return f_.EventCreate(&event, kWithTiming); }
+  bool Belongs(Stream stream, Context context) override {
+    constexpr uintptr_t kLastDefault = 2;  // NULL and CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
+    if (reinterpret_cast<uintptr_t>(stream) <= kLastDefault) return true;
+    void* of = nullptr;
+    return f_.StreamGetCtx != nullptr && f_.StreamGetCtx(stream, &of) == 0 && of == context;
+  }
+  bool Elapsed(Event from, Event to, uint64_t& ns) override {
+    float milliseconds = 0;
+    if (f_.EventElapsedTime == nullptr || f_.EventElapsedTime(&milliseconds, from, to) != 0)
+      return false;
+    ns = static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6);
+    return true;
+  }
   void DestroyStream(Stream stream) override { f_.StreamDestroy(stream); }
   void DestroyEvent(Event event) override { f_.EventDestroy(event); }
   int Record(Event event, Stream stream) override { return f_.EventRecord(event, stream); }
@@ -226,6 +247,18 @@ class Cuda final : public Runtime {
   }
   static Side3D OnHost3D(const void* at, const Box& box) {
     return {.memory_type = kHostMemory, .host = at, .pitch = box.width, .height = box.height};
+  }
+
+  // The program's own where it works in one of that device: its default stream is the one that fills the memory.
+  Context ContextOf(int ordinal) TL_EXCLUDES(mutex_) {
+    void* current = nullptr;
+    int device = -1;
+    int wanted = -2;
+    if (f_.CtxGetCurrent(&current) == 0 && current != nullptr && f_.CtxGetDevice(&device) == 0 &&
+        f_.DeviceGet(&wanted, ordinal) == 0 && device == wanted) {
+      return current;
+    }
+    return PrimaryOf(ordinal);
   }
 
   // Kept for the life of the process: a copy may be on its way at any time.

@@ -16,7 +16,7 @@ constexpr unsigned kDeviceMemory = 2;
 constexpr int kUp = 1;
 constexpr int kDown = 2;
 constexpr unsigned kNonBlocking = 1;
-constexpr unsigned kWithoutTiming = 2;
+constexpr unsigned kWithTiming = 0;
 constexpr unsigned kForAllDevices = 1;
 
 struct Functions {
@@ -27,6 +27,7 @@ struct Functions {
   int (*GetDevice)(int*);
   int (*SetDevice)(int);
   int (*StreamCreateWithFlags)(void**, unsigned);
+  int (*EventElapsedTime)(float*, void*, void*);
   int (*StreamDestroy)(void*);
   int (*StreamWaitEvent)(void*, void*, unsigned);
   int (*StreamSynchronize)(void*);
@@ -57,6 +58,7 @@ bool TakeAll(void* library, Functions& f) {
          Take(library, "hipEventCreateWithFlags", f.EventCreateWithFlags) &&
          Take(library, "hipEventRecord", f.EventRecord) &&
          Take(library, "hipEventDestroy", f.EventDestroy) &&
+         Take(library, "hipEventElapsedTime", f.EventElapsedTime) &&
          Take(library, "hipStreamDestroy", f.StreamDestroy) &&
          Take(library, "hipEventSynchronize", f.EventSynchronize) &&
          Take(library, "hipMemcpyAsync", f.MemcpyAsync) &&
@@ -106,7 +108,14 @@ class Hip final : public Runtime {
   int MakeStream(Stream& stream) override {
     return f_.StreamCreateWithFlags(&stream, kNonBlocking);
   }
-  int MakeEvent(Event& event) override { return f_.EventCreateWithFlags(&event, kWithoutTiming); }
+  int MakeEvent(Event& event) override { return f_.EventCreateWithFlags(&event, kWithTiming); }
+  bool Belongs(Stream stream, Context) override { return stream == nullptr; }
+  bool Elapsed(Event from, Event to, uint64_t& ns) override {
+    float milliseconds = 0;
+    if (f_.EventElapsedTime(&milliseconds, from, to) != 0) return false;
+    ns = static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6);
+    return true;
+  }
   void DestroyStream(Stream stream) override { f_.StreamDestroy(stream); }
   void DestroyEvent(Event event) override { f_.EventDestroy(event); }
   int Record(Event event, Stream stream) override { return f_.EventRecord(event, stream); }

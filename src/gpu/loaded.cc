@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cerrno>
+#include <new>
+#include <string>
 #include <string_view>
 
 #include "gpu/cuda.h"
@@ -40,8 +42,13 @@ int LookAt(dl_phdr_info* info, size_t, void* data) {
   if (looking.loaded == looking.seen) return 1;
   const std::string_view path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
   const std::string_view file = path.substr(path.rfind('/') + 1);
-  for (size_t i = 0; i < kKinds.size(); ++i) {
-    if (file.starts_with(kKinds[i].file)) looking.paths[i] = path;
+  try {  // the loader's frames between here and there are C's
+    for (size_t i = 0; i < kKinds.size(); ++i) {
+      if (file.starts_with(kKinds[i].file)) looking.paths[i] = path;
+    }
+  } catch (const std::bad_alloc&) {
+    looking.loaded = looking.seen;  // to be looked at again
+    return 1;
   }
   return 0;
 }

@@ -47,6 +47,10 @@ class Runtime {
   /// A stream that waits for no other one by itself.
   virtual int MakeStream(Stream& stream) = 0;
   virtual int MakeEvent(Event& event) = 0;
+  /// Whether events of `context` can be put into `stream`; the default ones belong to whatever context is entered.
+  virtual bool Belongs(Stream stream, Context context) = 0;
+  /// Between two events that have come; false: nobody knows.
+  virtual bool Elapsed(Event from, Event to, uint64_t& ns) = 0;
   virtual void DestroyStream(Stream stream) = 0;
   virtual void DestroyEvent(Event event) = 0;
   virtual int Record(Event event, Stream stream) = 0;

@@ -27,7 +27,7 @@ namespace tidelane::h5 {
     X(Pset) X(Pset_driver) X(Pset_elink_cb) X(Pset_elink_fapl) X(Pset_fapl_sec2) X(Pset_selection_io) \
   X(Scopy) X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_hyper_blocklist) X(Sget_select_hyper_nblocks) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
-    X(Sselect_hyperslab) X(Sselect_valid) X(Ssel_iter_close) X(Ssel_iter_create) \
+    X(Sselect_hyperslab) X(Sselect_none) X(Sselect_valid) X(Ssel_iter_close) X(Ssel_iter_create) \
     X(Ssel_iter_get_seq_list) \
   X(Tcommitted) X(Tconvert) X(Tcopy) X(Tdetect_class) X(Tequal) X(Tget_class) X(Tget_member_type) X(Tget_nmembers) X(Tget_size) X(Tget_super) \
     X(Tis_variable_str) X(Treclaim) \

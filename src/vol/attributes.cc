@@ -14,7 +14,9 @@ namespace tidelane::vol {
 
 namespace {
 
-bool IsOnDevice(const void* buffer) { return gpu::IsLoaded() && gpu::Find(buffer).has_value(); }
+std::optional<gpu::Memory> DeviceOf(const void* buffer) {
+  return gpu::IsLoaded() ? gpu::Find(buffer) : std::nullopt;
+}
 
 // nullopt: the reason is on the error stack.
 std::optional<size_t> SizeOfAttribute(Instance& instance, void* attribute, hid_t type, hid_t dxpl) {
@@ -52,10 +54,11 @@ herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params
 herr_t AttributeWrite(Instance& instance,
                       herr_t (*rest)(Instance&, void*, hid_t, const void*, hid_t, void**),
                       void* attribute, hid_t type, const void* buffer, hid_t dxpl, void** request) {
-  if (!IsOnDevice(buffer)) return rest(instance, attribute, type, buffer, dxpl, request);
+  const std::optional<gpu::Memory> memory = DeviceOf(buffer);
+  if (!memory.has_value()) return rest(instance, attribute, type, buffer, dxpl, request);
   const std::optional<size_t> size = SizeOfAttribute(instance, attribute, type, dxpl);
   if (!size.has_value()) return -1;
-  DeviceTwin twin(instance, "an attribute", const_cast<void*>(buffer), *size);
+  DeviceTwin twin(instance, "an attribute", *memory, const_cast<void*>(buffer), *size);
   if (!twin.CopyDown()) return -1;
   return rest(instance, attribute, type, twin.data(), dxpl, request);
 }
@@ -63,11 +66,12 @@ herr_t AttributeWrite(Instance& instance,
 herr_t AttributeRead(Instance& instance,
                      herr_t (*rest)(Instance&, void*, hid_t, void*, hid_t, void**), void* attribute,
                      hid_t type, void* buffer, hid_t dxpl, void** request) {
-  if (!IsOnDevice(buffer)) return rest(instance, attribute, type, buffer, dxpl, request);
+  const std::optional<gpu::Memory> memory = DeviceOf(buffer);
+  if (!memory.has_value()) return rest(instance, attribute, type, buffer, dxpl, request);
   const std::optional<size_t> size = SizeOfAttribute(instance, attribute, type, dxpl);
   if (!size.has_value()) return -1;
   // What the attribute has no value for stays as it is: fields that only the program's type has.
-  DeviceTwin twin(instance, "an attribute", buffer, *size);
+  DeviceTwin twin(instance, "an attribute", *memory, buffer, *size);
   if (!twin.CopyDown()) return -1;
   const herr_t result = rest(instance, attribute, type, twin.data(), dxpl, nullptr);
   return result >= 0 && !twin.CopyUp() ? -1 : result;

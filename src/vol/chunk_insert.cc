@@ -153,20 +153,24 @@ size_t SizeOfChunk(Instance& instance, void* dataset, const Coordinates& origin,
   return SizeOfChunkAt(instance, dataset, origin.data(), dxpl);
 }
 
-ChunkBuffer ChunkBufferOf(Instance& instance, void* dataset, const H5VL_optional_args_t& args,
-                          hid_t dxpl) {
-  if (args.op_type == H5VL_NATIVE_DATASET_CHUNK_READ) {
-    auto& read = *static_cast<ChunkReadArgs*>(args.args);
-    const h5::KeepErrorStack keep(instance.hdf5());
-    return {&read.buffer, SizeOfChunkAt(instance, dataset, read.offset, dxpl)};
-  }
-  if (args.op_type != H5VL_NATIVE_DATASET_CHUNK_WRITE) return {};
-  if (instance.hdf5().major_version() >= 2) {
-    auto& write = *static_cast<ChunkWriteArgs2*>(args.args);
-    return {const_cast<void**>(&write.buffer), write.size};
-  }
-  auto& write = *static_cast<ChunkWriteArgs1*>(args.args);
-  return {const_cast<void**>(&write.buffer), write.size};
+void** ChunkBufferOf(Instance& instance, const H5VL_optional_args_t& args) {
+  if (args.op_type == H5VL_NATIVE_DATASET_CHUNK_READ)
+    return &static_cast<ChunkReadArgs*>(args.args)->buffer;
+  if (args.op_type != H5VL_NATIVE_DATASET_CHUNK_WRITE) return nullptr;
+  if (instance.hdf5().major_version() >= 2)
+    return const_cast<void**>(&static_cast<ChunkWriteArgs2*>(args.args)->buffer);
+  return const_cast<void**>(&static_cast<ChunkWriteArgs1*>(args.args)->buffer);
+}
+
+size_t ChunkBytesOf(Instance& instance, void* dataset, const H5VL_optional_args_t& args,
+                    hid_t dxpl) {
+  if (args.op_type != H5VL_NATIVE_DATASET_CHUNK_READ)
+    return WhatIsWritten(instance, args).chunk.size;
+  const auto& read = *static_cast<const ChunkReadArgs*>(args.args);
+  const h5::KeepErrorStack keep(instance.hdf5());
+  const size_t size = SizeOfChunkAt(instance, dataset, read.offset, dxpl);
+  const bool has_room = instance.hdf5().major_version() >= 2 && read.room != nullptr;
+  return has_room ? std::min(size, *read.room) : size;
 }
 
 bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,

@@ -33,14 +33,11 @@ bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,
 /// still be in HDF5's cache: the new chunk has its own mask in any case. `args` are those of the operation.
 herr_t WriteMasked(Instance& instance, void* dataset, const ChunkGrid& grid,
                    H5VL_optional_args_t& args, hid_t dxpl);
-/// Where the operation's arguments say which memory a stored chunk is written from, or read into, and how many bytes that are (0: there
-/// is no such chunk). Not of other operations: nullptr.
-struct ChunkBuffer {
-  void** buffer = nullptr;
-  size_t size = 0;
-};
-ChunkBuffer ChunkBufferOf(Instance& instance, void* dataset, const H5VL_optional_args_t& args,
-                          hid_t dxpl);
+/// Where the operation's arguments say which memory a stored chunk is written from, or read into; nullptr: it is another operation.
+void** ChunkBufferOf(Instance& instance, const H5VL_optional_args_t& args);
+/// How many bytes of it are written or, at most, read.
+size_t ChunkBytesOf(Instance& instance, void* dataset, const H5VL_optional_args_t& args,
+                    hid_t dxpl);
 /// Whether the operation is a direct write with a mask.
 bool IsMaskedWrite(Instance& instance, const H5VL_optional_args_t& args);
 

@@ -27,11 +27,14 @@ void CopyChunk(const ChunkedDataset& facts, const TouchedChunks& touched, const 
 
 ChunkSource::ChunkSource(Slab* slab, const ChunkedDataset& facts, const TouchedChunks& touched,
                          const ChunkPiece& piece, const void* memory)
-    : slab_(slab), facts_(facts), touched_(touched), piece_(piece), memory_(memory) {}
+    : slab_(slab), facts_(facts), touched_(touched), piece_(piece), memory_(memory) {
+  Arena::Ref(slab_);
+}
 
 ChunkSource::~ChunkSource() { Arena::Unref(slab_); }
 
 void ChunkSource::CopyTo(std::vector<std::byte>& chunk) const {
+  if (slab_->data == nullptr) throw std::bad_alloc();  // a fork took it
   chunk.resize(facts_.grid.ChunkBytes());
   CopyChunk(facts_, touched_, piece_, memory_, chunk.data());
 }

@@ -25,7 +25,7 @@ struct LateChunks;
 /// A chunk's elements in memory of ours (engine/held_bytes.h), which whoever does the job copies them from.
 class ChunkSource {
  public:
-  /// `slab`, with the reference that is given here, has what of `piece` lies at `memory`.
+  /// `slab` has what of `piece` lies at `memory`.
   ChunkSource(Slab* slab, const ChunkedDataset& facts, const TouchedChunks& touched,
               const ChunkPiece& piece, const void* memory);
   ~ChunkSource();

@@ -144,32 +144,77 @@ herr_t ReadIntoHost(Instance& instance, Reads reads, hid_t dxpl, void** request)
   return ReadNatively(instance, reads, dxpl, Later::kNothing);
 }
 
+// The others wait for this rank.
+void ReadNothing(Instance& instance, const Reads& reads, hid_t dxpl) {
+  EmptyRows nothing(instance, reads.count, reads.datasets, dxpl);
+  const Reads empty{reads.count,           reads.datasets,
+                    reads.memory_types,    nothing.memory_spaces(),
+                    nothing.file_spaces(), nothing.buffers()};
+  static_cast<void>(ReadIntoHost(instance, empty, dxpl, nullptr));
+}
+
+herr_t ReadStaged(Instance& instance, const Memories& memories, const Reads& reads, hid_t dxpl,
+                  bool ranks) {
+  StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
+  herr_t result = -1;
+  if (rows.Stage(reads)) {
+    result = ReadIntoHost(instance, rows.reads(), dxpl, nullptr);
+    if (result >= 0 && !rows.CopyUp()) result = -1;
+  } else if (ranks) {
+    ReadNothing(instance, reads, dxpl);
+  }
+  if (result < 0) rows.Tell();
+  return result;
+}
+
+herr_t ReadSlices(Instance& instance, const Memories& memories, DeviceSlices& slices, hid_t dxpl) {
+  Writing slice{};
+  DeviceSlices::Step step;
+  while ((step = slices.Next(slice)) == DeviceSlices::Step::kSlice) {
+    void* buffer = const_cast<void*>(slice.buffer);
+    const Reads one{
+        1, &slice.dataset, &slice.memory_type, &slice.memory_space, &slice.file_space, &buffer};
+    if (ReadStaged(instance, memories, one, dxpl, false) < 0) return -1;
+  }
+  return step == DeviceSlices::Step::kEnd ? 0 : -1;
+}
+
+// Fields of the same elements may come from several datasets: each of them is then read into what the one before has left.
+bool MayShareElements(Instance& instance, const Reads& reads) {
+  return reads.count > 1 &&
+         std::any_of(reads.memory_types, reads.memory_types + reads.count, [&](hid_t type) {
+           return instance.hdf5().Tdetect_class(type, H5T_COMPOUND) > 0;
+         });
+}
+
 // At once, also where there is an event set: it has nothing to wait for.
 herr_t ReadIntoDevice(Instance& instance, const Memories& memories, const Reads& reads, hid_t dxpl,
                       void** request) {
+  if (request != nullptr) Count(Fallback::kReadNow);
+  if (ParallelOf(instance, reads.datasets[0], H5I_DATASET) != nullptr)
+    return ReadStaged(instance, memories, reads, dxpl, true);
+  if (MayShareElements(instance, reads)) {
+    for (size_t i = 0; i < reads.count; ++i) {
+      const Reads one{1,
+                      reads.datasets + i,
+                      reads.memory_types + i,
+                      reads.memory_spaces + i,
+                      reads.file_spaces + i,
+                      reads.buffers + i};
+      const herr_t result = memories[i].has_value()
+                                ? ReadStaged(instance, {memories[i]}, one, dxpl, false)
+                                : ReadIntoHost(instance, one, dxpl, nullptr);
+      if (result < 0) return -1;
+    }
+    return 0;
+  }
   if (reads.count == 1) {
     const Writing whole{reads.datasets[0], reads.memory_types[0], reads.memory_spaces[0],
                         reads.file_spaces[0], reads.buffers[0]};
     auto slices = DeviceSlices::Of(instance, whole, dxpl, MostStaged());
-    if (slices.has_value()) {
-      Writing slice{};
-      while (slices->Next(slice)) {
-        const Reads one{1,
-                        &slice.dataset,
-                        &slice.memory_type,
-                        &slice.memory_space,
-                        &slice.file_space,
-                        reads.buffers};
-        if (ReadIntoDevice(instance, memories, one, dxpl, nullptr) < 0) return -1;
-      }
-      return 0;
-    }
+    if (slices.has_value()) return ReadSlices(instance, memories, *slices, dxpl);
   }
-  StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
-  if (!rows.Stage(reads)) return -1;
-  if (request != nullptr) Count(Fallback::kReadNow);
-  const herr_t result = ReadIntoHost(instance, rows.reads(), dxpl, nullptr);
-  return result >= 0 && !rows.CopyUp() ? -1 : result;
+  return ReadStaged(instance, memories, reads, dxpl, false);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ namespace tidelane::vol {
 
 namespace {
 
-constexpr hid_t kBlock = 1;  // H5S_BLOCK; H5S_ALL is 0, H5S_PLIST 2
+constexpr hid_t kBlock = 1;         // H5S_BLOCK; H5S_ALL is 0, H5S_PLIST 2
+constexpr int kComplexNumber = 11;  // H5T_COMPLEX, since HDF5 2.0
 constexpr uint64_t kSmallestHeld =
     StagingMemory::kUnit;  // less is copied: it would keep a whole unit
 // The questions take as long as copying so many bytes.
@@ -71,18 +72,27 @@ bool HasMembers(h5::Library& hdf5, hid_t type) {
   return hdf5.Tdetect_class(type, H5T_COMPOUND) > 0;
 }
 
+// Whether it has storage, in one piece. HDF5 gives "nowhere" as an address, too, that the user block is added to.
+bool HasPlace(Instance& instance, void* dataset, hid_t dxpl) {
+  const std::shared_ptr<File> file = FileOf(instance, dataset, H5I_DATASET);
+  return file != nullptr && h5::Driver().above(instance.slot, *file).base_address == 0 &&
+         IsStoredInOnePiece(instance, dataset, dxpl);
+}
+
 // Whether HDF5 may leave bytes of a buffer as they are: where nothing is stored, and nothing says what is there instead.
 bool MayLeaveBytes(Instance& instance, void* dataset, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   const h5::KeepErrorStack keep(hdf5);
-  if (IsStoredInOnePiece(instance, dataset, dxpl)) return false;
+  if (HasPlace(instance, dataset, dxpl)) return false;
   const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
   bool may = true;
   const auto ask = [&] {
     const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
     H5D_fill_value_t fill = H5D_FILL_VALUE_ERROR;
     H5D_fill_time_t when = H5D_FILL_TIME_ERROR;
-    may = !dcpl.valid() || hdf5.Pfill_value_defined(dcpl.get(), &fill) < 0 ||
+    // The sources of a virtual dataset have fill values of their own.
+    may = !dcpl.valid() || hdf5.Pget_layout(dcpl.get()) == H5D_VIRTUAL ||
+          hdf5.Pfill_value_defined(dcpl.get(), &fill) < 0 ||
           hdf5.Pget_fill_time(dcpl.get(), &when) < 0 || when == H5D_FILL_TIME_NEVER ||
           (fill != H5D_FILL_VALUE_DEFAULT && fill != H5D_FILL_VALUE_USER_DEFINED);
   };
@@ -147,32 +157,30 @@ StagedRows::~StagedRows() {
   rows_.clear();
 }
 
-void StagedRows::Waited(uint64_t ns) {
-  waited_ns_ += ns;
+// What the program has put into its stream before is no part of the copy.
+void StagedRows::Waited(const Row& row, uint64_t ns) {
+  copy_ns_ += std::min(ns, row.copies->TakeDeviceNs());
   Count(Counter::kGpuCopyNs, ns);
 }
 
-bool StagedRows::TellsFailure() const {
-  for (const auto& row : rows_) {
-    if (row->copies != nullptr && row->copies->error() != 0)
-      return !Fails(*row, "cannot write", row->copies->Describe());
-  }
+// Told at the end: closing an id forgets what is on the error stack.
+bool StagedRows::Fails(const Row& row, const char* what, const std::string& why) {
+  failure_ = std::string(what) + " dataset '" + NameOf(instance_, row.dataset) +
+             "' with a buffer in device memory: " + why;
   return false;
 }
 
-bool StagedRows::Fails(const Row& row, const char* what, const std::string& why) const {
-  const std::string name = NameOf(instance_, row.dataset);
-  const std::string message =
-      std::string(what) + " dataset '" + name + "' with a buffer in device memory: " + why;
-  h5::PushError(instance_.hdf5(), message.c_str());
-  return false;
+void StagedRows::Tell() const {
+  if (!failure_.empty()) h5::PushError(instance_.hdf5(), failure_.c_str());
 }
 
 // What is selected of the program's buffer, in the order in which HDF5 goes through it.
 bool StagedRows::FindRuns(Row& row, const Writing& writing, hid_t space, Gaps gaps) {
   h5::Library& hdf5 = instance_.hdf5();
   const uint64_t element = hdf5.Tget_size(writing.memory_type);
-  const auto points = static_cast<uint64_t>(std::max<hssize_t>(0, hdf5.Sget_select_npoints(space)));
+  // What HDF5 will refuse is not looked at.
+  const hssize_t selected = hdf5.Sselect_valid(space) > 0 ? hdf5.Sget_select_npoints(space) : 0;
+  const auto points = static_cast<uint64_t>(std::max<hssize_t>(0, selected));
   row.bytes = points * element;
   if (points == 0) return true;
   if (writing.memory_space == kBlock || hdf5.Sget_select_type(space) == H5S_SEL_ALL) {
@@ -190,7 +198,7 @@ bool StagedRows::FindRuns(Row& row, const Writing& writing, hid_t space, Gaps ga
   if (gaps == Gaps::kMayBeCopied && row.boxes.size() > kManyRuns) {
     const uint64_t begin = std::ranges::min(row.boxes, {}, &gpu::PlacedBox::at).at;
     const uint64_t end = EndOf(std::ranges::max(row.boxes, {}, EndOf));
-    if (end - begin <= kDense * row.bytes) {
+    if (end - begin <= std::min(kDense * row.bytes, MostStaged())) {
       row.bytes = end - begin;
       row.boxes = {{begin, {.width = row.bytes}}};
     }
@@ -241,7 +249,8 @@ bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps) {
   row.dataset = writing.dataset;
   row.device = static_cast<std::byte*>(const_cast<void*>(writing.buffer));
   constexpr const char* kCannot = "cannot transfer";
-  if (!IsPlainType(hdf5, writing.memory_type)) {
+  if (!IsPlainType(hdf5, writing.memory_type) &&
+      hdf5.Tget_class(writing.memory_type) != kComplexNumber) {
     return Fails(row, kCannot,
                  "its elements would be pointers to host memory (variable length or references)");
   }
@@ -321,18 +330,17 @@ bool StagedRows::Stage(const Transfers<void*>& reads) {
 
 bool StagedRows::AwaitAll() {
   const Span span(SpanKind::kGpuCopy);
-  const uint64_t begin_ns = NowNs();
   for (const auto& row : rows_) {
-    if (row->copies != nullptr && row->copies->AwaitAll() != 0)
-      return Fails(*row, "cannot write", row->copies->Describe());
+    if (row->copies == nullptr) continue;
+    const uint64_t begin_ns = NowNs();
+    if (row->copies->AwaitAll() != 0) return Fails(*row, "cannot write", row->copies->Describe());
+    Waited(*row, NowNs() - begin_ns);
   }
-  Waited(NowNs() - begin_ns);
   return true;
 }
 
 bool StagedRows::CopyUp() {
   const Span span(SpanKind::kGpuCopy);
-  const uint64_t begin_ns = NowNs();
   for (const auto& row : rows_) {
     if (row->bytes == 0) continue;
     row->copies = std::make_unique<gpu::Copies>(row->memory, after_, row->bytes);
@@ -340,10 +348,11 @@ bool StagedRows::CopyUp() {
   }
   for (const auto& row : rows_) {
     if (row->copies == nullptr) continue;
+    const uint64_t begin_ns = NowNs();
     if (row->copies->AwaitAll() != 0) return Fails(*row, "cannot read", row->copies->Describe());
+    Waited(*row, NowNs() - begin_ns);
     Count(Counter::kGpuBytesUp, row->bytes);
   }
-  Waited(NowNs() - begin_ns);
   return true;
 }
 
@@ -372,15 +381,19 @@ Status StagedRows::Await(const void* bytes, uint64_t size) {
   const Span span(SpanKind::kGpuCopy, size);
   const uint64_t begin_ns = NowNs();
   const auto end = static_cast<uint64_t>(static_cast<const std::byte*>(bytes) + size - row->host);
-  const int error = row->copies->Await(end);
-  Waited(NowNs() - begin_ns);
-  return error == 0 ? Status() : Status::Failed(EIO, "copy from device memory");
+  if (row->copies->Await(end) != 0) {
+    Fails(*row, "cannot write", row->copies->Describe());
+    return Status::Failed(EIO, "copy from device memory");
+  }
+  Waited(*row, NowNs() - begin_ns);
+  return {};
 }
 
 Slab* StagedRows::SlabOf(const void* bytes, uint64_t size) const {
   if (size < kSmallestHeld) return nullptr;
   const Row* const row = RowAt(bytes, size);
-  if (row == nullptr) return nullptr;
+  // Memory outside the staging memory has no bound: what lies there is copied into the arena, which has one.
+  if (row == nullptr || row->slab->kind != Slab::Kind::kOwned) return nullptr;
   Arena::Ref(row->slab);
   return row->slab;
 }
@@ -399,7 +412,7 @@ uint64_t RunIn(h5::Library& hdf5, hid_t space) {
 
 // Also before its first write, when it has no storage yet.
 bool WillBeStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
-  if (IsStoredInOnePiece(instance, dataset, dxpl)) return true;
+  if (HasPlace(instance, dataset, dxpl)) return true;
   h5::Library& hdf5 = instance.hdf5();
   const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
   bool will = false;

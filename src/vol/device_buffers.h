@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,13 +42,13 @@ class StagedRows final : public HeldBytes {
   StagedRows(Instance& instance, const Memories& memories, hid_t dxpl, gpu::Stream after);
   ~StagedRows() override;
 
-  /// Begins to copy down what `writes` selects in device memory. False: that cannot be, the reason is on the error stack.
+  /// Begins to copy down what `writes` selects in device memory. False: that cannot be (Tell).
   bool Stage(const Writes& writes);
   /// Makes room for what `reads` wants in device memory; where HDF5 may leave bytes of it as they are, copies those down first.
   bool Stage(const Transfers<void*>& reads);
-  /// Whether a copy has failed; then that is on the error stack.
-  bool TellsFailure() const;
-  /// Copies what was read to the device, and waits for it.
+  /// Puts on the error stack what has failed here, if anything has.
+  void Tell() const;
+  /// Copies what was read to the device, and waits for it. False: that failed (Tell).
   bool CopyUp();
 
   const Writes& writes() const { return writes_; }
@@ -56,7 +57,7 @@ class StagedRows final : public HeldBytes {
   uint64_t PieceAt(const void* bytes, uint64_t size) const override;
   bool AwaitAll() override;
   Status Await(const void* bytes, uint64_t size) override;
-  uint64_t TakeWaitedNs() override { return std::exchange(waited_ns_, 0); }
+  uint64_t TakeCopyNs() override { return std::exchange(copy_ns_, 0); }
   Slab* SlabOf(const void* bytes, uint64_t size) const override;
 
  private:
@@ -68,14 +69,15 @@ class StagedRows final : public HeldBytes {
   bool Make(Row& row, const Writing& writing, Gaps gaps);
   bool FindRuns(Row& row, const Writing& writing, hid_t space, Gaps gaps);
   bool Acquire(Row& row);
-  void Waited(uint64_t ns);
-  bool Fails(const Row& row, const char* what, const std::string& why) const;
+  void Waited(const Row& row, uint64_t ns);
+  bool Fails(const Row& row, const char* what, const std::string& why);
 
   Instance& instance_;
   const Memories& memories_;
   const hid_t dxpl_;
   const gpu::Stream after_;
-  uint64_t waited_ns_ = 0;
+  uint64_t copy_ns_ = 0;
+  std::string failure_;
   std::vector<std::unique_ptr<Row>> rows_;
   Rest<const void*> for_writes_;
   Rest<void*> for_reads_;
@@ -88,7 +90,7 @@ bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl);
 }
 
 /// Before HDF5 is given elements of the call in progress that may still be on their way: waits until all of them are there, unless
-/// HDF5 only hands them on to our driver, which waits. False: that failed, and is told.
+/// HDF5 only hands them on to our driver, which waits. False: that failed (StagedRows::Tell).
 inline bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl) {
   return !gpu::IsLoaded() || internal::AwaitHeld(instance, writes, dxpl);
 }

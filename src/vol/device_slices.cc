@@ -31,6 +31,11 @@ uint64_t ChunkAlong(Instance& instance, void* dataset, int dimension, hid_t dxpl
 std::optional<DeviceSlices> DeviceSlices::Of(Instance& instance, const Writing& whole, hid_t dxpl,
                                              uint64_t most) {
   h5::Library& hdf5 = instance.hdf5();
+  // A public function that fails prints it; H5S_BLOCK and H5S_PLIST are no spaces.
+  const auto is_space = [&](hid_t id) {
+    return id == h5::kDefault || hdf5.Iget_type(id) == H5I_DATASPACE;
+  };
+  if (!is_space(whole.file_space) || !is_space(whole.memory_space)) return std::nullopt;
   DeviceSlices slices(instance, whole);
   slices.file_space_ = whole.file_space == h5::kDefault
                            ? AskDataset(instance, whole.dataset, H5VL_DATASET_GET_SPACE, dxpl)
@@ -69,18 +74,47 @@ bool DeviceSlices::Select(const h5::OwnedId& space, const SelectedBox& box, uint
                                             size.data(), nullptr) >= 0;
 }
 
-bool DeviceSlices::Next(Writing& slice) {
+// Closing ids forgets what has failed.
+DeviceSlices::~DeviceSlices() {
+  if (!file_space_.valid() && !memory_space_.valid()) return;  // moved from
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  file_space_.Reset();
+  memory_space_.Reset();
+}
+
+DeviceSlices::Step DeviceSlices::Next(Writing& slice) {
   const uint64_t left = in_file_.box.size[along_] - begin_;
-  if (left == 0) return false;
+  if (left == 0) return Step::kEnd;
   // All but the first begin where a chunk does.
   const uint64_t rows = std::min(rows_ - (in_file_.box.start[along_] + begin_) % rows_, left);
   if (!Select(file_space_, in_file_, rows) || !Select(memory_space_, in_memory_, rows))
-    return false;
+    return Step::kFailed;
   slice = whole_;
   slice.file_space = file_space_.get();
   slice.memory_space = memory_space_.get();
   begin_ += rows;
-  return true;
+  return Step::kSlice;
+}
+
+EmptyRows::EmptyRows(Instance& instance, size_t count, void* const datasets[], hid_t dxpl)
+    : instance_(instance), buffers_(count, this) {
+  h5::Library& hdf5 = instance.hdf5();
+  const hsize_t one = 1;
+  for (size_t i = 0; i < count; ++i) {
+    const hid_t file =
+        spaces_.emplace_back(AskDataset(instance, datasets[i], H5VL_DATASET_GET_SPACE, dxpl)).get();
+    const hid_t memory =
+        spaces_.emplace_back(h5::OwnedId(hdf5, hdf5.Screate_simple(1, &one, nullptr))).get();
+    hdf5.Sselect_none(file);
+    hdf5.Sselect_none(memory);
+    file_ids_.push_back(file);
+    memory_ids_.push_back(memory);
+  }
+}
+
+EmptyRows::~EmptyRows() {
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  spaces_.clear();
 }
 
 }  // namespace tidelane::vol

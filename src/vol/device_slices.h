@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "h5/owned_id.h"
 #include "vol/instance.h"
@@ -20,8 +21,13 @@ class DeviceSlices {
   static std::optional<DeviceSlices> Of(Instance& instance, const Writing& whole, hid_t dxpl,
                                         uint64_t most);
 
-  /// Whether there is one more; then `slice` says what, and its spaces are valid until the next one.
-  bool Next(Writing& slice);
+  DeviceSlices(DeviceSlices&&) = default;
+  DeviceSlices(const DeviceSlices&) = delete;
+  ~DeviceSlices();
+
+  enum class Step { kSlice, kEnd, kFailed };
+  /// kSlice: `slice` says what is next, and its spaces are valid until the next one.
+  Step Next(Writing& slice);
 
  private:
   DeviceSlices(Instance& instance, const Writing& whole) : instance_(instance), whole_(whole) {}
@@ -36,6 +42,27 @@ class DeviceSlices {
   int along_ = 0;       // the dimension that is cut
   uint64_t rows_ = 0;   // of a slice
   uint64_t begin_ = 0;  // of the next one
+};
+
+/// A call's datasets with nothing selected of them: how a rank whose GPU fails takes part in a call that others are in.
+class EmptyRows {
+ public:
+  /// May throw std::bad_alloc.
+  EmptyRows(Instance& instance, size_t count, void* const datasets[], hid_t dxpl);
+  ~EmptyRows();
+  EmptyRows(const EmptyRows&) = delete;
+  EmptyRows& operator=(const EmptyRows&) = delete;
+
+  hid_t* memory_spaces() { return memory_ids_.data(); }
+  hid_t* file_spaces() { return file_ids_.data(); }
+  /// Memory that nobody looks at.
+  void** buffers() { return buffers_.data(); }
+
+ private:
+  Instance& instance_;
+  std::vector<h5::OwnedId> spaces_;
+  std::vector<hid_t> memory_ids_, file_ids_;
+  std::vector<void*> buffers_;
 };
 
 }  // namespace tidelane::vol

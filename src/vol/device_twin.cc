@@ -4,16 +4,15 @@
 
 #include "base/counters.h"
 #include "buffer/staging.h"
-#include "gpu/loaded.h"
 #include "h5/error.h"
 
 namespace tidelane::vol {
 
-DeviceTwin::DeviceTwin(Instance& instance, const char* what, void* device, size_t size,
-                       gpu::Stream after)
+DeviceTwin::DeviceTwin(Instance& instance, const char* what, const gpu::Memory& memory,
+                       void* device, size_t size, gpu::Stream after)
     : instance_(instance),
       what_(what),
-      memory_(gpu::Find(device).value_or(gpu::Memory())),
+      memory_(memory),
       device_(device),
       after_(after),
       bytes_(size) {}

@@ -15,10 +15,10 @@ namespace tidelane::vol {
 
 class DeviceTwin {
  public:
-  /// `what` names it in errors; `device` is a device's memory; `after`: the program's stream that the copies come after. May throw
+  /// `what` names it in errors; `device` lies in `memory`; `after`: the program's stream that the copies come after. May throw
   /// std::bad_alloc.
-  DeviceTwin(Instance& instance, const char* what, void* device, size_t size,
-             gpu::Stream after = nullptr);
+  DeviceTwin(Instance& instance, const char* what, const gpu::Memory& memory, void* device,
+             size_t size, gpu::Stream after = nullptr);
 
   void* data() { return bytes_.data(); }
   /// False: the reason is on the error stack.

@@ -36,6 +36,18 @@ Status CannotStore(const File& file) {
   return Status::Failed(EIO, "store chunks that were written").At(file.path(), 0, 0);
 }
 
+// That was taken, until it is given back.
+class Reference {
+ public:
+  explicit Reference(Slab* slab) : slab_(slab) {}
+  ~Reference() { Arena::Unref(slab_); }
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+
+ private:
+  Slab* const slab_;
+};
+
 // From memory of ours whoever filters the chunk copies it: this thread only waits until its elements are there. False: they will
 // not be.
 bool Fill(ChunkMemory& buffers, const ChunkedDataset& facts, const TouchedChunks& touched,
@@ -52,6 +64,7 @@ bool Fill(ChunkMemory& buffers, const ChunkedDataset& facts, const TouchedChunks
     if (!held->Await(from + begin, end - begin).ok()) return false;
     Slab* const slab = held->SlabOf(from + begin, end - begin);
     if (slab != nullptr) {
+      const Reference reference(slab);
       job.bytes = buffers.Spare(size);
       job.source = std::make_unique<ChunkSource>(slab, facts, touched, piece, from);
       return true;

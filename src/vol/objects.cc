@@ -315,32 +315,59 @@ herr_t WriteFromHost(Instance& instance, const Writes& writes, hid_t dxpl, void*
   return WriteSeveral(instance, writes, dxpl, Leaves::kNothing, taken);
 }
 
+// Of slices that are written one after the other no one request could say when all are stored, and ranks need not have as many.
+bool MayBeSliced(Instance& instance, const Writes& writes, void** request) {
+  return writes.count == 1 && request == nullptr &&
+         ParallelOf(instance, writes.datasets[0], H5I_DATASET) == nullptr;
+}
+
+// The others wait for this rank.
+void WriteNothing(Instance& instance, const Writes& writes, hid_t dxpl) {
+  EmptyRows nothing(instance, writes.count, writes.datasets, dxpl);
+  const Writes empty{writes.count,          writes.datasets,
+                     writes.memory_types,   nothing.memory_spaces(),
+                     nothing.file_spaces(), const_cast<const void**>(nothing.buffers())};
+  static_cast<void>(WriteFromHost(instance, empty, dxpl, nullptr));
+}
+
 // A device's buffer is the program's again when the call returns: what is left to copy was waited for.
+herr_t WriteStaged(Instance& instance, const Memories& memories, const Writes& writes, hid_t dxpl,
+                   void** request) {
+  StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
+  const bool ranks =
+      writes.count != 0 && ParallelOf(instance, writes.datasets[0], H5I_DATASET) != nullptr;
+  // What can be told to nobody any more, once there is a request, or once other ranks are in the call, is waited for before.
+  const bool waits = ranks || request != nullptr;
+  herr_t result = -1;
+  if (rows.Stage(writes) && (!waits || rows.AwaitAll())) {
+    const HoldsBytes held(&rows);
+    result = WriteFromHost(instance, rows.writes(), dxpl, request);
+    if (result >= 0 && !rows.AwaitAll()) result = -1;
+  } else if (ranks) {
+    WriteNothing(instance, writes, dxpl);
+  }
+  if (result < 0) rows.Tell();
+  return result;
+}
+
 herr_t WriteFromDevice(Instance& instance, const Memories& memories, const Writes& writes,
                        hid_t dxpl, void** request) {
-  // Of slices that are written one after the other no one request could say when all are stored.
-  if (writes.count == 1 && request == nullptr) {
-    auto slices = DeviceSlices::Of(instance, At(writes, 0), dxpl, MostStaged());
-    if (slices.has_value()) {
-      Writing slice{};
-      while (slices->Next(slice)) {
-        const Writes one{1,
-                         &slice.dataset,
-                         &slice.memory_type,
-                         &slice.memory_space,
-                         &slice.file_space,
-                         &slice.buffer};
-        if (WriteFromDevice(instance, memories, one, dxpl, nullptr) < 0) return -1;
-      }
-      return 0;
-    }
+  auto slices = MayBeSliced(instance, writes, request)
+                    ? DeviceSlices::Of(instance, At(writes, 0), dxpl, MostStaged())
+                    : std::nullopt;
+  if (!slices.has_value()) return WriteStaged(instance, memories, writes, dxpl, request);
+  Writing slice{};
+  DeviceSlices::Step step;
+  while ((step = slices->Next(slice)) == DeviceSlices::Step::kSlice) {
+    const Writes one{1,
+                     &slice.dataset,
+                     &slice.memory_type,
+                     &slice.memory_space,
+                     &slice.file_space,
+                     &slice.buffer};
+    if (WriteStaged(instance, memories, one, dxpl, nullptr) < 0) return -1;
   }
-  StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
-  if (!rows.Stage(writes)) return -1;
-  const HoldsBytes held(&rows);
-  const herr_t result = WriteFromHost(instance, rows.writes(), dxpl, request);
-  if (result < 0) static_cast<void>(rows.TellsFailure());
-  return result >= 0 && !rows.AwaitAll() ? -1 : result;
+  return step == DeviceSlices::Step::kEnd ? 0 : -1;
 }
 
 }  // namespace
@@ -419,15 +446,17 @@ herr_t StoreAll(Instance& instance, void* dataset, const H5VL_optional_args_t& a
 namespace {
 
 // A stored chunk, through a copy that HDF5 can look at.
-herr_t TransferFromDevice(Instance& instance, void* dataset, const ChunkBuffer& chunk,
-                          H5VL_optional_args_t* args, hid_t dxpl, void** request) {
+herr_t TransferFromDevice(Instance& instance, void* dataset, const gpu::Memory& memory,
+                          void** buffer, H5VL_optional_args_t* args, hid_t dxpl, void** request) {
   const bool writes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
-  DeviceTwin twin(instance, "a chunk", *chunk.buffer, chunk.size,
+  DeviceTwin twin(instance, "a chunk", memory, *buffer,
+                  ChunkBytesOf(instance, dataset, *args, dxpl),
                   TransferOf(instance, dxpl).gpu_stream);
-  if (writes && !twin.CopyDown()) return -1;
-  void* const given = std::exchange(*chunk.buffer, twin.data());
+  // What HDF5 does not read, for want of room, stays as it is.
+  if (!twin.CopyDown()) return -1;
+  void* const given = std::exchange(*buffer, twin.data());
   const herr_t result = DatasetOptional(instance, dataset, args, dxpl, writes ? request : nullptr);
-  *chunk.buffer = given;
+  *buffer = given;
   return result >= 0 && !writes && !twin.CopyUp() ? -1 : result;
 }
 
@@ -440,10 +469,11 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
     return Operate(instance, dataset, H5I_DATASET, *args, dxpl);
   }
   if (!Settle(instance, dataset, H5I_DATASET, dxpl)) return -1;
-  if (gpu::IsLoaded()) {
-    const ChunkBuffer chunk = ChunkBufferOf(instance, dataset, *args, dxpl);
-    if (chunk.buffer != nullptr && gpu::Find(*chunk.buffer).has_value())
-      return TransferFromDevice(instance, dataset, chunk, args, dxpl, request);
+  if (void** const buffer = gpu::IsLoaded() ? ChunkBufferOf(instance, *args) : nullptr;
+      buffer != nullptr) {
+    const std::optional<gpu::Memory> memory = gpu::Find(*buffer);
+    if (memory.has_value())
+      return TransferFromDevice(instance, dataset, *memory, buffer, args, dxpl, request);
   }
   const auto native = instance.hdf5().native().dataset_cls.optional;
   const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;

@@ -132,6 +132,12 @@ std::vector<void*> SieveHabits::Buffered() const {
   return datasets;
 }
 
+void SieveHabits::NoteHandedOver(const std::vector<void*>& left) {
+  for (auto& [dataset, habit] : known_) habit.buffered = habit.asked = false;
+  any_buffers_ = unknown_buffers_ = false;
+  for (void* const dataset : left) NoteBuffer(known_.at(dataset));
+}
+
 Spread RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride, const hsize_t* count,
                        const hsize_t* block) {
   // From the fastest dimension on, a run goes on into the next one as long as the selection covers
@@ -218,6 +224,24 @@ Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t 
   return gathers && habit.open != nullptr ? Gathering(habit.open) : Gathering();
 }
 
+namespace {
+
+bool MayHaveBuffer(Instance& instance, const SieveHabit& habit) {
+  if (habit.open == nullptr || habit.natively || habit.chunked || habit.elsewhere) return false;
+  const std::shared_ptr<File> file = habit.file.lock();
+  // With a page buffer everything goes through the sieve, as natively.
+  return file != nullptr && file->writable() &&
+         !h5::Driver().above(instance.slot, *file).page_buffer;
+}
+
+}  // namespace
+
+bool MayHaveBuffer(Instance& instance, void* dataset) {
+  SieveHabit seen;
+  Look(instance, dataset, seen, instance.default_dxpl);
+  return MayHaveBuffer(instance, seen);
+}
+
 void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
   SieveHabits& habits = HabitsOf(instance);
   for (size_t i = 0; i < count; ++i) {
@@ -225,11 +249,7 @@ void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl)
     if (habit.buffered) continue;
     Look(instance, datasets[i], habit, dxpl);
     if (habit.elsewhere) habits.NoteUnknownBuffer();
-    if (habit.open == nullptr || habit.natively || habit.chunked || habit.elsewhere) continue;
-    const std::shared_ptr<File> file = habit.file.lock();
-    if (file == nullptr || !file->writable()) continue;
-    // There everything goes through the sieve, as natively.
-    if (!h5::Driver().above(instance.slot, *file).page_buffer) habits.NoteBuffer(habit);
+    if (MayHaveBuffer(instance, habit)) habits.NoteBuffer(habit);
   }
 }
 

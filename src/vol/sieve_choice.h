@@ -100,6 +100,8 @@ class SieveHabits {
   bool any_buffers() const { return any_buffers_; }
   bool unknown_buffers() const { return unknown_buffers_; }
   std::vector<void*> Buffered() const;
+  /// What the buffers hold has been handed over but for those of `left`: nothing need be known of them before the next transfer.
+  void NoteHandedOver(const std::vector<void*>& left);
 
  private:
   bool any_buffers_ = false;
@@ -141,6 +143,8 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
 /// To be held while these are read.
 Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
 
+/// Whether HDF5 may have a sieve buffer of a dataset, of which nothing is noted; to be asked with the default list (vol/enter.h).
+bool MayHaveBuffer(Instance& instance, void* dataset);
 /// HDF5 may have a sieve buffer of these (vol/sieve_store.h).
 void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
 

@@ -24,7 +24,7 @@ bool MayBeRead(h5::Library& hdf5, hid_t type) {
   return hdf5.Tget_class(type) == H5T_REFERENCE && hdf5.Tget_size(type) == sizeof(hobj_ref_t);
 }
 
-void ReadElement(Instance& instance, void* dataset, hid_t type, hid_t space, const hsize_t* at,
+bool ReadElement(Instance& instance, void* dataset, hid_t type, hid_t space, const hsize_t* at,
                  int rank) {
   h5::Library& hdf5 = instance.hdf5();
   hsize_t ones[H5S_MAX_RANK];
@@ -33,34 +33,35 @@ void ReadElement(Instance& instance, void* dataset, hid_t type, hid_t space, con
   const std::unique_ptr<std::byte[]> element(new (std::nothrow) std::byte[hdf5.Tget_size(type)]);
   if (element == nullptr || !memory.valid() ||
       hdf5.Sselect_hyperslab(space, H5S_SELECT_SET, at, nullptr, ones, nullptr) < 0) {
-    return;
+    return false;
   }
   hid_t memory_id = memory.get();
   void* to = element.get();
   if (hdf5.native().dataset_cls.read(1, &dataset, &type, &memory_id, &space, instance.default_dxpl,
                                      &to, nullptr) < 0) {
-    return;
+    return false;
   }
   if (!IsPlainType(hdf5, type)) hdf5.Treclaim(type, memory_id, instance.default_dxpl, to);
+  return true;
 }
 
-void StoreSieve(Instance& instance, void* dataset) {
+// False: it may still hold something.
+bool StoreSieve(Instance& instance, void* dataset) {
   h5::Library& hdf5 = instance.hdf5();
-  if (AddressOf(instance, dataset) == HADDR_UNDEF) return;  // no others have such a buffer
+  if (AddressOf(instance, dataset) == HADDR_UNDEF) return true;  // no others have such a buffer
   const hid_t dxpl = instance.default_dxpl;
   const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
   const h5::OwnedId space = AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, dxpl);
   hsize_t at[H5S_MAX_RANK];
-  const int rank = space.valid() ? hdf5.Sget_simple_extent_dims(space.get(), at, nullptr) : 0;
+  const int rank = space.valid() ? hdf5.Sget_simple_extent_dims(space.get(), at, nullptr) : -1;
   // A single element, or none, lies in a sieve whole.
-  if (rank <= 0 || std::count(at, at + rank, 0) != 0 || !type.valid() ||
-      !MayBeRead(hdf5, type.get()))
-    return;
+  if (rank == 0 || std::count(at, at + std::max(rank, 0), 0) != 0) return true;
+  if (rank < 0 || !type.valid() || !MayBeRead(hdf5, type.get())) return false;
   std::for_each(at, at + rank, [](hsize_t& size) { --size; });
   // The last one first: to read the first, HDF5 reads a whole window where it has to move it.
-  ReadElement(instance, dataset, type.get(), space.get(), at, rank);
+  const bool last = ReadElement(instance, dataset, type.get(), space.get(), at, rank);
   std::fill_n(at, rank, 0);
-  ReadElement(instance, dataset, type.get(), space.get(), at, rank);
+  return ReadElement(instance, dataset, type.get(), space.get(), at, rank) && last;
 }
 
 struct OpenDatasets {
@@ -96,11 +97,17 @@ void internal::StoreSieves(Instance& instance, hid_t dxpl) {
   if (!habits.any_buffers()) return;
   const h5::KeepErrorStack keep(instance.hdf5());
   const auto store = [&] {
+    // Of those that others have opened nobody says when they are closed: nothing is noted of them.
     if (habits.unknown_buffers()) {
-      std::vector<void*> open = AllOpen(instance);
-      NoteBuffers(instance, open.size(), open.data(), instance.default_dxpl);
+      for (void* const dataset : AllOpen(instance)) {
+        if (MayHaveBuffer(instance, dataset)) static_cast<void>(StoreSieve(instance, dataset));
+      }
     }
-    for (void* const dataset : habits.Buffered()) StoreSieve(instance, dataset);
+    std::vector<void*> left;
+    for (void* const dataset : habits.Buffered()) {
+      if (!StoreSieve(instance, dataset)) left.push_back(dataset);
+    }
+    habits.NoteHandedOver(left);
   };
   static_cast<void>(Aside(instance, dxpl, store));
 }

@@ -486,6 +486,7 @@ hid_t H5Ssel_iter_create(hid_t, size_t, unsigned);
 herr_t H5Ssel_iter_get_seq_list(hid_t, size_t, size_t, size_t *, size_t *, hsize_t *, size_t *);
 herr_t H5Sselect_hyperslab(hid_t, H5S_seloper_t, const hsize_t [], const hsize_t [], const hsize_t
   [], const hsize_t []);
+herr_t H5Sselect_none(hid_t);
 htri_t H5Sselect_valid(hid_t);
 typedef int H5Z_filter_t;
 htri_t H5Zfilter_avail(H5Z_filter_t);

@@ -274,6 +274,9 @@ void File::LockForFork() {
   mutex_.lock();
   // Lanes are parked, but other threads of the program may be storing: in the child they would never end.
   while (pending_.in_flight() || drain_.resizing()) changed_.Wait(mutex_);
+  // What storage has refused is the child's, too, which has no staging memory (buffer/staging.h).
+  const Status no_memory = Status::Failed(ENOMEM, "keep for a fork").At(path_, 0, 0);
+  if (pending_.Keep(Slab::Kind::kOwned, no_memory) != 0) failures_.NoteLost(no_memory);
 }
 
 void File::UnlockAfterFork(bool child) {

@@ -1,12 +1,10 @@
 #include "gpu/cuda.h"
 
-#include <dlfcn.h>
-
 #include <map>
 #include <memory>
-#include <new>
 
 #include "base/annotations.h"
+#include "gpu/functions.h"
 
 namespace tidelane::gpu {
 namespace {
@@ -90,12 +88,6 @@ struct Functions {
   int (*Memcpy3DAsync)(const Copy3D*, void*);
   int (*MemHostRegister)(void*, size_t, unsigned);
 };
-
-template <typename Function>
-bool Take(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
 
 bool TakeAll(void* library, Functions& f) {
   static_cast<void>(Take(library, "cuCtxGetId", f.CtxGetId));
@@ -281,13 +273,6 @@ class Cuda final : public Runtime {
 
 }  // namespace
 
-Runtime* OpenCuda(const char* path) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return nullptr;
-  Functions functions{};
-  Runtime* const cuda = TakeAll(library, functions) ? new (std::nothrow) Cuda(functions) : nullptr;
-  if (cuda == nullptr) dlclose(library);
-  return cuda;  // which keeps the library
-}
+Runtime* OpenCuda(const char* path) { return OpenDriver<Cuda>(path, TakeAll); }
 
 }  // namespace tidelane::gpu

@@ -1,8 +1,6 @@
 #include "gpu/hip.h"
 
-#include <dlfcn.h>
-
-#include <new>
+#include "gpu/functions.h"
 
 namespace tidelane::gpu {
 namespace {
@@ -39,12 +37,6 @@ struct Functions {
   int (*Memcpy2DAsync)(void*, size_t, const void*, size_t, size_t, size_t, int, void*);
   int (*HostRegister)(void*, size_t, unsigned);
 };
-
-template <typename Function>
-bool Take(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
 
 bool TakeAll(void* library, Functions& f) {
   return Take(library, "hipRuntimeGetVersion", f.RuntimeGetVersion) &&
@@ -169,13 +161,6 @@ thread_local int Hip::device_before = 0;
 
 }  // namespace
 
-Runtime* OpenHip(const char* path) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return nullptr;
-  Functions functions{};
-  Runtime* const hip = TakeAll(library, functions) ? new (std::nothrow) Hip(functions) : nullptr;
-  if (hip == nullptr) dlclose(library);
-  return hip;  // which keeps the library
-}
+Runtime* OpenHip(const char* path) { return OpenDriver<Hip>(path, TakeAll); }
 
 }  // namespace tidelane::gpu

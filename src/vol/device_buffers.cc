@@ -27,7 +27,6 @@ namespace tidelane::vol {
 
 namespace {
 
-constexpr hid_t kBlock = 1;         // H5S_BLOCK; H5S_ALL is 0, H5S_PLIST 2
 constexpr int kComplexNumber = 11;  // H5T_COMPLEX, since HDF5 2.0
 constexpr uint64_t kSmallestHeld =
     StagingMemory::kUnit;  // less is copied: it would keep a whole unit
@@ -183,7 +182,7 @@ bool StagedRows::FindRuns(Row& row, const Writing& writing, hid_t space, Gaps ga
   const auto points = static_cast<uint64_t>(std::max<hssize_t>(0, selected));
   row.bytes = points * element;
   if (points == 0) return true;
-  if (writing.memory_space == kBlock || hdf5.Sget_select_type(space) == H5S_SEL_ALL) {
+  if (writing.memory_space == kBlockSpace || hdf5.Sget_select_type(space) == H5S_SEL_ALL) {
     row.boxes = {{0, {.width = row.bytes}}};
     return true;
   }
@@ -256,7 +255,7 @@ bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps) {
   }
   hid_t space = writing.memory_space;
   h5::OwnedId own;
-  if (space == h5::kDefault || space == kBlock) space = writing.file_space;
+  if (space == h5::kDefault || space == kBlockSpace) space = writing.file_space;
   if (space == h5::kDefault) {
     own = AskDataset(instance_, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl_);
     space = own.get();

@@ -6,13 +6,13 @@
 
 #include "h5/error.h"
 #include "h5/owned_id.h"
+#include "vol/selected_box.h"
 #include "vol/stretches.h"
 
 namespace tidelane::vol {
 
 namespace {
 
-constexpr hid_t kBlock = 1;  // H5S_BLOCK; H5S_ALL is 0, H5S_PLIST 2
 constexpr hid_t kFromList = 2;
 
 class Overlay {
@@ -35,7 +35,7 @@ class Overlay {
     const hid_t file = reading_.file_space == h5::kDefault ? space_.get() : reading_.file_space;
     hid_t memory = reading_.memory_space == h5::kDefault ? file : reading_.memory_space;
     h5::OwnedId block;
-    if (memory == kBlock) {
+    if (memory == kBlockSpace) {
       const auto points = static_cast<hsize_t>(hdf5.Sget_select_npoints(file));
       block = h5::OwnedId(hdf5, hdf5.Screate_simple(1, &points, nullptr));
       memory = block.get();

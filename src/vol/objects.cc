@@ -289,8 +289,6 @@ herr_t WriteFromHost(Instance& instance, const Writes& writes, hid_t dxpl, void*
   void** const datasets = writes.datasets;
   if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
       parallel != nullptr) {
-    if (HeldBytes* const held = HoldsBytes::current(); held != nullptr && !held->AwaitAll())
-      return -1;
     const Transfer transfer = TransferOf(instance, dxpl);
     Steer(instance, count, datasets, transfer);
     return WriteTogether(instance, parallel, writes, transfer, dxpl, request);

@@ -6,8 +6,6 @@ namespace tidelane::vol {
 
 namespace {
 
-constexpr hid_t kBlockSpace = 1;  // H5S_BLOCK: memory without gaps, as long as it takes
-
 static_assert(sizeof(hsize_t) == sizeof(uint64_t) && H5S_MAX_RANK == kMaxRank);
 
 // Only what is known to succeed is asked: a public function that fails prints it.

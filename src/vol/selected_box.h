@@ -14,6 +14,9 @@
 
 namespace tidelane::vol {
 
+/// H5S_BLOCK as HDF5's callbacks get it: memory without gaps, as long as it takes. (H5S_ALL is 0, H5S_PLIST 2.)
+inline constexpr hid_t kBlockSpace = 1;
+
 struct SelectedBox {
   int rank = 0;
   Coordinates extent{};  ///< of the whole dataspace

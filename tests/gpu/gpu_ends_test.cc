@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <string>
@@ -67,6 +68,33 @@ TEST_P(GpuEnds, AForkedProcessWritesFromTheHost) {
 
 TEST_P(GpuEnds, AForkedProcessEndsAtOnce) {
   forks([] { return true; });
+}
+
+// What storage has refused is the child's, too, which has nothing of the memory that devices copy to.
+TEST_P(GpuEnds, AForkedProcessReadsWhatStorageHasRefused) {
+  // Only there the flush says that all from before is stored, so that the write under test is the first to be refused.
+  if (!always_defers() || GetParam().flush_deferred()) return;
+  run_and_compare([&](hid_t opened) {
+    Twin twin(opened, "d", {kCount});
+    ASSERT_GE(twin.write(Memory(Where::kDevice, twin.bytes(), 1)), 0) << error_text();
+    ASSERT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+    storage::fail_with(EIO);
+    ASSERT_GE(twin.write(Memory(Where::kDevice, twin.bytes(), 2)), 0) << error_text();
+    const pid_t forked = fork();
+    if (forked == 0) {
+      Memory read(Where::kHost, twin.bytes(), 3);
+      const bool right = twin.read(read) >= 0;
+      read.expect_contents();
+      _exit(right && !::testing::Test::HasFailure() ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(forked, &status, 0), forked);
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    storage::fail_with(0);
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0) << error_text();
+    leave(twin);
+  });
 }
 
 // As subprocess and multiprocessing do: the child runs the library's exit handler, too.

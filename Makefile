@@ -22,10 +22,10 @@ help:  ## show this
 
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
-packages += $(if $(filter demo demo-mpi bench bench-mpi bench-papers bench-python wheel test test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(if $(filter demo demo-mpi bench bench-gpu bench-mpi bench-papers bench-python wheel test test-long check format setup-python,$(MAKECMDGOALS)),python)
 packages += $(if $(filter test-long,$(MAKECMDGOALS)),netcdf)
 packages += $(if $(WITH_LINT),lint)
-packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(subst demo-mpi,demo,$(subst bench-mpi,bench,$(subst bench-papers,bench,$(MAKECMDGOALS))))))
+packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(subst demo-mpi,demo,$(subst bench-mpi,bench,$(subst bench-papers,bench,$(subst bench-gpu,bench,$(MAKECMDGOALS)))))))
 packages += $(if $(filter demo-mpi bench-mpi bench-papers test test-long,$(MAKECMDGOALS)),mpi)
 
 build: setup-build  ## build the plugin; then `. build/env.sh` turns it on in your shell

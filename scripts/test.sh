@@ -13,7 +13,7 @@ stage "build (release)" compile release
 stage "tests (release)" tests release -LE 'long'
 stage "build (asan, ubsan)" compile asan
 # Natively the plugin has no part in them.
-stage "tests (asan, ubsan)" tests asan -L 'unit|conformance|faults|stress' -LE 'long' -E '/native$'
+stage "tests (asan, ubsan)" tests asan -L 'unit|conformance|faults|gpu|stress' -LE 'long' -E '/native$|GpuFaults'
 stage "build (tsan)" compile tsan tidelane_core_tests
 # Simulations of one thread, which the other two stages have run, have no races to find.
 stage "tests (tsan, below h5/)" tests tsan -L core -LE 'long' -E 'SimulatorTest\.(RandomCalls|ProgramCalls|StorageIsAsked)'

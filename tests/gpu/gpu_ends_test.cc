@@ -166,18 +166,25 @@ TEST_P(GpuEnds, TheDriverComesAfterTheFile) {
   compare_natively();
 }
 
+// Of a process that touched what is not there: by the signal, or by the sanitizer that catches it.
+bool crashed(int status) {
+#ifdef __SANITIZE_ADDRESS__
+  return WIFEXITED(status) && WEXITSTATUS(status) != 0;
+#else
+  return WTERMSIG(status) == SIGSEGV;
+#endif
+}
+
 // What the other tests rely on.
 TEST_P(GpuEnds, TheStandInKeepsItsPromises) {
-  EXPECT_EQ(WTERMSIG(status_of([] {
-              const Memory memory(Where::kDevice, 100, 1);
-              *static_cast<volatile char*>(memory.get()) = 1;
-            })),
-            SIGSEGV);
-  EXPECT_EQ(WTERMSIG(status_of([] {
-              const void* kept = Memory(Where::kDevice, 100, 1).get();
-              std::ofstream("/dev/null") << *static_cast<const volatile char*>(kept);
-            })),
-            SIGSEGV);
+  EXPECT_TRUE(crashed(status_of([] {
+    const Memory memory(Where::kDevice, 100, 1);
+    *static_cast<volatile char*>(memory.get()) = 1;
+  })));
+  EXPECT_TRUE(crashed(status_of([] {
+    const void* kept = Memory(Where::kDevice, 100, 1).get();
+    std::ofstream("/dev/null") << *static_cast<const volatile char*>(kept);
+  })));
   const int forked = status_of([] {
     const pid_t child = fork();
     if (child == 0) {

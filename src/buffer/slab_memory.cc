@@ -11,6 +11,7 @@
 
 #include "base/memory_groups.h"
 #include "base/memory_limit.h"
+#include "base/trace.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -20,6 +21,7 @@ namespace tidelane {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr uint64_t kBelievedNs = 100'000'000;
 
 // Anonymous memory, aligned as regions are, huge pages where the system gives them; nullptr when it refuses.
 std::byte* Map(size_t size) {
@@ -92,8 +94,19 @@ std::byte* PrivateMemory::Acquire(size_t size, bool& faulted) {
 
 void PrivateMemory::Release(std::byte* base, size_t size) { munmap(base, size); }
 
-// In a control group the program, and others in it, are killed for what we keep.
-bool PrivateMemory::scarce() { return MemoryGroupLeft() != UINT64_MAX; }
+// In a control group the program, and others in it, are killed for what we keep. Lanes ask whenever they have nothing to do, and a
+// look reads a file for each level of the group: an answer is believed for a while.
+bool PrivateMemory::scarce() {
+  static constinit std::atomic<uint64_t> looked_ns{0};
+  static constinit std::atomic<bool> bound{false};
+  const uint64_t now_ns = NowNs();
+  const uint64_t before_ns = looked_ns.load(std::memory_order_acquire);
+  if (before_ns == 0 || now_ns - before_ns > kBelievedNs) {
+    bound.store(MemoryGroupLeft() != UINT64_MAX, std::memory_order_relaxed);
+    looked_ns.store(now_ns, std::memory_order_release);
+  }
+  return bound.load(std::memory_order_relaxed);
+}
 
 bool PrivateMemory::Discard(std::byte* base, size_t size) {
   return madvise(base, size, MADV_DONTNEED) == 0;

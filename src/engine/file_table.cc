@@ -23,17 +23,39 @@ void FileTable::Reserve() {
 
 void FileTable::AddOpen(const std::shared_ptr<File>& file, std::optional<Opener> opener) {
   Reserve();
-  if (opener.has_value()) openers_[file.get()] = *opener;
+  CountOpen(file, opener);
   open_.push_back(file);
+}
+
+// All of it, or std::bad_alloc and nothing: counts of 0 say as much as none.
+void FileTable::CountOpen(const std::shared_ptr<File>& file, std::optional<Opener> opener) {
+  size_t& of_identity = by_identity_[file->identity()];
+  if (opener.has_value()) {
+    size_t& of_opener = by_opener_[opener->number];
+    openers_[file.get()] = *opener;
+    ++of_opener;
+  }
+  ++of_identity;
+}
+
+void FileTable::UncountOpen(const std::shared_ptr<File>& file) {
+  const auto forget = [](auto& counts, const auto& of) {
+    if (const auto at = counts.find(of); at != counts.end() && --at->second == 0) counts.erase(at);
+  };
+  forget(by_identity_, file->identity());
+  const auto opener = openers_.find(file.get());
+  if (opener == openers_.end()) return;
+  forget(by_opener_, opener->second.number);
+  openers_.erase(opener);
 }
 
 bool FileTable::Reopen(const std::shared_ptr<File>& file, Opener opener) {
   Reserve();
   const auto it = std::ranges::find(draining_, file);
   if (it == draining_.end()) return false;
-  openers_[file.get()] = opener;
+  CountOpen(file, opener);
   if (!file->Adopt()) {
-    openers_.erase(file.get());
+    UncountOpen(file);
     return false;
   }
   open_.push_back(file);
@@ -43,8 +65,7 @@ bool FileTable::Reopen(const std::shared_ptr<File>& file, Opener opener) {
 
 void FileTable::StartDraining(const std::shared_ptr<File>& file) {
   draining_.push_back(file);
-  std::erase(open_, file);
-  openers_.erase(file.get());
+  if (std::erase(open_, file) != 0) UncountOpen(file);
 }
 
 bool FileTable::StartLeaving(const std::shared_ptr<File>& file) {
@@ -56,9 +77,8 @@ bool FileTable::StartLeaving(const std::shared_ptr<File>& file) {
 }
 
 void FileTable::Remove(const std::shared_ptr<File>& file) {
-  std::erase(open_, file);
+  if (std::erase(open_, file) != 0) UncountOpen(file);
   std::erase(leaving_, file);
-  openers_.erase(file.get());
 }
 
 FileTable::Files FileTable::Known() const {
@@ -107,6 +127,8 @@ bool FileTable::Knows(const FileIdentity& identity) const {
 
 FileTable::Files FileTable::OpenAs(const FileIdentity& identity, By by) const {
   Files found;
+  if (const auto at = by_identity_.find(identity); at == by_identity_.end() || at->second == 0)
+    return found;
   AppendIf(open_, found, [&](const File& file) {
     if (file.identity() != identity) return false;
     return by == By::kAnyone || openers_.contains(&file) == (by == By::kAnOpener);
@@ -124,8 +146,8 @@ FileTable::Files FileTable::Inside(int opener) const {
 }
 
 bool FileTable::OnlyBy(int opener) const {
-  return std::ranges::all_of(openers_,
-                             [&](const auto& one) { return one.second.number == opener; });
+  return std::ranges::all_of(
+      by_opener_, [&](const auto& one) { return one.first == opener || one.second == 0; });
 }
 
 }  // namespace tidelane

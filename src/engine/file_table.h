@@ -83,10 +83,16 @@ class FileTable {
   bool OnlyBy(int opener) const;
 
  private:
+  void CountOpen(const std::shared_ptr<File>& file, std::optional<Opener> opener);
+  void UncountOpen(const std::shared_ptr<File>& file);
+
   Files open_;  // every handle's file, from Open to Close
   Files draining_;
   Files leaving_;                          // drained; the device is being closed
   std::map<const File*, Opener> openers_;  // of those in open_
+  // How many of open_ there are: programs open thousands of files, and each open asks.
+  std::map<int, size_t> by_opener_;
+  std::map<FileIdentity, size_t> by_identity_;
 };
 
 }  // namespace tidelane

@@ -28,6 +28,7 @@
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "h5/library.h"
+#include "vfd/open_handles.h"
 
 namespace tidelane::vfd {
 namespace {
@@ -36,38 +37,10 @@ constexpr H5FD_class_value_t kDriverValue = 5120;
 constexpr haddr_t kMaxAddress = static_cast<haddr_t>(INT64_MAX);
 constexpr unsigned kSwmrFlags = 0x20 | 0x40;  // H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ
 
-struct Handle {
-  H5FD_t pub;  // first: HDF5 casts
-  h5::Library* library;
-  std::shared_ptr<File> file;
-  haddr_t eoa;
-  bool
-      read_only;  // for HDF5: the file may be one that was closed while it drains, and can be written
-  bool ignore_disabled_locks;
-  bool family_to_single;
-  bool page_buffer;
-  const H5FD_class_t*
-      registered;  // the class that HDF5 has of us, while it sees the other one (TakeSingly)
-  Handle* next;
-};
-
-// Each libhdf5's open files, newest first.
-constinit Handle* open_handles[h5::kSlots];
 constinit uint64_t single_pieces[h5::kSlots];
 
 void CountPiece(const Handle& handle, H5FD_mem_t type) {
   if (type == H5FD_MEM_DRAW) ++single_pieces[handle.library->slot()];
-}
-
-void Unlink(const Handle* handle) {
-  Handle** at = &open_handles[handle->library->slot()];
-  while (*at != handle) at = &(*at)->next;
-  *at = handle->next;
-}
-
-// HDF5 compares the classes of a file that it opens and of those that it has open.
-void TakeMany(Handle& handle) {
-  if (handle.registered != nullptr) handle.pub.cls = std::exchange(handle.registered, nullptr);
 }
 
 Handle& Of(H5FD_t* file) { return *reinterpret_cast<Handle*>(file); }
@@ -191,10 +164,10 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
     PushCannotOpen(library, name, status.code(), flags, options.flags);
     return nullptr;
   }
+  OpenHandles& open = OpenHandles::In(library.slot());
   // A transfer may open files: of a virtual dataset's sources, or in a callback.
-  for (Handle* open = open_handles[library.slot()]; open != nullptr; open = open->next)
-    TakeMany(*open);
-  handle->next = std::exchange(open_handles[library.slot()], handle.get());
+  open.TakeMany();
+  open.Add(handle.get());
   return &handle.release()->pub;
 }
 
@@ -211,17 +184,19 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) 
 
 herr_t Close(H5FD_t* file) noexcept {
   const std::unique_ptr<Handle> handle(&Of(file));
-  Unlink(handle.get());
+  OpenHandles::In(handle->library->slot()).Remove(handle.get());
   return Guarded(*handle, "close",
                  [&] { return Engine::Get().Close(handle->file, CallContext::Current()); });
 }
 
+// HDF5 compares a file that it opens with each that it has open: all but equal ones are told apart by what the handles hold.
 int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
+  const auto order = Of(left).file->identity() <=> Of(right).file->identity();
+  if (order != 0) return order < 0 ? -1 : 1;
   // What is left of a file that was given up is the file of nobody else.
   if (left != right && (Of(left).file->abandoned() || Of(right).file->abandoned()))
     return left < right ? -1 : 1;
-  const auto order = Of(left).file->identity() <=> Of(right).file->identity();
-  return order < 0 ? -1 : order > 0 ? 1 : 0;
+  return 0;
 }
 
 herr_t Query(const H5FD_t* file, unsigned long* flags) noexcept {
@@ -510,48 +485,29 @@ const H5FD_class_t* SingleClass(int slot) {
   return ClassOf<Pieces::kSingle>(slot, std::make_integer_sequence<int, h5::kSlots>());
 }
 
-bool HasFiles(int slot) { return open_handles[slot] != nullptr; }
-
-Handle* HandleWithSerial(int slot, unsigned long serial) {
-  for (Handle* handle = open_handles[slot]; handle != nullptr; handle = handle->next) {
-    if (handle->pub.fileno == serial) return handle;
-  }
-  return nullptr;
-}
+bool HasFiles(int slot) { return !OpenHandles::In(slot).empty(); }
 
 std::shared_ptr<File> FileWithSerial(int slot, unsigned long serial) {
-  const Handle* const handle = HandleWithSerial(slot, serial);
+  const Handle* const handle = OpenHandles::In(slot).WithSerial(serial);
   return handle == nullptr ? nullptr : handle->file;
 }
 
 H5FD_t* OpenWithSerial(int slot, unsigned long serial) {
-  Handle* const handle = HandleWithSerial(slot, serial);
+  Handle* const handle = OpenHandles::In(slot).WithSerial(serial);
   return handle == nullptr ? nullptr : &handle->pub;
 }
 
-// HDF5 asks the class in the public part of an open file which calls there are, and it keeps a copy of the class that it was
-// given.
 bool TakeSingly(H5FD_t* open, bool singly) {
-  Handle& handle = Of(open);
-  const bool before = handle.registered != nullptr;
-  if (singly == before) return before;
-  if (singly) {
-    handle.registered = std::exchange(open->cls, SingleClass(handle.library->slot()));
-  } else {
-    TakeMany(handle);
-  }
-  return before;
+  const int slot = Of(open).library->slot();
+  return OpenHandles::In(slot).TakeSingly(Of(open), singly ? SingleClass(slot) : nullptr);
 }
 
 h5::AboveDriver Above(int slot, const File& file) {
-  for (const Handle* handle = open_handles[slot]; handle != nullptr; handle = handle->next) {
-    if (handle->file.get() == &file) {
-      return {.base_address = handle->pub.base_addr,
-              .allocated_end = handle->eoa,
-              .page_buffer = handle->page_buffer};
-    }
-  }
-  return {.page_buffer = true};  // not known: as if it had everything
+  const Handle* const handle = OpenHandles::In(slot).Of(file);
+  if (handle == nullptr) return {.page_buffer = true};  // not known: as if it had everything
+  return {.base_address = handle->pub.base_addr,
+          .allocated_end = handle->eoa,
+          .page_buffer = handle->page_buffer};
 }
 
 }  // namespace

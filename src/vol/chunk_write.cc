@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/engine.h"
-#include "h5/driver.h"
 #include "vol/find_file.h"
 
 namespace tidelane::vol {
@@ -28,44 +27,36 @@ bool IsWritable(Instance& instance, void* file) {
 }
 
 // Why the chunks are HDF5's, if they are.
-std::optional<Fallback> WhyNative(Instance& instance, hid_t type, hid_t dcpl,
-                                  WrittenDataset& dataset) {
-  dataset.pipeline = PipelineOf(instance.hdf5(), dcpl, Engine::Get().config().deflate);
+std::optional<Fallback> WhyNative(const DatasetFacts& facts, WrittenDataset& dataset) {
+  dataset.pipeline = PipelineOf(facts, Engine::Get().config().deflate);
   // A committed type has no id in a call of our own, where HDF5 may have to filter a chunk that we could not.
-  if (dataset.pipeline == nullptr || !FindChunks(instance.hdf5(), type, dcpl, dataset) ||
-      instance.hdf5().Tcommitted(type) != 0) {
+  if (dataset.pipeline == nullptr || !FindChunks(facts, dataset) || facts.committed_type) {
     return Fallback::kFilterUnknown;
   }
   const uint64_t smallest =
       dataset.pipeline->compresses() ? kSmallestChunk : kSmallestUncompressedChunk;
   if (dataset.grid.ChunkBytes() < smallest) return Fallback::kFilterSmall;
   if (dataset.file->settings().reserve) return Fallback::kFilterReserved;
-  if (h5::Driver().above(instance.slot, *dataset.file).page_buffer)
-    return Fallback::kFilterPageBuffer;
+  if (facts.page_buffer) return Fallback::kFilterPageBuffer;
   return std::nullopt;
 }
 
 }  // namespace
 
-WrittenDataset LookAtWritten(Instance& instance, void* object, hid_t type, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+WrittenDataset LookAtWritten(const DatasetFacts& facts) {
   WrittenDataset dataset;
-  if (type >= 0 && !IsPlainType(hdf5, type)) dataset.kind = WrittenDataset::Kind::kPlain;
-  const h5::OwnedId dcpl = CreationListOf(instance, object, type, dxpl);
-  if (!dcpl.valid()) return dataset;
-  const H5D_layout_t layout = hdf5.Pget_layout(dcpl.get());
-  if (layout == H5D_VIRTUAL) return dataset;
-  if (layout != H5D_CHUNKED || hdf5.Pget_nfilters(dcpl.get()) == 0) {
+  if (facts.elements == DatasetFacts::Elements::kOther) dataset.kind = WrittenDataset::Kind::kPlain;
+  if (facts.layout == H5D_LAYOUT_ERROR || facts.layout == H5D_VIRTUAL) return dataset;
+  if (facts.layout != H5D_CHUNKED || (facts.filters.has_value() && facts.filters->empty())) {
     dataset.kind = WrittenDataset::Kind::kPlain;
     return dataset;
   }
-  dataset.file = FileOf(instance, object, H5I_DATASET);
+  dataset.file = facts.file.lock();
   if (dataset.file == nullptr) return dataset;
-  dataset.reason = WhyNative(instance, type, dcpl.get(), dataset);
+  dataset.reason = WhyNative(facts, dataset);
   if (dataset.reason.has_value()) return dataset;
   dataset.kind = WrittenDataset::Kind::kOurs;
-  const uint64_t cache = ChunkCacheOf(instance, object, dxpl).value_or(0);
-  dataset.habit = CacheHabit(cache / dataset.grid.ChunkBytes());
+  dataset.habit = CacheHabit(facts.cache_bytes.value_or(0) / dataset.grid.ChunkBytes());
   return dataset;
 }
 

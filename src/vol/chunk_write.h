@@ -3,7 +3,7 @@
 ///
 /// Invariant: what is said to be ours leaves the file with the same elements as if HDF5 had filtered it.
 ///
-/// Cost: some ten microseconds once per dataset object, one or two per write.
+/// Cost: one or two microseconds for each write.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
@@ -40,8 +40,7 @@ struct WrittenDataset : ChunkedDataset {
   CacheHabit habit;
 };
 
-/// `type`: of its elements (CreationListOf).
-WrittenDataset LookAtWritten(Instance& instance, void* dataset, hid_t type, hid_t dxpl);
+WrittenDataset LookAtWritten(const DatasetFacts& facts);
 
 /// Whether `writing` is less than a chunk that is worth it, as far as its spaces tell.
 bool IsSmallWrite(Instance& instance, const Writing& writing);

@@ -35,7 +35,7 @@ bool MayBeLarge(Instance& instance, const Reading& reading) {
     return hdf5.Sget_select_npoints(space) >= kLeastPoints;
   }
   // A virtual dataset takes the extent of its sources when it is asked, and natively not when it is read.
-  if (!ReadDatasets::Of(instance).Know(instance, reading).chunks) return false;
+  if (!ReadDatasetOf(instance, reading).chunks) return false;
   const h5::OwnedId own =
       AskDataset(instance, reading.dataset, H5VL_DATASET_GET_SPACE, instance.default_dxpl);
   if (!own.valid() || hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
@@ -86,7 +86,7 @@ int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t siz
 }
 
 bool MakeMap(Instance& instance, const Reading& reading, ReadDataset& known) {
-  ReadDatasets::Of(instance).MakeRoom(known.grid.Chunks());
+  MakeRoomForMap(instance, known.grid.Chunks());
   const auto map = std::make_shared<ChunkMap>(known.grid.Chunks());
   const std::shared_ptr<File> file = known.file.lock();
   if (file == nullptr) return false;
@@ -213,11 +213,10 @@ bool IsQuicklyRead(Instance& instance, const Reading& reading, const ReadDataset
 }
 
 bool Read(Instance& instance, const Reading& reading) {
-  ReadDatasets& datasets = ReadDatasets::Of(instance);
-  ReadDataset* known = datasets.Find(reading.dataset);
+  ReadDataset* known = DatasetCatalogue::Of(instance).Find<ReadDataset>(reading.dataset);
   if (known == nullptr) {
     if (!MayBeLarge(instance, reading)) return false;
-    known = &datasets.Know(instance, reading);
+    known = &ReadDatasetOf(instance, reading);
   }
   if (!known->chunks || IsQuicklyRead(instance, reading, *known)) return false;
   if (!MayBeOurs(instance, reading, *known)) return false;
@@ -240,7 +239,7 @@ bool Read(Instance& instance, const Reading& reading) {
 }
 
 bool ReadLater(Instance& instance, const Reading& reading, CallScope& scope, Fallback& reason) {
-  ReadDataset& known = ReadDatasets::Of(instance).Know(instance, reading);
+  ReadDataset& known = ReadDatasetOf(instance, reading);
   if (!MayBeOurs(instance, reading, known)) return false;
   Engine& engine = Engine::Get();
   const unsigned helpers = Helpers(engine, known.grid);

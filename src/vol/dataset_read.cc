@@ -76,7 +76,7 @@ bool MayTake(Instance& instance, const Reads& reads, hid_t dxpl) {
 
 // Whether our driver may leave what HDF5 reads straight into the program's memory to lanes.
 bool AcceptLater(Instance& instance, const Reading& reading, CallScope& scope, Fallback& reason) {
-  const ReadDataset& known = ReadDatasets::Of(instance).Know(instance, reading);
+  const ReadDataset& known = ReadDatasetOf(instance, reading);
   const std::shared_ptr<File> file = known.file.lock();
   if (!known.direct || file == nullptr || file->writes_through()) return false;
   if (!IsUnconverted(instance, reading.dataset, reading.memory_type, instance.default_dxpl) ||

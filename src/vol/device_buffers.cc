@@ -83,19 +83,9 @@ bool MayLeaveBytes(Instance& instance, void* dataset, hid_t dxpl) {
   h5::Library& hdf5 = instance.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   if (HasPlace(instance, dataset, dxpl)) return false;
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
-  bool may = true;
-  const auto ask = [&] {
-    const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
-    H5D_fill_value_t fill = H5D_FILL_VALUE_ERROR;
-    H5D_fill_time_t when = H5D_FILL_TIME_ERROR;
-    // The sources of a virtual dataset have fill values of their own.
-    may = !dcpl.valid() || hdf5.Pget_layout(dcpl.get()) == H5D_VIRTUAL ||
-          hdf5.Pfill_value_defined(dcpl.get(), &fill) < 0 ||
-          hdf5.Pget_fill_time(dcpl.get(), &when) < 0 || when == H5D_FILL_TIME_NEVER ||
-          (fill != H5D_FILL_VALUE_DEFAULT && fill != H5D_FILL_VALUE_USER_DEFINED);
-  };
-  return !Aside(instance, dxpl, ask) || may;
+  const DatasetFacts& facts = FactsOf(instance, dataset, dxpl);
+  // The sources of a virtual dataset have fill values of their own.
+  return facts.layout == H5D_LAYOUT_ERROR || facts.layout == H5D_VIRTUAL || !facts.fills;
 }
 
 }  // namespace
@@ -412,15 +402,8 @@ uint64_t RunIn(h5::Library& hdf5, hid_t space) {
 // Also before its first write, when it has no storage yet.
 bool WillBeStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
   if (HasPlace(instance, dataset, dxpl)) return true;
-  h5::Library& hdf5 = instance.hdf5();
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
-  bool will = false;
-  const auto ask = [&] {
-    const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
-    will = dcpl.valid() && hdf5.Pget_layout(dcpl.get()) == H5D_CONTIGUOUS &&
-           hdf5.Pget_external_count(dcpl.get()) == 0;
-  };
-  return Aside(instance, dxpl, ask) && will;
+  const DatasetFacts& facts = FactsOf(instance, dataset, dxpl);
+  return facts.layout == H5D_CONTIGUOUS && !facts.external;
 }
 
 // A run that is longer than the sieve buffer goes from the program's memory to the driver as it is: HDF5 looks at it neither to

@@ -4,6 +4,7 @@
 
 #include "h5/error.h"
 #include "vol/chunked_dataset.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/enter.h"
 
 namespace tidelane::vol {
@@ -12,18 +13,9 @@ namespace {
 
 // Along one dimension; 1 where there are no chunks.
 uint64_t ChunkAlong(Instance& instance, void* dataset, int dimension, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  const h5::KeepErrorStack keep(hdf5);
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
-  hsize_t chunk[H5S_MAX_RANK] = {};
-  const auto ask = [&] {
-    const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
-    if (!dcpl.valid() || hdf5.Pget_layout(dcpl.get()) != H5D_CHUNKED ||
-        hdf5.Pget_chunk(dcpl.get(), H5S_MAX_RANK, chunk) < 0) {
-      chunk[dimension] = 0;
-    }
-  };
-  return Aside(instance, dxpl, ask) && chunk[dimension] != 0 ? chunk[dimension] : 1;
+  const uint64_t chunk =
+      FactsOf(instance, dataset, dxpl).grid.chunk[static_cast<size_t>(dimension)];
+  return chunk != 0 ? chunk : 1;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <new>
 
 #include "engine/file.h"
-#include "h5/driver.h"
 #include "h5/error.h"
 #include "vol/chunked_dataset.h"
 #include "vol/enter.h"
@@ -21,28 +20,17 @@ haddr_t AddressOf(Instance& instance, void* dataset) {
   return result >= 0 ? address : HADDR_UNDEF;
 }
 
-void ElementStorage::Look(Instance& instance, void* dataset, const File& file, hid_t type,
-                          hid_t dcpl) {
-  const h5::AboveDriver above = h5::Driver().above(instance.slot, file);
-  user_block_ = above.base_address;
+void ElementStorage::Look(Instance& instance, const DatasetFacts& facts, const File& file) {
+  facts_ = &facts;
   // HDF5's page buffer writes whole pages, where others' elements may lie, too.
-  if (!file.locked() || above.page_buffer) return;
-  if (dcpl < 0 || instance.hdf5().Pget_layout(dcpl) != H5D_CHUNKED) {
+  if (!file.locked() || facts.page_buffer) return;
+  if (facts.layout != H5D_CHUNKED) {
     asks_ = Asks::kOnePiece;  // of what lies otherwise HDF5 says that it has no place
-  } else if (ChunkAddressesAreTheFiles(instance.hdf5(), above.base_address)) {
-    LookAtChunks(instance, dataset, type, dcpl);
+  } else if (ChunkAddressesAreTheFiles(instance.hdf5(), facts.user_block) &&
+             facts.has_plain_chunks() && facts.filters.has_value() && facts.filters->empty() &&
+             facts.cache_bytes.has_value() && *facts.cache_bytes < facts.grid.ChunkBytes()) {
+    asks_ = Asks::kChunks;
   }
-}
-
-void ElementStorage::LookAtChunks(Instance& instance, void* dataset, hid_t type, hid_t dcpl) {
-  ChunkedDataset found;
-  if (instance.hdf5().Pget_nfilters(dcpl) != 0 || !FindChunks(instance.hdf5(), type, dcpl, found)) {
-    return;
-  }
-  const std::optional<uint64_t> cache = ChunkCacheOf(instance, dataset, instance.default_dxpl);
-  if (!cache.has_value() || *cache >= found.grid.ChunkBytes()) return;
-  grid_ = found.grid;
-  asks_ = Asks::kChunks;
 }
 
 void ElementStorage::Ask(Instance& instance, void* dataset, hid_t file_space, uint64_t runs,
@@ -73,7 +61,7 @@ void ElementStorage::AskOnePiece(Instance& instance, void* dataset) {
   get.op_type = H5VL_DATASET_GET_STORAGE_SIZE;
   get.args.get_storage_size.storage_size = &size;
   const auto& native = instance.hdf5().native().dataset_cls;
-  if (address != HADDR_UNDEF && address > user_block_ &&  // that of no place lies before it
+  if (address != HADDR_UNDEF && address > facts_->user_block &&  // that of no place lies before it
       native.get(dataset, &get, instance.default_dxpl, nullptr) >= 0 && size != 0) {
     places_.Add({address, address + size});
   }
@@ -81,20 +69,21 @@ void ElementStorage::AskOnePiece(Instance& instance, void* dataset) {
 
 void ElementStorage::AskChunks(Instance& instance, void* dataset, hid_t file_space, uint64_t runs) {
   h5::Library& hdf5 = instance.hdf5();
+  const ChunkGrid& grid = facts_->grid;
   hsize_t low[H5S_MAX_RANK], high[H5S_MAX_RANK], at[H5S_MAX_RANK];
-  if (hdf5.Sget_simple_extent_dims(file_space, low, nullptr) != grid_.rank ||
+  if (hdf5.Sget_simple_extent_dims(file_space, low, nullptr) != grid.rank ||
       hdf5.Sget_select_bounds(file_space, low, high) < 0) {
     return;
   }
   uint64_t chunks = 1;
-  for (int d = 0; d < grid_.rank && chunks <= runs / kRunsOfAChunk; ++d) {
-    at[d] = low[d] -= low[d] % grid_.chunk[d];
-    chunks *= (high[d] - low[d]) / grid_.chunk[d] + 1;
+  for (int d = 0; d < grid.rank && chunks <= runs / kRunsOfAChunk; ++d) {
+    at[d] = low[d] -= low[d] % grid.chunk[d];
+    chunks *= (high[d] - low[d]) / grid.chunk[d] + 1;
   }
   if (chunks > runs / kRunsOfAChunk) return;
   for (uint64_t i = 0; i < chunks; ++i) {
     AskChunk(instance, dataset, at);
-    for (int d = grid_.rank - 1; d >= 0 && (at[d] += grid_.chunk[d]) > high[d]; --d) at[d] = low[d];
+    for (int d = grid.rank - 1; d >= 0 && (at[d] += grid.chunk[d]) > high[d]; --d) at[d] = low[d];
   }
   places_.Sort();
 }
@@ -109,7 +98,7 @@ void ElementStorage::AskChunk(Instance& instance, void* dataset, const hsize_t* 
   H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD, &ask};
   if (instance.hdf5().native().dataset_cls.optional(dataset, &args, instance.default_dxpl,
                                                     nullptr) >= 0 &&
-      address != HADDR_UNDEF && address > user_block_) {
+      address != HADDR_UNDEF && address > facts_->user_block) {
     places_.Add({address, address + size});
   }
 }

@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
-#include "engine/chunk_grid.h"
 #include "engine/element_places.h"
+#include "vol/dataset_facts.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
@@ -25,8 +25,8 @@ haddr_t AddressOf(Instance& instance, void* dataset);
 
 class ElementStorage {
  public:
-  /// Once, before it is asked for. `type`, `dcpl`: of the dataset, the list may be none (CreationListOf).
-  void Look(Instance& instance, void* dataset, const File& file, hid_t type, hid_t dcpl);
+  /// Once, before it is asked for. The facts are kept by the caller, and `file` is what they are in.
+  void Look(Instance& instance, const DatasetFacts& facts, const File& file);
   /// A write begins: what is known of chunks held for the last one.
   void Begin() {
     if (asks_ == Asks::kChunks) places_.Clear();
@@ -39,14 +39,12 @@ class ElementStorage {
  private:
   enum class Asks { kNothing, kOnePiece, kChunks };
 
-  void LookAtChunks(Instance& instance, void* dataset, hid_t type, hid_t dcpl);
   void AskOnePiece(Instance& instance, void* dataset);
   void AskChunks(Instance& instance, void* dataset, hid_t file_space, uint64_t runs);
   void AskChunk(Instance& instance, void* dataset, const hsize_t* first);
 
   Asks asks_ = Asks::kNothing;
-  uint64_t user_block_ = 0;
-  ChunkGrid grid_;  // its extent is not set
+  const DatasetFacts* facts_ = nullptr;
   ElementPlaces places_;
 };
 

@@ -13,6 +13,7 @@
 #include "h5/parallel_driver.h"
 #include "vol/capture.h"
 #include "vol/control.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/lifetime.h"
@@ -70,7 +71,7 @@ void DrainForForeign(const Instance& instance) {
 }
 
 void NoteClosed(Instance& instance, void* file) {
-  if (Broken("ranks_reopened")) ForgetRankDatasets(instance);  // those of other handles, too
+  if (Broken("ranks_reopened")) ForgetDatasets(instance);  // those of other handles, too
   if (instance.foreign_files != nullptr) std::erase(*instance.foreign_files, file);
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();

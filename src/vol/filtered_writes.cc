@@ -84,49 +84,60 @@ void FilteredWrites::NotePending() {
                                  std::memory_order_relaxed);
 }
 
-FilteredWrites::Habit& FilteredWrites::HabitOf(void* dataset) {
-  const auto address = reinterpret_cast<uintptr_t>(dataset);
-  Habit& habit = habits_[(address >> 4 ^ address >> 11) % habits_.size()];
-  if (habit.dataset != dataset) habit = {.dataset = dataset};
-  return habit;
+FilteredDataset* FilteredWrites::Find(void* dataset) const {
+  return DatasetCatalogue::Of(instance_).Find<FilteredDataset>(dataset);
 }
 
-FilteredWrites::Dataset& FilteredWrites::Known(void* dataset, hid_t dxpl) {
-  const auto [at, added] = datasets_.try_emplace(dataset);
-  if (added) {
-    const h5::OwnedId type = AskDataset(instance_, dataset, H5VL_DATASET_GET_TYPE, dxpl);
-    const auto look = [&] {
-      at->second.facts = LookAtWritten(instance_, dataset, type.get(), instance_.default_dxpl);
-    };
-    if (!Aside(instance_, dxpl, look)) at->second.facts = {};  // HDF5's
-  }
-  HabitOf(dataset).plain = at->second.facts.kind == WrittenDataset::Kind::kPlain;
-  return at->second;
+const std::shared_ptr<File>& FilteredWrites::FileOfJob(const ChunkJob& job) const {
+  return Find(job.dataset)->facts.file;
+}
+
+FilteredDataset& FilteredWrites::Known(void* dataset, hid_t dxpl) {
+  DatasetEntry& entry = DatasetCatalogue::Of(instance_).At(dataset);
+  if (FilteredDataset* const known = entry.Find<FilteredDataset>(); known != nullptr) return *known;
+  const DatasetFacts& facts = FactsOf(instance_, dataset, dxpl);
+  FilteredDataset& known = entry.Get<FilteredDataset>();
+  known.facts = LookAtWritten(facts);
+  if (known.facts.kind == WrittenDataset::Kind::kPlain)
+    entry.filtered_chunks = DatasetEntry::FilteredChunks::kNone;
+  return known;
 }
 
 bool FilteredWrites::IsPlain(void* dataset, hid_t dxpl) {
-  return HabitOf(dataset).plain || Known(dataset, dxpl).facts.kind == WrittenDataset::Kind::kPlain;
+  using enum DatasetEntry::FilteredChunks;
+  return DatasetCatalogue::Of(instance_).At(dataset).filtered_chunks == kNone ||
+         Known(dataset, dxpl).facts.kind == WrittenDataset::Kind::kPlain;
+}
+
+void FilteredWrites::NoteProbablyPlain(void* dataset) {
+  DatasetCatalogue::Of(instance_).At(dataset).filtered_chunks =
+      DatasetEntry::FilteredChunks::kProbablyNone;
 }
 
 // nullptr: whatever the dataset is, this write is HDF5's, and meets no chunk of ours.
-FilteredWrites::Dataset* FilteredWrites::LookAt(const Writing& writing, hid_t dxpl) {
-  Habit& habit = HabitOf(writing.dataset);
-  if (habit.plain || (habit.probably_plain && !AnyChunksPending(instance_))) return nullptr;
-  const auto known = datasets_.find(writing.dataset);
-  if (known == datasets_.end()) {
-    habit.plain = IsStoredInOnePiece(instance_, writing.dataset, dxpl);
-    if (habit.plain) return nullptr;
-    if (!AnyChunksPending(instance_) && habit.small < kSmallWrites &&
+FilteredDataset* FilteredWrites::LookAt(const Writing& writing, hid_t dxpl) {
+  using enum DatasetEntry::FilteredChunks;
+  DatasetEntry& entry = DatasetCatalogue::Of(instance_).At(writing.dataset);
+  if (entry.filtered_chunks == kNone ||
+      (entry.filtered_chunks == kProbablyNone && !AnyChunksPending(instance_))) {
+    return nullptr;
+  }
+  if (entry.Find<FilteredDataset>() == nullptr) {
+    if (IsStoredInOnePiece(instance_, writing.dataset, dxpl)) {
+      entry.filtered_chunks = kNone;
+      return nullptr;
+    }
+    if (!AnyChunksPending(instance_) && entry.small_writes < kSmallWrites &&
         IsSmallWrite(instance_, writing)) {
-      ++habit.small;
+      ++entry.small_writes;
       return nullptr;
     }
   }
-  Dataset& found = Known(writing.dataset, dxpl);
+  FilteredDataset& found = Known(writing.dataset, dxpl);
   return found.facts.kind == WrittenDataset::Kind::kPlain ? nullptr : &found;
 }
 
-bool FilteredWrites::IsOpen(Dataset& known) {
+bool FilteredWrites::IsOpen(FilteredDataset& known) {
   if (known.open_as_of == file_closes_) return true;
   if (!IsOpenForWriting(instance_, *known.facts.file)) return false;
   known.open_as_of = file_closes_;
@@ -136,7 +147,7 @@ bool FilteredWrites::IsOpen(Dataset& known) {
 bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run,
                           const std::shared_ptr<LateChunks>& late) {
   may_run = true;
-  Dataset* const known = LookAt(writing, dxpl);
+  FilteredDataset* const known = LookAt(writing, dxpl);
   if (known == nullptr) {
     vol::InsertFinished(instance_, dxpl);
     return false;
@@ -146,19 +157,19 @@ bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run,
   return false;
 }
 
-bool FilteredWrites::MayTake(Dataset& known) {
+bool FilteredWrites::MayTake(FilteredDataset& known) {
   return known.facts.kind == WrittenDataset::Kind::kOurs && Engine::Get().lanes().threaded() &&
          !Fails(known) && IsOpen(known);
 }
 
 bool FilteredWrites::WouldTake(const Writing& writing, hid_t dxpl) {
-  Dataset* const known = LookAt(writing, dxpl);
+  FilteredDataset* const known = LookAt(writing, dxpl);
   std::optional<Fallback> reason;
   return known != nullptr && MayTake(*known) &&
          AsChunkWrite(instance_, known->facts, writing, dxpl, reason).has_value();
 }
 
-bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl,
+bool FilteredWrites::TakeIfOurs(FilteredDataset& known, const Writing& writing, hid_t dxpl,
                                 const std::shared_ptr<LateChunks>& late) {
   WrittenDataset& facts = known.facts;
   std::optional<Fallback> reason = facts.reason;
@@ -186,7 +197,7 @@ bool FilteredWrites::TakeIfOurs(Dataset& known, const Writing& writing, hid_t dx
 }
 
 // All of its chunks, or those that there was room for: HDF5 then writes all of them once more, after them.
-bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing,
+bool FilteredWrites::TakeChunks(FilteredDataset& known, const Writing& writing,
                                 const TouchedChunks& touched,
                                 const std::shared_ptr<LateChunks>& late) {
   WatchForks();
@@ -205,7 +216,7 @@ bool FilteredWrites::TakeChunks(Dataset& known, const Writing& writing,
   return i == touched.count();
 }
 
-std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const Dataset& known, void* dataset,
+std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const FilteredDataset& known, void* dataset,
                                                   uint64_t number) {
   const size_t size = known.facts.grid.ChunkBytes();
   const uint64_t charge = size + known.facts.pipeline->Bound(size);
@@ -230,7 +241,7 @@ bool FilteredWrites::MakeRoom(uint64_t charge) {
 }
 
 // False: no memory. Whatever may run short does so here: what is in the queue can be inserted, or kept as failed.
-bool FilteredWrites::Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job) {
+bool FilteredWrites::Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& job) {
   try {
     const size_t jobs = queue_.size() + failed_.size() + 1;
     if (failed_.capacity() < jobs) failed_.reserve(2 * jobs);
@@ -300,7 +311,7 @@ void FilteredWrites::InsertOldest() {
   FinishOldest();
   const std::shared_ptr<ChunkJob> job = queue_.front();
   queue_.pop_front();
-  Dataset& known = datasets_.at(job->dataset);
+  FilteredDataset& known = *Find(job->dataset);
   if (const auto at = known.newest.find(job->number); at->second == job.get()) {
     known.newest.erase(at);
   }
@@ -319,8 +330,7 @@ bool FilteredWrites::InsertNow(ChunkJob& job, bool may_try) {
   if (late == nullptr) return may_try && InsertChunk(instance_, job, instance_.default_dxpl);
   CallScope scope(CallScope::kNone, true);
   const bool inserted = may_try && InsertChunk(instance_, job, instance_.default_dxpl);
-  late->Arrived(scope.TakeParts(),
-                inserted ? Status() : CannotStore(*datasets_.at(job.dataset).facts.file));
+  late->Arrived(scope.TakeParts(), inserted ? Status() : CannotStore(*FileOfJob(job)));
   return inserted;
 }
 
@@ -354,22 +364,21 @@ void FilteredWrites::NoteLate(const std::shared_ptr<File>& file, const char* wha
 // It is in, or never will be.
 void FilteredWrites::Drop(ChunkJob& job) {
   memory_.Release(job.charge, std::move(job.bytes));
-  const auto it = datasets_.find(job.dataset);
-  NoteChunkGone(instance_.slot, it->second.facts.file);
-  if (--it->second.pending != 0) return;
-  if (!it->second.closed) return;
+  FilteredDataset& known = *Find(job.dataset);
+  NoteChunkGone(instance_.slot, known.facts.file);
+  if (--known.pending != 0) return;
+  if (!known.closed) return;
   // HDF5 may write what it holds of the dataset now, and fail: nobody is there to be told.
-  const std::shared_ptr<File> file = it->second.facts.file;
-  datasets_.erase(it);
+  const std::shared_ptr<File> file = known.facts.file;
+  ForgetDataset(instance_, job.dataset);
   const auto close = instance_.hdf5().native().dataset_cls.close;
   if (close(job.dataset, instance_.default_dxpl, nullptr) < 0) NoteLate(file, "close a dataset");
 }
 
 const ChunkGrid* FilteredWrites::GridOf(void* dataset) const {
-  const auto known = datasets_.find(dataset);
-  const bool ours =
-      known != datasets_.end() && known->second.facts.kind == WrittenDataset::Kind::kOurs;
-  return ours ? &known->second.facts.grid : nullptr;
+  const FilteredDataset* const known = Find(dataset);
+  const bool ours = known != nullptr && known->facts.kind == WrittenDataset::Kind::kOurs;
+  return ours ? &known->facts.grid : nullptr;
 }
 
 bool FilteredWrites::SettleFor(size_t count, void* datasets[], hid_t dxpl) {
@@ -384,9 +393,9 @@ bool FilteredWrites::SettleFor(size_t count, void* datasets[], hid_t dxpl) {
 }
 
 bool FilteredWrites::OnlyAppends(void* dataset, const hsize_t extent[]) {
-  const auto known = datasets_.find(dataset);
-  if (known == datasets_.end() || !failed_.empty() || !late_errors_.empty()) return false;
-  ChunkGrid& grid = known->second.facts.grid;
+  FilteredDataset* const known = Find(dataset);
+  if (known == nullptr || !failed_.empty() || !late_errors_.empty()) return false;
+  ChunkGrid& grid = known->facts.grid;
   if (!FindExtent(instance_, dataset, instance_.default_dxpl, grid)) return false;
   return extent[0] >= grid.extent[0] &&
          std::equal(grid.extent.begin() + 1, grid.extent.begin() + grid.rank, extent + 1);
@@ -394,8 +403,8 @@ bool FilteredWrites::OnlyAppends(void* dataset, const hsize_t extent[]) {
 
 void FilteredWrites::NoteReads(size_t count, void* datasets[]) {
   for (size_t i = 0; i < count; ++i) {
-    const auto known = datasets_.find(datasets[i]);
-    if (known != datasets_.end()) known->second.facts.habit.NoteUse(instance_.flushes);
+    FilteredDataset* const known = Find(datasets[i]);
+    if (known != nullptr) known->facts.habit.NoteUse(instance_.flushes);
   }
 }
 
@@ -417,9 +426,9 @@ bool FilteredWrites::Settle(void* object, H5I_type_t type, hid_t dxpl) {
 }
 
 // One dataset may have several handles: what was written through one of them is not to overtake what stays of another.
-bool FilteredWrites::Fails(const Dataset& known) const {
+bool FilteredWrites::Fails(const FilteredDataset& known) const {
   return std::ranges::any_of(failed_, [&](const std::shared_ptr<ChunkJob>& job) {
-    return datasets_.at(job->dataset).facts.file == known.facts.file;
+    return FileOfJob(*job) == known.facts.file;
   });
 }
 
@@ -428,7 +437,7 @@ bool FilteredWrites::RetryFailed(const File& file) {
   size_t kept = 0;
   bool all = true;
   for (const std::shared_ptr<ChunkJob>& job : failed_) {
-    const bool ours = datasets_.at(job->dataset).facts.file.get() == &file;
+    const bool ours = FileOfJob(*job).get() == &file;
     if (ours && all && InsertChunk(instance_, *job, instance_.default_dxpl, true)) {
       Drop(*job);
     } else {
@@ -451,27 +460,26 @@ bool FilteredWrites::TellLate(const File& file) {
 }
 
 bool FilteredWrites::KeepOpen(void* dataset) {
-  HabitOf(dataset) = {};
-  const auto it = datasets_.find(dataset);
-  if (it == datasets_.end()) return false;
-  if (it->second.pending == 0) {
-    datasets_.erase(it);
-    return false;
-  }
-  it->second.closed = true;
+  FilteredDataset* const known = Find(dataset);
+  if (known == nullptr || known->pending == 0) return false;
+  known->closed = true;
   return true;
 }
 
 bool FilteredWrites::IsKeptOpen(void* dataset) {
   const h5::KeepErrorStack keep(instance_.hdf5());
   H5O_info2_t opened{}, kept{};
-  const auto is_same = [&](const auto& entry) {
-    if (!entry.second.closed || dataset == nullptr) return entry.second.closed;
-    return InfoOf(instance_, entry.first, H5I_DATASET, kept) && kept.fileno == opened.fileno &&
-           std::ranges::equal(kept.token.__data, opened.token.__data);
-  };
   if (dataset != nullptr && !InfoOf(instance_, dataset, H5I_DATASET, opened)) return false;
-  return std::ranges::any_of(datasets_, is_same);
+  bool found = false;
+  DatasetCatalogue::Of(instance_).ForEach<FilteredDataset>([&](void* candidate,
+                                                               const FilteredDataset& known) {
+    found = found ||
+            (known.closed &&
+             (dataset == nullptr ||
+              (InfoOf(instance_, candidate, H5I_DATASET, kept) && kept.fileno == opened.fileno &&
+               std::ranges::equal(kept.token.__data, opened.token.__data))));
+  });
+  return found;
 }
 
 void FilteredWrites::NoteFileClose() {
@@ -479,14 +487,9 @@ void FilteredWrites::NoteFileClose() {
   memory_.DropSpare();
 }
 
-void FilteredWrites::ForgetDatasets() {
-  habits_ = {};
-  std::erase_if(datasets_, [](const auto& entry) { return entry.second.pending == 0; });
-}
-
 bool FilteredWrites::HasChunksOf(const File& file) const {
   const auto of_file = [&](const std::shared_ptr<ChunkJob>& job) {
-    return datasets_.at(job->dataset).facts.file.get() == &file;
+    return FileOfJob(*job).get() == &file;
   };
   return std::ranges::any_of(queue_, of_file) || std::ranges::any_of(failed_, of_file);
 }
@@ -497,7 +500,7 @@ void FilteredWrites::End() {
   const std::vector<std::shared_ptr<ChunkJob>> failed = std::move(failed_);
   failed_.clear();
   for (const std::shared_ptr<ChunkJob>& job : failed) {
-    const std::shared_ptr<File> file = datasets_.at(job->dataset).facts.file;
+    const std::shared_ptr<File> file = FileOfJob(*job);
     if (!InsertChunk(instance_, *job, instance_.default_dxpl, true)) {
       late_errors_.push_back({file, CannotStore(*file)});
     }
@@ -509,8 +512,7 @@ void FilteredWrites::End() {
     NoteNotStored(error.file->path());
   }
   late_errors_.clear();
-  datasets_.clear();
-  habits_ = {};
+  ForgetDatasets(instance_);
   memory_.DropSpare();
   NotePending();
 }

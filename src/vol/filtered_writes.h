@@ -24,7 +24,6 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <deque>
 #include <memory>
 #include <unordered_map>
@@ -33,11 +32,25 @@
 #include "vol/chunk_job.h"
 #include "vol/chunk_memory.h"
 #include "vol/chunk_write.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/instance.h"
 #include "vol/late_chunks.h"
 #include "vol/lending.h"
 
 namespace tidelane::vol {
+
+/// What is known of a dataset that filtered chunks may be written to.
+struct FilteredDataset final : DatasetState {
+  static constexpr Kind kKind = kFiltered;
+  bool stays() const override { return pending != 0; }
+
+  WrittenDataset facts;
+  uint64_t open_as_of =
+      UINT64_MAX;      ///< how many files had been closed when its own was known to be open
+  size_t pending = 0;  ///< jobs, in whatever list
+  std::unordered_map<uint64_t, ChunkJob*> newest;  ///< of those in the queue, by the chunk's number
+  bool closed = false;                             ///< by the program
+};
 
 class FilteredWrites {
  public:
@@ -68,9 +81,7 @@ class FilteredWrites {
   bool IsKeptOpen(void* dataset);
   /// `dataset` has just been made, in one piece as far as can be told: the list that says so may have been changed since
   /// it was looked at. Then HDF5 filters its chunks; where any chunk of ours is pending, the dataset is looked at.
-  void NoteProbablyPlain(void* dataset) { HabitOf(dataset).probably_plain = true; }
-  /// Datasets may have come to live at other addresses without a close. Call when all is settled.
-  void ForgetDatasets();
+  void NoteProbablyPlain(void* dataset);
   /// The program closes a file, perhaps one that it has open a second time.
   void NoteFileClose();
   /// Of a dataset that chunks of ours may have been put into; else nullptr.
@@ -84,45 +95,32 @@ class FilteredWrites {
   pthread_t writer() const { return writer_; }
 
  private:
-  struct Dataset {
-    WrittenDataset facts;
-    uint64_t open_as_of = UINT64_MAX;  // file_closes_ when the file was known to be open
-    size_t pending = 0;                // jobs, in whatever list
-    std::unordered_map<uint64_t, ChunkJob*> newest;  // of those in the queue, by the chunk's number
-    bool closed = false;                             // by the program
-  };
-  // A dataset without chunks of ours is known by its address alone, or has only seen writes too small to look at it.
-  struct Habit {
-    void* dataset = nullptr;
-    bool plain = false;
-    bool probably_plain = false;
-    unsigned small = 0;
-  };
   struct LateError {
     std::shared_ptr<File> file;
     Status status;
   };
 
-  Habit& HabitOf(void* dataset);
-  Dataset* LookAt(const Writing& writing, hid_t dxpl);
-  Dataset& Known(void* dataset, hid_t dxpl);
+  FilteredDataset* LookAt(const Writing& writing, hid_t dxpl);
+  FilteredDataset& Known(void* dataset, hid_t dxpl);
+  FilteredDataset* Find(void* dataset) const;
+  const std::shared_ptr<File>& FileOfJob(const ChunkJob& job) const;
   bool IsPlain(void* dataset, hid_t dxpl);
-  bool IsOpen(Dataset& known);
-  bool MayTake(Dataset& known);
-  bool TakeIfOurs(Dataset& known, const Writing& writing, hid_t dxpl,
+  bool IsOpen(FilteredDataset& known);
+  bool MayTake(FilteredDataset& known);
+  bool TakeIfOurs(FilteredDataset& known, const Writing& writing, hid_t dxpl,
                   const std::shared_ptr<LateChunks>& late);
-  bool TakeChunks(Dataset& known, const Writing& writing, const TouchedChunks& touched,
+  bool TakeChunks(FilteredDataset& known, const Writing& writing, const TouchedChunks& touched,
                   const std::shared_ptr<LateChunks>& late);
-  std::shared_ptr<ChunkJob> MakeJob(const Dataset& known, void* dataset, uint64_t number);
+  std::shared_ptr<ChunkJob> MakeJob(const FilteredDataset& known, void* dataset, uint64_t number);
   bool MakeRoom(uint64_t charge);
-  bool Queue(Dataset& known, const std::shared_ptr<ChunkJob>& job);
+  bool Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& job);
   bool InsertNow(ChunkJob& job, bool may_try);
 
   void InsertFinishedNow();
   void InsertAll();
   void FinishOldest();
   void InsertOldest();
-  bool Fails(const Dataset& known) const;
+  bool Fails(const FilteredDataset& known) const;
   bool RetryFailed(const File& file);
   void NoteLate(const std::shared_ptr<File>& file, const char* what);
   bool TellLate(const File& file);
@@ -135,8 +133,6 @@ class FilteredWrites {
   std::deque<std::shared_ptr<ChunkJob>> queue_;
   std::vector<std::shared_ptr<ChunkJob>> failed_;
   std::vector<LateError> late_errors_;
-  std::unordered_map<void*, Dataset> datasets_;
-  std::array<Habit, 64> habits_;
   uint64_t file_closes_ = 0;
   ChunkMemory memory_;
   pthread_t writer_{};

@@ -8,6 +8,7 @@
 
 #include "engine/call_scope.h"
 #include "vol/chunk_holders.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/enter.h"
 #include "vol/filtered_writes.h"
 #include "vol/settle.h"
@@ -54,6 +55,8 @@ void BeforeFork() {
 void InChild() {
   for (Instance& instance : internal::instances) {
     instance.filtered_writes = nullptr;
+    instance.datasets = nullptr;
+    instance.sieve_buffers.unknown |= instance.sieve_buffers.any;
     instance.rank_chunks = nullptr;  // who is left of the ranks puts them in: the parent
     instance.chunks_pending.store(false, std::memory_order_relaxed);
   }

@@ -34,10 +34,14 @@ struct HalfClosed {
   std::shared_ptr<File> file;  ///< has bytes that could not be stored; nullptr: it has none
 };
 
-class SieveHabits;
-class ReadDatasets;
+/// Whether datasets may have a sieve buffer whose bytes nothing else has yet (vol/sieve_store.h).
+struct SieveBuffers {
+  bool any = false;
+  bool unknown = false;  ///< of datasets, too, of which that is not noted
+};
+
+class DatasetCatalogue;
 class FilteredWrites;
-class RankDatasets;
 class RankChunks;
 
 struct Instance {
@@ -62,8 +66,8 @@ struct Instance {
   /// A file was captured that ranks of an MPI program have open together (vol/ranks.h).
   bool parallel_files = false;
   std::array<unsigned long, 16> foreign_serials{};  ///< of the last files that are none of these
-  /// What is known of datasets in such files (vol/ranks_dataset.h). Never destroyed.
-  RankDatasets* rank_datasets = nullptr;
+  /// How often something there lost a link that others may hang on (vol/ranks_dataset.h).
+  uint64_t groups_unlinked = 0;
   /// Filtered chunks that ranks put into such files together (vol/ranks_filtered.h). Never destroyed.
   RankChunks* rank_chunks = nullptr;
   bool limits_copies = false;        ///< a file was opened whose settings let buffers be lent
@@ -71,8 +75,9 @@ struct Instance {
   H5L_class_t own_external_links{};  ///< HDF5's, while ours is in its place (vol/external_links.h)
   size_t last_inflated = 0;  ///< what the last deflated chunk came to (vol/deflate_filter.h)
   Operations operations;
-  /// What is known of datasets' transfers (vol/sieve_choice.h); nullptr: there were none. Never destroyed.
-  SieveHabits* sieve_habits = nullptr;
+  /// What is known of open datasets (vol/dataset_catalogue.h). Never destroyed.
+  DatasetCatalogue* datasets = nullptr;
+  SieveBuffers sieve_buffers;
   /// A file was opened of which we keep no blocks: its small reads are for HDF5's sieve, too.
   bool sieves_reads = false;
   /// A file was opened whose sieve is larger than HDF5's usual one.
@@ -82,8 +87,6 @@ struct Instance {
   uint64_t flushes = 0;  ///< calls that flush something
   /// The program has written chunks as they are stored (H5Dwrite_chunk): beyond the array they may have elements of its own.
   bool chunks_written_raw = false;
-  /// What is known of datasets that were read (vol/read_dataset.h). Never destroyed.
-  ReadDatasets* read_datasets = nullptr;
   /// Chunks that were written and are not in the file yet (vol/filtered_writes.h); nullptr: there never were any. Never
   /// destroyed.
   FilteredWrites* filtered_writes = nullptr;

@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/control.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/deflate_filter.h"
 #include "vol/enter.h"
 #include "vol/external_links.h"
@@ -34,9 +35,9 @@ void Forget(Instance& instance) {
   instance.hdf5().ForgetIds();
   instance.default_dxpl = instance.told_dxpl = h5::kNoId;
   instance.plain_dcpl = h5::kNoId;
-  ForgetSieves(instance);
+  ForgetDatasets(instance);
+  instance.sieve_buffers = {};
   instance.sieves_reads = false;
-  ForgetAllRead(instance);
   instance.default_properties = 0;
   instance.operations = Operations();
   instance.own_deflate = {};

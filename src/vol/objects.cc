@@ -14,6 +14,7 @@
 #include "h5/owned_id.h"
 #include "vol/chunk_insert.h"
 #include "vol/control.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/device_buffers.h"
 #include "vol/device_slices.h"
 #include "vol/device_twin.h"
@@ -163,6 +164,12 @@ herr_t WritePlainly(Instance& instance, const Writes& writes, hid_t dxpl) {
   return may_run ? WriteNatively(instance, writes, dxpl) : -1;
 }
 
+// Whoever had its address before may have been closed by somebody else than the program.
+void NoteOpened(Instance& instance, void* dataset) {
+  ForgetDataset(instance, dataset);
+  NoteRankDataset(instance, dataset);
+}
+
 // Looking at a dataset before its first write takes several times as long as at the list that it is made with, which is
 // often the same as before.
 void NoteMade(Instance& instance, void* dataset, hid_t dcpl) {
@@ -197,8 +204,8 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   const auto create = [&] {
     void* const made = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);
     if (made == nullptr) return made;
+    NoteOpened(instance, made);
     NoteMade(instance, made, dcpl);
-    NoteRankDataset(instance, made);
     return made;
   };
   if (RunsPlain(Effect::kWrite, request)) return create();
@@ -253,7 +260,7 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
   const auto open = [&] { return native.open(object, location, name, dapl, dxpl, request); };
   if (!KeepsDatasetsOpen(instance)) {
     void* const opened = open();
-    if (opened != nullptr) NoteRankDataset(instance, opened);
+    if (opened != nullptr) NoteOpened(instance, opened);
     return opened;
   }
   void* opened = OpenDespiteKept(instance, object, location->obj_type, dapl, dxpl, open);
@@ -264,7 +271,7 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
     if (!Settle(instance, object, location->obj_type, dxpl)) return nullptr;
     opened = open();
   }
-  if (opened != nullptr) NoteRankDataset(instance, opened);
+  if (opened != nullptr) NoteOpened(instance, opened);
   return opened;
 }
 
@@ -278,7 +285,7 @@ void* ObjectOpen(Instance& instance, void* object, const H5VL_loc_params_t* loca
   void* const opened = KeepsDatasetsOpen(instance)
                            ? OpenDespiteKept(instance, object, location->obj_type, lapl, dxpl, open)
                            : open();
-  if (opened != nullptr && *type == H5I_DATASET) NoteRankDataset(instance, opened);
+  if (opened != nullptr && *type == H5I_DATASET) NoteOpened(instance, opened);
   return opened;
 }
 
@@ -380,20 +387,11 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                           : WriteFromDevice(instance, memories, writes, dxpl, request);
 }
 
-void ForgetDatasets(Instance& instance) {
-  ForgetSieves(instance);
-  ForgetAllRead(instance);
-  ForgetRankDatasets(instance);
-  if (instance.filtered_writes != nullptr) instance.filtered_writes->ForgetDatasets();
-}
-
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request) {
-  ForgetSieve(instance, dataset);
   if (request == nullptr) EndReadsOf(instance, dataset);
-  ForgetRead(instance, dataset);
-  ForgetRankDataset(instance, dataset);
   InsertFinished(instance, dxpl);
   if (instance.filtered_writes != nullptr && instance.filtered_writes->KeepOpen(dataset)) return 0;
+  ForgetDataset(instance, dataset);
   const auto native = instance.hdf5().native().dataset_cls.close;
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
   TrackedCall call(instance, Effect::kRelease, request);

@@ -25,9 +25,6 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request);
 
-/// Something may now be where another dataset was, and nobody closed that one.
-void ForgetDatasets(Instance& instance);
-
 /// Also what programs ask with the library (vol/control.h).
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request);
 herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,

@@ -5,8 +5,9 @@
 /// not read metadata: the others would not. So HDF5 is asked at open, when the dataset's header has just been read, and in such
 /// files never again: what is not known any more makes a write HDF5's.
 ///
-/// Invariant: nothing is known of a dataset after its close. Files come and go meanwhile (H5Freopen). Thread safety: used inside callbacks, under HDF5's
-/// lock.
+/// Files come and go meanwhile (H5Freopen).
+///
+/// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,14 @@
 #include <vector>
 
 #include "vol/chunked_dataset.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
 
-struct RankDataset {
+struct RankDataset final : DatasetState {
+  static constexpr Kind kKind = kRank;
+
   unsigned long serial = 0;  ///< of its file
   uint64_t number = 0;       ///< of the object, in its file
   bool linked = false;       ///< something links to it, as far as is known (IsLinked)
@@ -46,9 +50,5 @@ bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl)
 bool IsLinked(Instance& instance, void* dataset);
 /// An object is about to lose a link; nullptr: nobody knows which.
 void NoteUnlinked(Instance& instance, const H5O_info2_t* info);
-
-/// Before a dataset is closed; before any may get another place in memory.
-void ForgetRankDataset(Instance& instance, void* dataset);
-void ForgetRankDatasets(Instance& instance);
 
 }  // namespace tidelane::vol

@@ -21,10 +21,9 @@ h5::OwnedId CopyOfSpace(h5::Library& hdf5, hid_t space) {
 bool ReadAgain::Note(const Reading& reading) {
   h5::Library& hdf5 = instance_.hdf5();
   if (hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
-  const ReadDataset& known = ReadDatasets::Of(instance_).Know(instance_, reading);
-  if (!known.chunks) return false;
+  if (!ReadDatasetOf(instance_, reading).chunks) return false;
   reads_.push_back({reading.dataset,
-                    known.number,
+                    DatasetCatalogue::Of(instance_).At(reading.dataset).number,
                     {hdf5, hdf5.Tcopy(reading.memory_type)},
                     CopyOfSpace(hdf5, reading.memory_space),
                     CopyOfSpace(hdf5, reading.file_space),
@@ -38,7 +37,7 @@ bool ReadAgain::Note(const Reading& reading) {
 }
 
 bool ReadAgain::ReadOne(const Kept& kept) {
-  const ReadDataset* const known = ReadDatasets::Of(instance_).Find(kept.dataset);
+  const DatasetEntry* const known = DatasetCatalogue::Of(instance_).Find(kept.dataset);
   if (known == nullptr || known->number != kept.number || changes_ != instance_.changes) {
     return false;
   }

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "base/counters.h"
-#include "h5/driver.h"
 #include "vol/enter.h"
-#include "vol/find_file.h"
 
 namespace tidelane::vol {
 
@@ -18,9 +16,8 @@ constexpr uint64_t kMostMapped = 4u << 20;
 constexpr uint64_t kMostChunkBytes = 64u << 20;
 
 // HDF5 reads plain elements one to one from our driver, or not at all.
-bool IsDirect(h5::Library& hdf5, hid_t dcpl) {
-  const H5D_layout_t layout = hdf5.Pget_layout(dcpl);
-  return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && hdf5.Pget_external_count(dcpl) == 0;
+bool IsDirect(const DatasetFacts& facts) {
+  return (facts.layout == H5D_CONTIGUOUS || facts.layout == H5D_CHUNKED) && !facts.external;
 }
 
 // HDF5 finds the chunks of a dataset with one unlimited dimension with an extensible array, in which that dimension is the
@@ -35,68 +32,54 @@ bool ListIsFalse(Instance& instance, void* dataset) {
   return rank > 0 && most[0] != H5S_UNLIMITED && std::count(most, most + rank, H5S_UNLIMITED) == 1;
 }
 
-bool HasChunks(Instance& instance, const Reading& reading, hid_t type, hid_t dcpl,
-               ReadDataset& known) {
-  h5::Library& hdf5 = instance.hdf5();
-  if (hdf5.Pget_layout(dcpl) != H5D_CHUNKED) return false;
-  const int filters = hdf5.Pget_nfilters(dcpl);
-  if (filters > 0) {
-    known.pipeline = PipelineOf(hdf5, dcpl, DeflateWith::kLibdeflate, Pipeline::Use::kDecode);
-  }
-  if (filters < 0 || (filters > 0 && known.pipeline == nullptr) ||
-      !FindChunks(hdf5, type, dcpl, known) || known.grid.ChunkBytes() > kMostChunkBytes) {
+bool HasChunks(Instance& instance, void* dataset, const DatasetFacts& facts, ReadDataset& known) {
+  if (facts.layout != H5D_CHUNKED) return false;
+  const bool filtered = !facts.filters.has_value() || !facts.filters->empty();
+  if (filtered)
+    known.pipeline = PipelineOf(facts, DeflateWith::kLibdeflate, Pipeline::Use::kDecode);
+  if ((filtered && known.pipeline == nullptr) || !FindChunks(facts, known) ||
+      known.grid.ChunkBytes() > kMostChunkBytes) {
     Count(Fallback::kReadFilter);
     return false;
   }
-  if (ListIsFalse(instance, reading.dataset)) {
+  if (ListIsFalse(instance, dataset)) {
     Count(Fallback::kReadIndex);
     return false;
   }
-  const std::optional<uint64_t> cache =
-      ChunkCacheOf(instance, reading.dataset, instance.default_dxpl);
-  known.cache_bytes = cache.value_or(0);
-  return cache.has_value();
+  known.cache_bytes = facts.cache_bytes.value_or(0);
+  return facts.cache_bytes.has_value();
 }
 
-void Look(Instance& instance, const Reading& reading, hid_t type, ReadDataset& known) {
-  const std::shared_ptr<File> file = FileOf(instance, reading.dataset, H5I_DATASET);
-  if (file == nullptr) return;
-  known.file = file;
-  const h5::OwnedId dcpl = CreationListOf(instance, reading.dataset, type, instance.default_dxpl);
-  if (!dcpl.valid()) return;
-  const bool chunks = HasChunks(instance, reading, type, dcpl.get(), known);
-  const h5::AboveDriver above = h5::Driver().above(instance.slot, *file);
-  if (above.page_buffer) return;
-  known.direct = IsDirect(instance.hdf5(), dcpl.get());
+void Look(Instance& instance, void* dataset, const DatasetFacts& facts, ReadDataset& known) {
+  known.file = facts.file;
+  if (facts.open == nullptr || facts.layout == H5D_LAYOUT_ERROR) return;
+  const bool chunks = HasChunks(instance, dataset, facts, known);
+  if (facts.page_buffer) return;
+  known.direct = IsDirect(facts);
   known.chunks =
-      known.direct && chunks && ChunkAddressesAreTheFiles(instance.hdf5(), above.base_address);
+      known.direct && chunks && ChunkAddressesAreTheFiles(instance.hdf5(), facts.user_block);
 }
 
 }  // namespace
 
-ReadDatasets& ReadDatasets::Of(Instance& instance) {
-  if (instance.read_datasets == nullptr) instance.read_datasets = new ReadDatasets;
-  return *instance.read_datasets;
-}
-
-ReadDataset& ReadDatasets::Know(Instance& instance, const Reading& reading) {
-  const auto [at, added] = known_.try_emplace(reading.dataset);
-  if (added) {
-    at->second.number = ++numbers_;
-    const h5::OwnedId type =
-        AskDataset(instance, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl);
-    const auto look = [&] { Look(instance, reading, type.get(), at->second); };
+ReadDataset& ReadDatasetOf(Instance& instance, const Reading& reading) {
+  DatasetEntry& entry = DatasetCatalogue::Of(instance).At(reading.dataset);
+  if (entry.Find<ReadDataset>() == nullptr) {
+    const DatasetFacts& facts = FactsOf(instance, reading.dataset, reading.dxpl);
+    ReadDataset& known = entry.Get<ReadDataset>();
+    const auto look = [&] { Look(instance, reading.dataset, facts, known); };
     static_cast<void>(Aside(instance, reading.dxpl, look));  // not looked at: HDF5 reads it
   }
-  return at->second;
+  return entry.Get<ReadDataset>();
 }
 
-void ReadDatasets::MakeRoom(uint64_t chunks) {
-  for (const auto& [dataset, known] : known_) {
+void MakeRoomForMap(Instance& instance, uint64_t chunks) {
+  DatasetCatalogue& datasets = DatasetCatalogue::Of(instance);
+  datasets.ForEach<ReadDataset>([&](void*, const ReadDataset& known) {
     if (known.map != nullptr) chunks += known.map->size();
-  }
+  });
   if (chunks <= kMostMapped) return;
-  for (auto& [dataset, known] : known_) known.map = nullptr;
+  datasets.ForEach<ReadDataset>([](void*, ReadDataset& known) { known.map = nullptr; });
 }
 
 }  // namespace tidelane::vol

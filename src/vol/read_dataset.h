@@ -1,16 +1,15 @@
 /// \file
-/// What is known of the datasets that are read, so that HDF5 is asked once.
+/// What is known of a dataset that is read.
 ///
-/// Invariant: nothing is known of a dataset after its close.
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 
 #include "engine/chunk_read.h"
 #include "vol/chunked_dataset.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
@@ -25,8 +24,9 @@ struct Reading {
   void* buffer;
 };
 
-struct ReadDataset : ChunkedDataset {
-  uint64_t number = 0;  ///< no other entry ever had it
+struct ReadDataset final : DatasetState, ChunkedDataset {
+  static constexpr Kind kKind = kRead;
+
   std::weak_ptr<File> file;
   bool direct =
       false;  ///< elements lie in a file of ours as they do in memory, or filtered chunks of them
@@ -37,39 +37,18 @@ struct ReadDataset : ChunkedDataset {
   uint64_t touched = 0;                 ///< chunks that were wanted while there was none
 };
 
-class ReadDatasets {
- public:
-  static ReadDatasets& Of(Instance& instance);
+/// Found, or looked at now.
+ReadDataset& ReadDatasetOf(Instance& instance, const Reading& reading);
 
-  ReadDataset* Find(void* dataset) {
-    const auto found = known_.find(dataset);
-    return found == known_.end() ? nullptr : &found->second;
-  }
-  /// Found, or looked at now.
-  ReadDataset& Know(Instance& instance, const Reading& reading);
-  /// For a map of `chunks`: if it were too much with the others, those go. They are made again when they are wanted.
-  void MakeRoom(uint64_t chunks);
-  void Forget(void* dataset) { known_.erase(dataset); }
-  void ForgetAll() { known_.clear(); }
-
- private:
-  std::unordered_map<void*, ReadDataset> known_;
-  uint64_t numbers_ = 0;
-};
+/// For a map of `chunks`: if it were too much with the others, those go. They are made again when they are wanted.
+void MakeRoomForMap(Instance& instance, uint64_t chunks);
 
 /// A close that gives no request is a wait: HDF5's own tests look at what they read right after it.
 inline void EndReadsOf(Instance& instance, void* dataset) {
-  if (instance.read_datasets == nullptr) return;
-  const ReadDataset* const known = instance.read_datasets->Find(dataset);
+  if (instance.datasets == nullptr) return;
+  const ReadDataset* const known = instance.datasets->Find<ReadDataset>(dataset);
   if (known == nullptr) return;
   if (const auto file = known->file.lock(); file != nullptr) file->deferred_reads().AwaitAll();
-}
-/// `dataset` is closed; another one may come to live at its address.
-inline void ForgetRead(Instance& instance, void* dataset) {
-  if (instance.read_datasets != nullptr) instance.read_datasets->Forget(dataset);
-}
-inline void ForgetAllRead(Instance& instance) {
-  if (instance.read_datasets != nullptr) instance.read_datasets->ForgetAll();
 }
 
 }  // namespace tidelane::vol

@@ -2,65 +2,46 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "base/trace.h"
 #include "engine/engine.h"
 #include "extent/broken.h"
 #include "h5/error.h"
-#include "h5/owned_id.h"
-#include "vol/chunked_dataset.h"
 #include "vol/enter.h"
-#include "vol/find_file.h"
 
 namespace tidelane::vol {
 
 namespace {
 
-SieveHabits& HabitsOf(Instance& instance) {
-  if (instance.sieve_habits == nullptr) instance.sieve_habits = new SieveHabits;
-  return *instance.sieve_habits;
+SieveHabit& HabitOf(Instance& instance, void* dataset) {
+  return DatasetCatalogue::Of(instance).At(dataset).Get<SieveHabit>();
 }
 
-// Asking how a dataset is stored costs some microseconds, so it is done once. Only contiguous storage has a sieve.
-void LookAt(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
-  unsigned long serial = 0;
-  if (!SerialOf(instance, dataset, H5I_DATASET, serial)) return;
-  habit.open = h5::Driver().open_with_serial(instance.slot, serial);
-  if (habit.open == nullptr) return;
-  const std::shared_ptr<File> file = h5::Driver().file_with_serial(instance.slot, serial);
-  habit.file = file;
+void LookAt(Instance& instance, const DatasetFacts& facts, SieveHabit& habit) {
+  habit.facts = &facts;
+  const std::shared_ptr<File> file = facts.file.lock();
+  if (file == nullptr) return;
   const FileSettings settings = file->settings();
   habit.natively = settings.mode == Mode::kSync;
   habit.stores_soon = settings.mode == Mode::kAuto && !settings.implicit_sync && !settings.paused &&
                       settings.delay_us == 0;
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
-  const h5::OwnedId dcpl = CreationListOf(instance, dataset, type.get(), instance.default_dxpl);
-  habit.storage.Look(instance, dataset, *file, type.get(), dcpl.get());
-  if (!dcpl.valid()) return;
-  const H5D_layout_t layout = instance.hdf5().Pget_layout(dcpl.get());
-  habit.contiguous = layout == H5D_CONTIGUOUS;
-  habit.chunked = layout == H5D_CHUNKED;
-  habit.elsewhere = layout == H5D_VIRTUAL;
+  habit.storage.Look(instance, facts, *file);
 }
 
 void Look(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
-  if (std::exchange(habit.looked, true) || !h5::Driver().has_files(instance.slot)) return;
-  const h5::KeepErrorStack keep(instance.hdf5());
-  // What is not looked at is as if it were not ours.
-  static_cast<void>(
-      Aside(instance, dxpl, [&] { LookAt(instance, dataset, habit, instance.default_dxpl); }));
+  if (habit.facts != nullptr || !h5::Driver().has_files(instance.slot)) return;
+  LookAt(instance, FactsOf(instance, dataset, dxpl), habit);
 }
 
 bool OnQuickStorage(const SieveHabit& habit) {
-  const std::shared_ptr<File> file = habit.file.lock();
-  return habit.contiguous && file != nullptr &&
-         Whim(Engine::Get().chooser().QuickOn(file->identity().device));
+  if (!habit.has_layout(H5D_CONTIGUOUS)) return false;
+  const std::shared_ptr<File> file = habit.facts->file.lock();
+  return file != nullptr && Whim(Engine::Get().chooser().QuickOn(file->identity().device));
 }
 
 // Nothing is kept of a file that others may write.
 bool Unlocked(const SieveHabit& habit) {
-  const std::shared_ptr<File> file = habit.file.lock();
+  const std::shared_ptr<File> file = habit.facts == nullptr ? nullptr : habit.facts->file.lock();
   return file != nullptr && !file->locked();
 }
 
@@ -105,7 +86,7 @@ bool MayGather(const Shape& shape, Leaves leaves) {
 // Small writes that follow or replace each other: natively the sieve makes one request of many such, at the price of a copy each. Taking
 // them in ourselves is no cheaper, and what we then store is no less.
 bool Gathers(const Shape& shape, const SieveHabit& habit) {
-  if (!habit.contiguous) return false;
+  if (!habit.has_layout(H5D_CONTIGUOUS)) return false;
   if (!shape.many) return habit.stores_soon && OnQuickStorage(habit);
   return shape.dense || (shape.pitch <= kSieveSpacingQuick && OnQuickStorage(habit)) ||
          Unlocked(habit);
@@ -124,18 +105,20 @@ void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize
 
 }  // namespace
 
-std::vector<void*> SieveHabits::Buffered() const {
+std::vector<void*> BufferedDatasets(Instance& instance) {
   std::vector<void*> datasets;
-  for (const auto& [dataset, habit] : known_) {
+  DatasetCatalogue::Of(instance).ForEach<SieveHabit>([&](void* dataset, const SieveHabit& habit) {
     if (habit.buffered) datasets.push_back(dataset);
-  }
+  });
   return datasets;
 }
 
-void SieveHabits::NoteHandedOver(const std::vector<void*>& left) {
-  for (auto& [dataset, habit] : known_) habit.buffered = habit.asked = false;
-  any_buffers_ = unknown_buffers_ = false;
-  for (void* const dataset : left) NoteBuffer(known_.at(dataset));
+void NoteHandedOver(Instance& instance, const std::vector<void*>& left) {
+  DatasetCatalogue& datasets = DatasetCatalogue::Of(instance);
+  datasets.ForEach<SieveHabit>(
+      [](void*, SieveHabit& habit) { habit.buffered = habit.asked = false; });
+  for (void* const dataset : left) datasets.Find<SieveHabit>(dataset)->buffered = true;
+  instance.sieve_buffers = {.any = !left.empty()};
 }
 
 Spread RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride, const hsize_t* count,
@@ -187,16 +170,17 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
                        Leaves leaves) {
   const bool one = count == 1 && file_spaces[0] > h5::kDefault;
   if (!one && (count == 0 || !instance.sieves_reads)) return Gathering();
-  SieveHabit& habit = HabitsOf(instance).Of(datasets[0]);
+  SieveHabit& habit = HabitOf(instance, datasets[0]);
   const auto look = [&] { Look(instance, datasets[0], habit, dxpl); };
   if (instance.sieves_reads) look();
-  if (habit.natively) return Gathering(habit.open);
+  if (habit.natively) return Gathering(habit.open());
   if (!one) return Gathering();
   habit.storage.Begin();
   const ElementPlaces* const places = habit.storage.places();
   // A dataset that has a sieve buffer goes on with it.
   if (habit.sieved) Engine::Get().chooser().pauses().Buffered(NowNs());
-  if (habit.sieved || (habit.chunked && !habit.storage.asks_chunks())) return Gathering(places);
+  if (habit.sieved || (habit.has_layout(H5D_CHUNKED) && !habit.storage.asks_chunks()))
+    return Gathering(places);
   if (habit.repeat != 0) {
     --habit.repeat;
     return Gathering(places);
@@ -210,7 +194,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
   }
   if (shape.many || habit.same + 1 == kFewWrites) look();
   habit.storage.Ask(instance, datasets[0], file_spaces[0], shape.runs, dxpl);
-  if (habit.sieved) return Gathering(habit.open, places);
+  if (habit.sieved) return Gathering(habit.open(), places);
   // Chunks are asked for at each write of many runs.
   if (++habit.same >= kHabit && !(shape.many && habit.storage.asks_chunks())) habit.repeat = kHabit;
   return Gathering(places);
@@ -218,38 +202,42 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
 
 Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
   if (!instance.sieves_reads || count == 0) return Gathering();
-  SieveHabit& habit = HabitsOf(instance).Of(datasets[0]);
+  SieveHabit& habit = HabitOf(instance, datasets[0]);
   Look(instance, datasets[0], habit, dxpl);
-  const bool gathers = habit.natively || (count == 1 && !habit.chunked && Unlocked(habit));
-  return gathers && habit.open != nullptr ? Gathering(habit.open) : Gathering();
+  const bool gathers =
+      habit.natively || (count == 1 && !habit.has_layout(H5D_CHUNKED) && Unlocked(habit));
+  return gathers && habit.open() != nullptr ? Gathering(habit.open()) : Gathering();
 }
 
 namespace {
 
-bool MayHaveBuffer(Instance& instance, const SieveHabit& habit) {
-  if (habit.open == nullptr || habit.natively || habit.chunked || habit.elsewhere) return false;
-  const std::shared_ptr<File> file = habit.file.lock();
+bool MayHaveBuffer(const DatasetFacts& facts) {
+  if (facts.open == nullptr || facts.layout == H5D_CHUNKED || facts.layout == H5D_VIRTUAL)
+    return false;
+  const std::shared_ptr<File> file = facts.file.lock();
   // With a page buffer everything goes through the sieve, as natively.
-  return file != nullptr && file->writable() &&
-         !h5::Driver().above(instance.slot, *file).page_buffer;
+  return file != nullptr && file->writable() && file->settings().mode != Mode::kSync &&
+         !facts.page_buffer;
 }
 
 }  // namespace
 
+// Of one that somebody else has opened nobody says when it is closed: nothing is kept of it.
 bool MayHaveBuffer(Instance& instance, void* dataset) {
-  SieveHabit seen;
-  Look(instance, dataset, seen, instance.default_dxpl);
-  return MayHaveBuffer(instance, seen);
+  return h5::Driver().has_files(instance.slot) &&
+         MayHaveBuffer(AskFacts(instance, dataset, instance.default_dxpl));
 }
 
 void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
-  SieveHabits& habits = HabitsOf(instance);
   for (size_t i = 0; i < count; ++i) {
-    SieveHabit& habit = habits.Of(datasets[i]);
+    SieveHabit& habit = HabitOf(instance, datasets[i]);
     if (habit.buffered) continue;
     Look(instance, datasets[i], habit, dxpl);
-    if (habit.elsewhere) habits.NoteUnknownBuffer();
-    if (MayHaveBuffer(instance, habit)) habits.NoteBuffer(habit);
+    // What is written to it goes to other datasets.
+    if (habit.has_layout(H5D_VIRTUAL))
+      instance.sieve_buffers.any = instance.sieve_buffers.unknown = true;
+    if (habit.facts != nullptr && MayHaveBuffer(*habit.facts))
+      habit.buffered = instance.sieve_buffers.any = true;
   }
 }
 
@@ -257,7 +245,7 @@ void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl)
 // several.
 void SieveWatch::NotePieces(size_t count, void* datasets[], hid_t dxpl) const {
   for (size_t i = 0; i < count; ++i) {
-    SieveHabit& habit = HabitsOf(instance_).Of(datasets[i]);
+    SieveHabit& habit = HabitOf(instance_, datasets[i]);
     if (habit.asked) continue;
     const h5::KeepErrorStack keep(instance_.hdf5());
     haddr_t address = HADDR_UNDEF;
@@ -276,14 +264,6 @@ void NoteSieveSize(Instance& instance, hid_t fapl) {
   if (fapl == h5::kDefault || instance.large_sieves) return;
   instance.large_sieves =
       instance.hdf5().Pget_sieve_buf_size(fapl, &size) < 0 || size > kSieveWindow;
-}
-
-void ForgetSieve(Instance& instance, void* dataset) {
-  if (instance.sieve_habits != nullptr) instance.sieve_habits->Forget(dataset);
-}
-
-void ForgetSieves(Instance& instance) {
-  if (instance.sieve_habits != nullptr) instance.sieve_habits->ForgetAll();
 }
 
 }  // namespace tidelane::vol

@@ -26,12 +26,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/element_places.h"
 #include "h5/driver.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/element_storage.h"
 #include "vol/instance.h"
 #include "vol/transfer_told.h"
@@ -55,60 +54,28 @@ inline constexpr unsigned kHabit = 16;
 /// After so few a dataset is looked at, if it was not.
 inline constexpr unsigned kFewWrites = 4;
 
-/// What is known of a dataset that is open.
-struct SieveHabit {
+/// How a dataset's transfers go.
+struct SieveHabit final : DatasetState {
+  static constexpr Kind kKind = kSieve;
+
+  /// A sieve buffer of a closed dataset may live on, in another opening of it.
+  void Forgotten(Instance& instance) override { instance.sieve_buffers.unknown |= buffered; }
+
   bool sieved = false;  ///< it was left to the sieve, and goes on with the buffer that it then has
-  bool looked = false;  ///< at its storage:
-  bool contiguous = false;
-  bool chunked = false;
-  bool asked = false;      ///< after single pieces, whether it has a sieve buffer
-  bool elsewhere = false;  ///< virtual: what is written to it goes to other datasets
-  bool buffered = false;   ///< it may have a sieve buffer, which may hold what nothing else has yet
+  bool asked = false;   ///< after single pieces, whether it has a sieve buffer
+  bool buffered = false;  ///< it may have a sieve buffer, which may hold what nothing else has yet
   bool stores_soon =
       false;  ///< in a file whose settings do not ask for bytes to be kept, or stored at once
-  bool natively = false;       ///< in one with mode=sync
-  H5FD_t* open = nullptr;      ///< one of ours, as HDF5 has it open; nullptr: it is none
-  std::weak_ptr<File> file;    ///< of ours
-  ElementStorage storage;      ///< where its gaps are
-  uint64_t next = UINT64_MAX;  ///< the element behind the last write of one run
-  unsigned same = 0;           ///< how many writes in a row were not for the sieve
-  unsigned repeat = 0;         ///< and how many more are taken for such without a look
-};
+  bool natively = false;                ///< in one with mode=sync
+  const DatasetFacts* facts = nullptr;  ///< nullptr: not looked at
+  ElementStorage storage;               ///< where its gaps are
+  uint64_t next = UINT64_MAX;           ///< the element behind the last write of one run
+  unsigned same = 0;                    ///< how many writes in a row were not for the sieve
+  unsigned repeat = 0;                  ///< and how many more are taken for such without a look
 
-class SieveHabits {
- public:
-  SieveHabit& Of(void* dataset) {
-    if (dataset != newest_) newest_habit_ = &known_[newest_ = dataset];
-    return *newest_habit_;
-  }
-  void Forget(void* dataset) {
-    const auto found = known_.find(dataset);
-    if (found == known_.end()) return;
-    unknown_buffers_ |= found->second.buffered;
-    known_.erase(found);
-    newest_ = nullptr;
-  }
-  void ForgetAll() {
-    unknown_buffers_ |= any_buffers_;
-    known_.clear();
-    newest_ = nullptr;
-  }
-
-  void NoteBuffer(SieveHabit& habit) { habit.buffered = any_buffers_ = true; }
-  /// Datasets may have a sieve buffer that are not noted as such: it belongs to all openings of a dataset together.
-  void NoteUnknownBuffer() { any_buffers_ = unknown_buffers_ = true; }
-  bool any_buffers() const { return any_buffers_; }
-  bool unknown_buffers() const { return unknown_buffers_; }
-  std::vector<void*> Buffered() const;
-  /// What the buffers hold has been handed over but for those of `left`: nothing need be known of them before the next transfer.
-  void NoteHandedOver(const std::vector<void*>& left);
-
- private:
-  bool any_buffers_ = false;
-  bool unknown_buffers_ = false;
-  std::unordered_map<void*, SieveHabit> known_;
-  void* newest_ = nullptr;  // asked for last
-  SieveHabit* newest_habit_ = nullptr;
+  /// As HDF5 has its file open; nullptr: not looked at, or in none of ours.
+  H5FD_t* open() const { return facts == nullptr ? nullptr : facts->open; }
+  bool has_layout(H5D_layout_t layout) const { return facts != nullptr && facts->layout == layout; }
 };
 
 /// Around a native transfer: while it lasts HDF5 gives the driver single pieces, or as many as it likes, and the driver knows
@@ -145,6 +112,10 @@ Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t 
 
 /// Whether HDF5 may have a sieve buffer of a dataset, of which nothing is noted; to be asked with the default list (vol/enter.h).
 bool MayHaveBuffer(Instance& instance, void* dataset);
+/// Those that are noted as having one.
+std::vector<void*> BufferedDatasets(Instance& instance);
+/// What the buffers hold has been handed over but for those of `left`: nothing need be known of them before the next transfer.
+void NoteHandedOver(Instance& instance, const std::vector<void*>& left);
 /// HDF5 may have a sieve buffer of these (vol/sieve_store.h).
 void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
 
@@ -174,10 +145,6 @@ class SieveWatch {
 void NoteSieve(Instance& instance, const File& file);
 /// What the list that a file is opened with says of its sieve (Instance::large_sieves).
 void NoteSieveSize(Instance& instance, hid_t fapl);
-/// `dataset` is closed; another one may come to live at its address.
-void ForgetSieve(Instance& instance, void* dataset);
-void ForgetSieves(Instance& instance);
-
 /// How a selection lies in a file, in elements: contiguous runs, where the first begins (for few runs
 /// only), the distance from its first to its last element (of a single run its length), and from the
 /// start of one run to the start of the next while they follow closely (the row of a tile to the next

@@ -151,7 +151,7 @@ class SieveChoiceTest : public ConnectorTest {
   }
   // Of a dataset that nothing is known of.
   bool ChooseAnew(hid_t dataset) {
-    ForgetSieve(instance(), H5VLobject(dataset));
+    ForgetDataset(instance(), H5VLobject(dataset));
     return Choose(dataset, H5P_DATASET_XFER_DEFAULT);
   }
 

@@ -9,7 +9,7 @@
 
 #include "h5/error.h"
 #include "h5/owned_id.h"
-#include "vol/chunked_dataset.h"
+#include "vol/dataset_facts.h"
 #include "vol/element_storage.h"
 #include "vol/enter.h"
 #include "vol/sieve_choice.h"
@@ -93,21 +93,19 @@ std::vector<void*> AllOpen(Instance& instance) {
 }  // namespace
 
 void internal::StoreSieves(Instance& instance, hid_t dxpl) {
-  SieveHabits& habits = *instance.sieve_habits;
-  if (!habits.any_buffers()) return;
   const h5::KeepErrorStack keep(instance.hdf5());
   const auto store = [&] {
     // Of those that others have opened nobody says when they are closed: nothing is noted of them.
-    if (habits.unknown_buffers()) {
+    if (instance.sieve_buffers.unknown) {
       for (void* const dataset : AllOpen(instance)) {
         if (MayHaveBuffer(instance, dataset)) static_cast<void>(StoreSieve(instance, dataset));
       }
     }
     std::vector<void*> left;
-    for (void* const dataset : habits.Buffered()) {
+    for (void* const dataset : BufferedDatasets(instance)) {
       if (!StoreSieve(instance, dataset)) left.push_back(dataset);
     }
-    habits.NoteHandedOver(left);
+    NoteHandedOver(instance, left);
   };
   static_cast<void>(Aside(instance, dxpl, store));
 }

@@ -27,7 +27,7 @@ void StoreSieves(Instance& instance, hid_t dxpl);
 }
 
 inline void StoreSieves(Instance& instance, hid_t dxpl) {
-  if (instance.sieve_habits != nullptr) internal::StoreSieves(instance, dxpl);
+  if (instance.sieve_buffers.any) internal::StoreSieves(instance, dxpl);
 }
 
 }  // namespace tidelane::vol

@@ -21,6 +21,7 @@
 
 #include "h5/error.h"
 #include "h5/hdf5.h"
+#include "vol/dataset_catalogue.h"
 #include "vol/find_file.h"
 #include "vol/instance.h"
 #include "vol/objects.h"

@@ -1,0 +1,127 @@
+/// \file
+/// The open datasets of one libhdf5, and what is known of each: by whom it is asked for, and asked of HDF5 once.
+///
+/// Everybody who has something to remember of a dataset (how it is written, which chunks of it are on their way, where they lie, what ranks
+/// have agreed on) keeps a *state* of his own here, and shares the facts. One call forgets all of it.
+///
+/// Invariant: nothing is known of a dataset after its close, but what `stays`: chunks may be on their way then, for which it is kept
+/// open. HDF5 gives the address of a closed dataset to the next one: who makes or opens one forgets first, as others than the
+/// program close datasets, too.
+///
+/// Thread safety: used inside callbacks, under HDF5's lock. A forked child begins anew (vol/fork.cc).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "vol/dataset_facts.h"
+#include "vol/instance.h"
+
+namespace tidelane::vol {
+
+/// What one of those who use the catalogue knows of a dataset. Each has a kind of his own, `State::kKind`.
+class DatasetState {
+ public:
+  enum Kind : uint8_t { kSieve, kFiltered, kRead, kRank, kKinds };
+  virtual ~DatasetState() = default;
+  /// Whether the dataset is open still, although the program has closed it.
+  virtual bool stays() const { return false; }
+  /// It is about to be forgotten.
+  virtual void Forgotten(Instance& /*instance*/) {}
+};
+
+class DatasetEntry {
+ public:
+  explicit DatasetEntry(uint64_t number_of_it) : number(number_of_it) {}
+
+  const uint64_t number;  ///< no other entry ever had it
+
+  /// Whether filtered chunks are ever in it, as far as was seen before the facts were asked for.
+  enum class FilteredChunks : uint8_t { kPerhaps, kProbablyNone, kNone };
+  FilteredChunks filtered_chunks = FilteredChunks::kPerhaps;
+  unsigned small_writes = 0;  ///< that it has seen meanwhile
+
+  std::unique_ptr<DatasetFacts>
+      facts;  ///< nullptr: not asked for (FactsOf); states may point to them
+
+  /// nullptr: there is none.
+  template <typename State>
+  State* Find() const {
+    return static_cast<State*>(states_[State::kKind].get());
+  }
+  /// Made where there is none.
+  template <typename State>
+  State& Get() {
+    if (states_[State::kKind] == nullptr) states_[State::kKind] = std::make_unique<State>();
+    return *Find<State>();
+  }
+  template <typename State>
+  void Drop() {
+    states_[State::kKind] = nullptr;
+  }
+
+  bool stays() const;
+  void Forgotten(Instance& instance) const;
+
+ private:
+  std::array<std::unique_ptr<DatasetState>, DatasetState::kKinds> states_;
+};
+
+class DatasetCatalogue {
+ public:
+  static DatasetCatalogue& Of(Instance& instance);
+
+  /// Found, or new.
+  DatasetEntry& At(void* dataset) {
+    if (dataset != newest_) newest_entry_ = &Add(dataset), newest_ = dataset;
+    return *newest_entry_;
+  }
+  /// nullptr: nothing is known of it.
+  DatasetEntry* Find(void* dataset) {
+    if (dataset == newest_) return newest_entry_;
+    const auto found = known_.find(dataset);
+    return found == known_.end() ? nullptr : &found->second;
+  }
+  template <typename State>
+  State* Find(void* dataset) {
+    DatasetEntry* const entry = Find(dataset);
+    return entry == nullptr ? nullptr : entry->template Find<State>();
+  }
+
+  /// `use(dataset, state)` for each state of that kind.
+  template <typename State, typename Use>
+  void ForEach(Use use) {
+    for (auto& [dataset, entry] : known_) {
+      State* const state = entry.template Find<State>();
+      if (state != nullptr) use(dataset, *state);
+    }
+  }
+
+  void Forget(Instance& instance, void* dataset);
+  /// All but what stays.
+  void ForgetAll(Instance& instance);
+
+ private:
+  DatasetEntry& Add(void* dataset);
+
+  std::unordered_map<void*, DatasetEntry> known_;
+  void* newest_ = nullptr;  // asked for last
+  DatasetEntry* newest_entry_ = nullptr;
+};
+
+/// What HDF5 says of it, asked now if it was not, or if it has just been opened. `dxpl` is the transfer list of the call in progress. Where they
+/// are they stay until the dataset is forgotten.
+const DatasetFacts& FactsOf(Instance& instance, void* dataset, hid_t dxpl, Ask when = Ask::kLater);
+
+/// `dataset` is closed, or was just made or opened.
+inline void ForgetDataset(Instance& instance, void* dataset) {
+  if (instance.datasets != nullptr) instance.datasets->Forget(instance, dataset);
+}
+/// HDF5 has read all of them anew (H5Drefresh, SWMR), or closes.
+inline void ForgetDatasets(Instance& instance) {
+  if (instance.datasets != nullptr) instance.datasets->ForgetAll(instance);
+}
+
+}  // namespace tidelane::vol

@@ -103,6 +103,12 @@ void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize
   if (spread.runs == 1) spread.span = length;
 }
 
+// Before the first large write there is no pause to tell from this, and no reason to ask for the time.
+void NoteBuffered() {
+  model::Pauses& pauses = Engine::Get().chooser().pauses();
+  if (pauses.last_end_ns() != 0) pauses.Buffered(NowNs());
+}
+
 }  // namespace
 
 std::vector<void*> BufferedDatasets(Instance& instance) {
@@ -178,7 +184,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
   habit.storage.Begin();
   const ElementPlaces* const places = habit.storage.places();
   // A dataset that has a sieve buffer goes on with it.
-  if (habit.sieved) Engine::Get().chooser().pauses().Buffered(NowNs());
+  if (habit.sieved) NoteBuffered();
   if (habit.sieved || (habit.has_layout(H5D_CHUNKED) && !habit.storage.asks_chunks()))
     return Gathering(places);
   if (habit.repeat != 0) {

@@ -2,7 +2,7 @@
 
 find_package(nlohmann_json REQUIRED)
 
-# One object library per room, <name>.<room>, of its *.cc without tests and benches. The core ranks (0 to 5) are
+# One object library per room, <name>.<room>, of its *.cc without tests and benches. The core ranks (0 to 7) are
 # compiled without any HDF5 include path.
 function(tidelane_room_libraries name)
   foreach(rank IN LISTS TIDELANE_CORE_RANKS TIDELANE_FACE_RANKS)
@@ -72,7 +72,7 @@ endfunction()
 # that needs more than its rank allows does not link.
 function(tidelane_link_rooms target name rank)
   set(rooms ${ARGN})
-  foreach(lower RANGE 8)
+  foreach(lower RANGE 10)
     if(lower LESS rank)
       list(APPEND rooms ${TIDELANE_RANK_${lower}})
     endif()
@@ -108,7 +108,7 @@ function(tidelane_plugin target)
   cmake_parse_arguments(arg "" "ROOMS;DIRECTORY" "" ${ARGN})
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${target}.cc" CONTENT "// A library target needs a source of its own.\n")
   add_library(${target} MODULE "${CMAKE_BINARY_DIR}/${target}.cc")
-  tidelane_link_rooms(${target} ${arg_ROOMS} 9)
+  tidelane_link_rooms(${target} ${arg_ROOMS} 11)
   tidelane_as_plugin(${target} "${arg_DIRECTORY}")
 endfunction()
 

@@ -20,7 +20,7 @@ FOREIGN = re.compile(r"^(hdf5|hdf5_hl|H5\w*|mpi)\.h$")
 
 def read_ranks(cmake):
     ranks = {}
-    for rank, rooms in re.findall(r"^set\(TIDELANE_RANK_(\d)\s+([^)]*)\)", cmake, re.M):
+    for rank, rooms in re.findall(r"^set\(TIDELANE_RANK_(\d+)\s+([^)]*)\)", cmake, re.M):
         for room in rooms.split():
             ranks[room] = int(rank)
     return ranks

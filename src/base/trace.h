@@ -37,7 +37,7 @@ enum class SpanKind : uint8_t {
   kGpuCopy,     // a call waits for bytes from a GPU's memory, or on their way to it
   kEpochAsync,  // an I/O phase and the computation after it, its writes handed over
   kEpochSync,   // the same, written by the program; both have, for bytes, the expected microseconds
-  // Moments, not spans: a file's drain comes to a step (engine/drain_state.h), with so many bytes queued.
+  // Moments, not spans: a file's drain comes to a step (file/drain_state.h), with so many bytes queued.
   kDrainMark,
   kDrainExtents,
   kDrainSize,

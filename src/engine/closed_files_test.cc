@@ -21,8 +21,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/call_scope.h"
 #include "engine/engine.h"
+#include "file/call_scope.h"
 
 namespace tidelane {
 namespace {

@@ -24,12 +24,12 @@
 #include "buffer/staging.h"
 #include "device/device.h"
 #include "engine/closed_files.h"
-#include "engine/file.h"
 #include "engine/file_series.h"
 #include "engine/memory_of_runs.h"
 #include "engine/preparation.h"
 #include "engine/refused_closes.h"
 #include "engine/registry.h"
+#include "file/file.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
 

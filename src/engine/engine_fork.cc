@@ -15,9 +15,9 @@
 
 #include "base/summary.h"
 #include "base/trace.h"
-#include "engine/bell.h"
 #include "engine/engine.h"
 #include "gpu/loaded.h"
+#include "ranks/bell.h"
 
 namespace tidelane {
 

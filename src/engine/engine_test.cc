@@ -21,8 +21,8 @@
 #include <gtest/gtest.h>
 
 #include "base/counters.h"
-#include "engine/call_scope.h"
-#include "engine/file_fixture.h"
+#include "file/call_scope.h"
+#include "file/file_fixture.h"
 
 namespace tidelane {
 namespace {

@@ -22,7 +22,7 @@
 #include "base/annotations.h"
 #include "cache/ahead_pieces.h"
 #include "device/device.h"
-#include "engine/file.h"
+#include "file/file.h"
 #include "lane/lanes.h"
 
 namespace tidelane {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "device/identity.h"
-#include "engine/file.h"
+#include "file/file.h"
 
 namespace tidelane {
 

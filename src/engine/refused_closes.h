@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/annotations.h"
-#include "engine/file.h"
+#include "file/file.h"
 
 namespace tidelane {
 

@@ -21,7 +21,7 @@ struct Extent {
   Slab* slab = nullptr;
   uint64_t epoch = 0;   ///< the call that captured it
   bool failed = false;  ///< a lane could not store it; kept until a retry is asked for
-  /// Where the dataset or chunk begins that it lies in, if it is elements (engine/element_places.h); 0: that is not known.
+  /// Where the dataset or chunk begins that it lies in, if it is elements (file/element_places.h); 0: that is not known.
   uint64_t place = 0;
 
   uint64_t end() const { return address + size; }

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/agreement_backoff.h"
-#include "engine/file.h"
-#include "engine/written_places.h"
+#include "file/file.h"
 #include "h5/mpi.h"
+#include "ranks/agreement_backoff.h"
+#include "ranks/written_places.h"
 
 namespace tidelane::h5 {
 

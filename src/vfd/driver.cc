@@ -24,8 +24,8 @@
 
 #include "buffer/probe.h"
 #include "content/piece_read.h"
-#include "engine/call_scope.h"
 #include "engine/engine.h"
+#include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/library.h"
 #include "vfd/open_handles.h"

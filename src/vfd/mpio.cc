@@ -25,9 +25,9 @@
 #include <utility>
 
 #include "base/fresh_file.h"
-#include "engine/call_scope.h"
 #include "engine/engine.h"
 #include "extent/broken.h"
+#include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/parallel_file.h"
 #include "vfd/mpio_class.h"

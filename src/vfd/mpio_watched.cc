@@ -1,5 +1,5 @@
 // Files that HDF5's mpio driver has open and whose elements we do not capture: those that are only read, and those that stay HDF5's.
-// Who reads or writes one finds what other processes of this machine hold of it stored (engine/pending_board.h).
+// Who reads or writes one finds what other processes of this machine hold of it stored (ranks/pending_board.h).
 //
 // As for files that are captured the class pointer is replaced by one to our copy of the class (mpio.cc), on each rank for itself:
 // nothing here is agreed on.
@@ -14,9 +14,9 @@
 #include <new>
 
 #include "base/activity.h"
-#include "engine/pending_board.h"
 #include "extent/broken.h"
 #include "model/history_key.h"
+#include "ranks/pending_board.h"
 #include "vfd/mpio_class.h"
 
 namespace tidelane::vfd {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/file.h"
+#include "file/file.h"
 #include "h5/library.h"
 
 namespace tidelane::vfd {

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/chunk_grid.h"
+#include "chunk/chunk_grid.h"
 
 namespace tidelane::vol {
 

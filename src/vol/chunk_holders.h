@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/file.h"
+#include "file/file.h"
 
 namespace tidelane::vol {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <new>
 
-#include "engine/call_scope.h"
+#include "file/call_scope.h"
 #include "h5/error.h"
 #include "vol/chunked_dataset.h"
 

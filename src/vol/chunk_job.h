@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "buffer/slab.h"
-#include "engine/chunk_grid.h"
+#include "chunk/chunk_grid.h"
 #include "lane/lanes.h"
 #include "vol/chunked_dataset.h"
 
@@ -22,7 +22,7 @@ namespace tidelane::vol {
 
 struct LateChunks;
 
-/// A chunk's elements in memory of ours (engine/held_bytes.h), which whoever does the job copies them from.
+/// A chunk's elements in memory of ours (file/held_bytes.h), which whoever does the job copies them from.
 class ChunkSource {
  public:
   /// `slab` has what of `piece` lies at `memory`.

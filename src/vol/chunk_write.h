@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "base/counters.h"
-#include "engine/file.h"
+#include "file/file.h"
 #include "vol/cache_habit.h"
 #include "vol/chunked_dataset.h"
 #include "vol/lending.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/chunk_read.h"
+#include "chunk/chunk_read.h"
 #include "engine/engine.h"
 #include "h5/driver.h"
 #include "h5/error.h"

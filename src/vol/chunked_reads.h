@@ -1,6 +1,6 @@
 /// \file
 /// Reads of chunks past HDF5: the map of chunks is HDF5's, bytes and decoding are ours and the lanes'
-/// (engine/chunk_read.h).
+/// (chunk/chunk_read.h).
 ///
 /// What is read is what HDF5 would give:
 ///   1. The map comes from one H5Dchunk_iter, which first writes what the dataset's chunk cache has and
@@ -26,7 +26,7 @@
 #include <optional>
 
 #include "base/counters.h"
-#include "engine/call_scope.h"
+#include "file/call_scope.h"
 #include "vol/read_dataset.h"
 
 namespace tidelane::vol {

@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/file.h"
+#include "file/file.h"
 #include "h5/driver.h"
 #include "h5/fake_driver.h"
 #include "h5/hdf5.h"

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "engine/file_fixture.h"
+#include "file/file_fixture.h"
 #include "h5/protocol.h"
 #include "vol/connector_fixture.h"
 

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <utility>
 
+#include "h5/error.h"
+#include "vol/object_info.h"
+
 namespace tidelane::vol {
 
 bool DatasetEntry::stays() const {
@@ -47,10 +50,29 @@ void DatasetCatalogue::ForgetAll(Instance& instance) {
   newest_ = nullptr;
 }
 
+bool SerialOfDataset(Instance& instance, void* dataset, unsigned long& serial) {
+  if (instance.hdf5().FileSerial(dataset, H5I_DATASET, serial)) return true;
+  if (instance.parallel_files && instance.datasets != nullptr) {
+    const DatasetEntry* const known = instance.datasets->Find(dataset);
+    if (known != nullptr && known->serial != 0) {
+      serial = known->serial;
+      return true;
+    }
+  }
+  H5O_info2_t info{};
+  if (!InfoOf(instance, dataset, H5I_DATASET, info)) return false;
+  serial = info.fileno;
+  return true;
+}
+
 const DatasetFacts& FactsOf(Instance& instance, void* dataset, hid_t dxpl, Ask when) {
   DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
   if (entry.facts == nullptr || when == Ask::kAtOpen) {
-    DatasetFacts facts = AskFacts(instance, dataset, dxpl, when);
+    const h5::KeepErrorStack keep(instance.hdf5());
+    unsigned long serial = 0;
+    DatasetFacts facts;
+    if (SerialOfDataset(instance, dataset, serial))
+      facts = AskFacts(instance, dataset, serial, dxpl, when);
     if (entry.facts == nullptr) entry.facts = std::make_unique<DatasetFacts>();
     *entry.facts = std::move(facts);
   }

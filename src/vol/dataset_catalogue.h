@@ -37,6 +37,8 @@ class DatasetEntry {
   explicit DatasetEntry(uint64_t number_of_it) : number(number_of_it) {}
 
   const uint64_t number;  ///< no other entry ever had it
+  unsigned long serial =
+      0;  ///< HDF5's number of its file, noted where ranks have that open together
 
   /// Whether filtered chunks are ever in it, as far as was seen before the facts were asked for.
   enum class FilteredChunks : uint8_t { kPerhaps, kProbablyNone, kNone };
@@ -110,6 +112,9 @@ class DatasetCatalogue {
   void* newest_ = nullptr;  // asked for last
   DatasetEntry* newest_entry_ = nullptr;
 };
+
+/// HDF5's number of the file that a dataset is in. False: HDF5 did not say.
+bool SerialOfDataset(Instance& instance, void* dataset, unsigned long& serial);
 
 /// What HDF5 says of it, asked now if it was not, or if it has just been opened. `dxpl` is the transfer list of the call in progress. Where they
 /// are they stay until the dataset is forgotten.

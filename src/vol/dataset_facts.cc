@@ -7,7 +7,6 @@
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
 #include "vol/enter.h"
-#include "vol/find_file.h"
 
 namespace tidelane::vol {
 
@@ -142,12 +141,11 @@ bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
          address != HADDR_UNDEF;
 }
 
-DatasetFacts AskFacts(Instance& instance, void* dataset, hid_t dxpl, Ask when) {
+DatasetFacts AskFacts(Instance& instance, void* dataset, unsigned long serial, hid_t dxpl,
+                      Ask when) {
   DatasetFacts facts;
   h5::Library& hdf5 = instance.hdf5();
   const h5::KeepErrorStack keep(hdf5);
-  unsigned long serial = 0;
-  if (!SerialOf(instance, dataset, H5I_DATASET, serial)) return facts;
   if (when == Ask::kLater && instance.parallel_files &&
       h5::ParallelDriver().file_with_serial(instance.slot, serial) != nullptr) {
     return facts;

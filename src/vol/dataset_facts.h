@@ -16,9 +16,9 @@
 #include <optional>
 #include <vector>
 
+#include "chunk/chunk_grid.h"
 #include "codec/pipeline.h"
-#include "engine/chunk_grid.h"
-#include "engine/file.h"
+#include "file/file.h"
 #include "h5/owned_id.h"
 #include "vol/instance.h"
 
@@ -59,8 +59,9 @@ struct DatasetFacts {
 /// When a dataset is asked about: of one in a file that ranks have open together only then HDF5 has just read all of it.
 enum class Ask : uint8_t { kAtOpen, kLater };
 
-/// `dxpl` is the transfer list of the call in progress. What HDF5 does not say is not known.
-DatasetFacts AskFacts(Instance& instance, void* dataset, hid_t dxpl, Ask when = Ask::kLater);
+/// `serial` is HDF5's number of the file that it is in, `dxpl` the transfer list of the call in progress. What HDF5 does not say is not known.
+DatasetFacts AskFacts(Instance& instance, void* dataset, unsigned long serial, hid_t dxpl,
+                      Ask when = Ask::kLater);
 
 /// Answers of the native connector's `get` that are an id.
 h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl);

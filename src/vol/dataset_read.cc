@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/counters.h"
-#include "engine/call_scope.h"
+#include "file/call_scope.h"
 #include "vol/chunked_reads.h"
 #include "vol/device_buffers.h"
 #include "vol/device_slices.h"

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/held_bytes.h"
+#include "file/held_bytes.h"
 #include "gpu/loaded.h"
 #include "vol/instance.h"
 #include "vol/writing.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "engine/file.h"
+#include "file/file.h"
 #include "h5/error.h"
 #include "vol/chunked_dataset.h"
 #include "vol/enter.h"

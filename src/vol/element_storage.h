@@ -1,5 +1,5 @@
 /// \file
-/// Where an open dataset's elements lie in the file, for writes that leave gaps between them (engine/element_places.h).
+/// Where an open dataset's elements lie in the file, for writes that leave gaps between them (file/element_places.h).
 ///
 /// Storage in one piece is asked for until it has a place, and keeps that. Of chunks only those are asked for that HDF5 does not cache: parts
 /// of them reach the driver as they are written; of others it gets whole ones. They may move between two writes, so each
@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "engine/element_places.h"
+#include "file/element_places.h"
 #include "vol/dataset_facts.h"
 #include "vol/instance.h"
 

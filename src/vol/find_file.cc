@@ -2,23 +2,13 @@
 
 #include "h5/driver.h"
 #include "h5/error.h"
-#include "vol/ranks_dataset.h"
+#include "vol/dataset_catalogue.h"
+#include "vol/object_info.h"
 
 namespace tidelane::vol {
 
-bool InfoOf(Instance& instance, void* object, H5I_type_t type, H5O_info2_t& info) {
-  H5VL_object_get_args_t get{};
-  get.op_type = H5VL_OBJECT_GET_INFO;
-  get.args.get_info.fields = H5O_INFO_BASIC;
-  get.args.get_info.oinfo = &info;
-  H5VL_loc_params_t self{};
-  self.obj_type = type;
-  self.type = H5VL_OBJECT_BY_SELF;
-  const auto native = instance.hdf5().native().object_cls.get;
-  return native(object, &self, &get, instance.default_dxpl, nullptr) >= 0;
-}
-
 bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& serial) {
+  if (type == H5I_DATASET) return SerialOfDataset(instance, object, serial);
   if (instance.hdf5().FileSerial(object, type, serial)) return true;
   if (type == H5I_FILE) {
     H5VL_file_get_args_t get{};
@@ -27,7 +17,6 @@ bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& 
     const auto native = instance.hdf5().native().file_cls.get;
     return native(object, &get, instance.default_dxpl, nullptr) >= 0;
   }
-  if (type == H5I_DATASET && KnownSerial(instance, object, serial)) return true;
   H5O_info2_t info{};
   if (!InfoOf(instance, object, type, info)) return false;
   serial = info.fileno;

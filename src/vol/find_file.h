@@ -14,7 +14,7 @@
 
 #include <memory>
 
-#include "engine/file.h"
+#include "file/file.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {
@@ -22,8 +22,6 @@ namespace tidelane::vol {
 /// The file of ours that `object`, of HDF5's kind `type`, is in; nullptr: in none.
 std::shared_ptr<File> FileOf(Instance& instance, void* object, H5I_type_t type);
 
-/// What HDF5 knows of an object without looking further than its header: its file's serial number, too.
-bool InfoOf(Instance& instance, void* object, H5I_type_t type, H5O_info2_t& info);
 /// The serial number of the file that an object, or a file, is in.
 bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& serial);
 

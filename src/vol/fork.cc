@@ -6,7 +6,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "engine/call_scope.h"
+#include "file/call_scope.h"
 #include "vol/chunk_holders.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/enter.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/connector_info.h"
-#include "engine/file.h"
+#include "file/file.h"
 #include "h5/library.h"
 #include "vol/request.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/completion.h"
+#include "file/completion.h"
 #include "vol/instance.h"
 #include "vol/request.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <span>
 
-#include "engine/file_fixture.h"
+#include "file/file_fixture.h"
 #include "vol/connector_fixture.h"
 
 namespace tidelane::vol {

@@ -21,6 +21,7 @@
 #include "vol/filtered_writes.h"
 #include "vol/find_file.h"
 #include "vol/lending.h"
+#include "vol/object_info.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
 #include "vol/ranks_dataset.h"

@@ -8,7 +8,7 @@
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
 #include "h5/parallel_file.h"
-#include "vol/find_file.h"
+#include "vol/object_info.h"
 
 namespace tidelane::vol {
 
@@ -20,10 +20,10 @@ uint64_t NumberOf(const H5O_info2_t& info) {
   return number;
 }
 
-bool LookAtHeader(Instance& instance, void* object, RankDataset& dataset) {
+bool LookAtHeader(Instance& instance, void* object, DatasetEntry& entry, RankDataset& dataset) {
   H5O_info2_t info{};
   if (!InfoOf(instance, object, H5I_DATASET, info)) return false;
-  dataset.serial = info.fileno;
+  entry.serial = info.fileno;
   dataset.number = NumberOf(info);
   dataset.linked = info.rc != 0;
   dataset.asked_at = instance.groups_unlinked;
@@ -68,8 +68,8 @@ void NoteRankDataset(Instance& instance, void* dataset) {
   DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
   entry.Drop<RankDataset>();
   RankDataset found;
-  if (!LookAtHeader(instance, dataset, found)) return;
-  if (h5::ParallelDriver().file_with_serial(instance.slot, found.serial) != nullptr) {
+  if (!LookAtHeader(instance, dataset, entry, found)) return;
+  if (h5::ParallelDriver().file_with_serial(instance.slot, entry.serial) != nullptr) {
     LookAtLayout(FactsOf(instance, dataset, instance.default_dxpl, Ask::kAtOpen), found);
   }
   entry.Get<RankDataset>() = std::move(found);
@@ -80,14 +80,6 @@ RankDataset& RankDatasetOf(Instance& instance, void* dataset) {
   if (entry.Find<RankDataset>() == nullptr || Broken("ranks_metadata"))
     NoteRankDataset(instance, dataset);
   return entry.Get<RankDataset>();  // HDF5 did not say: nothing is
-}
-
-bool KnownSerial(const Instance& instance, void* dataset, unsigned long& serial) {
-  if (instance.datasets == nullptr || !instance.parallel_files) return false;
-  const RankDataset* const known = instance.datasets->Find<RankDataset>(dataset);
-  if (known == nullptr || known->serial == 0) return false;
-  serial = known->serial;
-  return true;
 }
 
 // Space comes with the dataset, or by all ranks' first write; it does not go again.
@@ -106,18 +98,20 @@ bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl)
 bool IsLinked(Instance& instance, void* dataset) {
   RankDataset& known = RankDatasetOf(instance, dataset);
   if (known.linked && known.asked_at == instance.groups_unlinked) return true;
-  const auto file = h5::ParallelDriver().file_with_serial(instance.slot, known.serial);
+  DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
+  const auto file = h5::ParallelDriver().file_with_serial(instance.slot, entry.serial);
   if (file == nullptr || (file->metadata_together && !Broken("ranks_asked"))) return false;
   const h5::KeepErrorStack keep(instance.hdf5());
-  return LookAtHeader(instance, dataset, known) && known.linked;
+  return LookAtHeader(instance, dataset, entry, known) && known.linked;
 }
 
 void NoteUnlinked(Instance& instance, const H5O_info2_t* info) {
   if (info == nullptr || info->type != H5O_TYPE_DATASET) ++instance.groups_unlinked;
   if (info == nullptr || instance.datasets == nullptr) return;
   // It may keep others: then HDF5 is asked again.
-  instance.datasets->ForEach<RankDataset>([&](void*, RankDataset& dataset) {
-    if (dataset.serial == info->fileno && dataset.number == NumberOf(*info)) dataset.linked = false;
+  instance.datasets->ForEach<RankDataset>([&](void* object, RankDataset& dataset) {
+    if (instance.datasets->At(object).serial == info->fileno && dataset.number == NumberOf(*info))
+      dataset.linked = false;
   });
 }
 

@@ -23,11 +23,10 @@ namespace tidelane::vol {
 struct RankDataset final : DatasetState {
   static constexpr Kind kKind = kRank;
 
-  unsigned long serial = 0;  ///< of its file
-  uint64_t number = 0;       ///< of the object, in its file
-  bool linked = false;       ///< something links to it, as far as is known (IsLinked)
-  uint64_t asked_at = 0;     ///< so many groups had lost a link by then
-  bool plain = false;        ///< contiguous in this file, or in chunks without filters
+  uint64_t number = 0;    ///< of the object, in its file
+  bool linked = false;    ///< something links to it, as far as is known (IsLinked)
+  uint64_t asked_at = 0;  ///< so many groups had lost a link by then
+  bool plain = false;     ///< contiguous in this file, or in chunks without filters
   bool has_space = false;
   std::vector<hsize_t> chunk;                ///< empty: contiguous
   std::unique_ptr<ChunkedDataset> filtered;  ///< by filters that lanes run; nullptr: it is not
@@ -39,8 +38,6 @@ void NoteRankDataset(Instance& instance, void* dataset);
 
 /// What is known; asks HDF5 now if it was not asked at open.
 RankDataset& RankDatasetOf(Instance& instance, void* dataset);
-/// The serial number of the file that a dataset is in; false: not known, ask HDF5.
-bool KnownSerial(const Instance& instance, void* dataset, unsigned long& serial);
 
 /// Whether it has space in the file, or what there is of filtered chunks; asks until it has.
 bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl);

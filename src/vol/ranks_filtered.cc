@@ -8,8 +8,8 @@
 
 #include "base/activity.h"
 #include "base/incidents.h"
-#include "engine/call_scope.h"
 #include "engine/engine.h"
+#include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
 #include "vol/chunk_insert.h"
@@ -17,6 +17,7 @@
 #include "vol/enter.h"
 #include "vol/find_file.h"
 #include "vol/fork.h"
+#include "vol/object_info.h"
 #include "vol/ranks_dataset.h"
 
 namespace tidelane::vol {

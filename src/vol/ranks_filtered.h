@@ -5,7 +5,7 @@
 ///      vol/ranks_write.h. Each rank copies its chunks; lanes run the filters (vol/chunk_job.h). HDF5 hears nothing of it.
 ///   2. At a moment at which all ranks provably are together, they *commit*: each waits for its filters, all tell one another
 ///      which chunks they have, how large they came out, and every rank puts every chunk into the file with HDF5's direct
-///      chunk write, in one order (engine/chunk_order.h). So each rank's HDF5 allocates the same space and makes the
+///      chunk write, in one order (chunk/chunk_order.h). So each rank's HDF5 allocates the same space and makes the
 ///      same index. Our driver captures the bytes of this rank's own chunks, and drops others'.
 ///   3. Such moments are: collective reads and native writes of that dataset, deletions, shrinking, copies, atomic mode,
 ///      flush and close (h5::NeedsChunks); further such writes, as far as the filters of all ranks are done, or where memory runs
@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "engine/chunk_order.h"
+#include "chunk/chunk_order.h"
 #include "h5/parallel_file.h"
 #include "vol/chunk_job.h"
 #include "vol/chunk_memory.h"

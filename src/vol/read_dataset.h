@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/chunk_read.h"
+#include "chunk/chunk_read.h"
 #include "vol/chunked_dataset.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/instance.h"

@@ -1,7 +1,7 @@
 /// \file
 /// Request tokens: what H5ES* waits for.
 ///
-/// A request settles when its call's bytes are stored or have failed (engine/completion.h).
+/// A request settles when its call's bytes are stored or have failed (file/completion.h).
 /// Requests of one libhdf5 settle in the order in which they were issued, whatever order storage
 /// answers in: HDF5's event set loses operations when the last of its list is removed first (its
 /// list's tail is not updated). For the same reason nothing is reported done in a pass over an event
@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/completion.h"
+#include "file/completion.h"
 #include "h5/owned_id.h"
 
 namespace tidelane::vol {

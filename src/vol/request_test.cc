@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/file_fixture.h"
+#include "file/file_fixture.h"
 #include "vol/connector_fixture.h"
 #include "vol/late_chunks.h"
 

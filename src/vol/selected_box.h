@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "engine/chunk_grid.h"
+#include "chunk/chunk_grid.h"
 #include "h5/library.h"
 
 namespace tidelane::vol {

@@ -230,8 +230,9 @@ bool MayHaveBuffer(const DatasetFacts& facts) {
 
 // Of one that somebody else has opened nobody says when it is closed: nothing is kept of it.
 bool MayHaveBuffer(Instance& instance, void* dataset) {
-  return h5::Driver().has_files(instance.slot) &&
-         MayHaveBuffer(AskFacts(instance, dataset, instance.default_dxpl));
+  unsigned long serial = 0;
+  return h5::Driver().has_files(instance.slot) && SerialOfDataset(instance, dataset, serial) &&
+         MayHaveBuffer(AskFacts(instance, dataset, serial, instance.default_dxpl));
 }
 
 void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {

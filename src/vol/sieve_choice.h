@@ -16,7 +16,7 @@
 /// It is done by showing HDF5 a driver that takes one piece a call, while the transfer lasts (h5/driver.h): HDF5
 /// keeps both ways coherent, and stays with the sieve for a dataset that has one.
 ///
-/// Where elements that are written lie in one piece, the driver is told (engine/element_places.h): gaps between such writes may
+/// Where elements that are written lie in one piece, the driver is told (file/element_places.h): gaps between such writes may
 /// be filled, as the sieve does. Of a chunked dataset that is asked for writes of many runs into chunks that HDF5 does not cache.
 ///
 /// Cost: some tenths of a microsecond for each of a dataset's first writes, then for one in seventeen; nothing once the
@@ -28,7 +28,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/element_places.h"
+#include "file/element_places.h"
 #include "h5/driver.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/element_storage.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/file_fixture.h"
+#include "file/file_fixture.h"
 #include "vol/connector_fixture.h"
 #include "vol/objects.h"
 

@@ -6,7 +6,7 @@
 /// Thread safety: lives on the calling thread's stack, under HDF5's lock.
 #pragma once
 
-#include "engine/call_scope.h"
+#include "file/call_scope.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {

@@ -1,0 +1,49 @@
+/// \file
+/// Reads a box of a chunked array as a shared read (shared_read.h): each part is a chunk, which is
+/// fetched, decoded if the array has filters, and put into the program's memory as far as it is wanted.
+///
+/// A chunk that is wanted whole, and lies in memory as it does in the array, is read or decoded in
+/// place; of others the wanted part is copied. Nobody holds more than one chunk and its stored bytes.
+///
+/// Thread safety: as shared_read.h; ReadChunks is one call of the program's side of the file (file/file.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "chunk/chunk_grid.h"
+#include "codec/pipeline.h"
+#include "content/shared_read.h"
+
+namespace tidelane {
+
+/// Where a chunk is stored.
+struct StoredChunk {
+  uint64_t address = 0;
+  uint32_t size = 0;  ///< 0: it is not, and has the fill value everywhere
+  uint32_t mask = 0;  ///< of filters that it went without
+};
+/// By number in the grid.
+using ChunkMap = std::vector<StoredChunk>;
+
+struct ChunkReading {
+  std::shared_ptr<SharedReadSource> source;
+  std::shared_ptr<const Pipeline> pipeline;  ///< nullptr: chunks are stored as they are
+  std::shared_ptr<const ChunkMap> map;
+  std::shared_ptr<const std::vector<std::byte>>
+      fill;  ///< one element; empty: unknown, no chunk may be missing
+  ChunkGrid grid;
+  TouchedChunks touched;
+  std::byte* memory = nullptr;
+};
+
+/// Up to `helpers` lanes help. After a failure it is open what the memory holds.
+Status ReadChunks(ChunkReading reading, Lanes& lanes, unsigned helpers);
+
+/// The same as a read that is to be deferred (CallScope::AddRead).
+std::shared_ptr<SharedRead> ChunksToRead(ChunkReading reading, Lanes& lanes, unsigned helpers);
+
+}  // namespace tidelane

@@ -1,0 +1,223 @@
+/// \file
+/// What the top of the library tells the bottom: permissions and the request of the call in progress.
+///
+/// The VOL face puts a CallScope on the stack around a native call; the driver, called from inside it on the same
+/// thread, reads it by `CallContext::Current()`. Nothing here is needed for correctness: without a scope the driver obeys
+/// flush, unlock and close like any honest driver.
+///
+/// Invariant: scopes nest like the calls; an inner scope hides the outer one.
+/// Thread safety: a scope belongs to the thread that made it.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/config.h"
+#include "file/completion.h"
+#include "file/element_places.h"
+#include "file/held_bytes.h"
+
+namespace tidelane {
+
+class EpochSource;
+class File;
+class PieceRead;
+class SharedRead;
+class SharedReadSource;
+struct Slab;
+
+class CallScope {
+ public:
+  enum Permission : unsigned {
+    kNone = 0,
+    kFlushMayReturnEarly =
+        1,  ///< flush starts the drain and need not wait for it (H5Fflush_async, flush=deferred)
+    kFlushMayBeSkipped =
+        16,  ///< flush need do nothing (HDF5 flushes the superblock at the end of create and open)
+    kCloseMayBeDeferred =
+        2,  ///< close may return while the file drains; it keeps its lock until it is whole
+    kHandOutDescriptor =
+        4,  ///< the program may look past HDF5 (it gets the descriptor): drain, write through from now on
+    kStartSwmr = 8,       ///< the file becomes a SWMR file: drain, write through from now on
+    kFlushAsSet = 32,     ///< flush may return early if the file's settings say so
+    kCloseAsSet = 64,     ///< close may be deferred if the file's settings say so
+    kWriteThrough = 128,  ///< what this call writes is to be stored when it returns
+    kForClose = 256,      ///< a flush is the first step of a close: its wait is the close's
+    // Of files that MPI programs share (vfd/mpio.cc), where HDF5 was given an independent transfer:
+    kCaptureAlone = 512,      ///< elements that it writes may be captured
+    kCaptureTogether = 1024,  ///< likewise, and none of them is held by another rank: they agreed
+    kReadAlone = 2048,        ///< elements that it reads may be held by another rank
+    // Of their filtered chunks, which all ranks put into the file (vol/ranks_filtered.h):
+    kOwnChunk = 4096,    ///< what it writes is a chunk of this rank's: captured in any case
+    kOtherChunk = 8192,  ///< what it writes is another rank's, and not written here
+  };
+
+  /// `track`: remember which bytes this call captured, for a request.
+  explicit CallScope(unsigned permissions, bool track = false);
+  ~CallScope();
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+
+  static CallScope* current();
+  static bool Allows(Permission permission) {
+    const CallScope* scope = current();
+    return scope != nullptr && scope->allows(permission);
+  }
+  bool allows(Permission permission) const { return (permissions_ & permission) != 0; }
+  /// Whether another thread of this process that is still there has ever made a call: it may be inside HDF5 now.
+  static bool OthersMayBeInside();
+
+  // Driver side -------------------------------------------------------------------------------------------------
+  bool tracks() const { return track_; }
+  /// This call captured bytes of `file` in `epoch`, its newest, or asked for a barrier on it.
+  void Touch(const std::shared_ptr<EpochSource>& file, uint64_t epoch, bool and_older);
+  /// The last epoch this call opened on `file`, 0 if none yet.
+  uint64_t EpochOf(const EpochSource* file) const;
+  /// A loan (buffer/loan.h) that `bytes` lie in, with a reference for the extent to be; nullptr: they must be copied.
+  Slab* LoanOf(const std::byte* bytes, uint64_t size);
+  /// Whether bytes that are read into [to, to + size) may come after the call.
+  bool MayComeLater(const std::byte* to, uint64_t size) const;
+  /// What of `file` this call reads later, so far; nullptr: nothing yet.
+  std::shared_ptr<PieceRead> PiecesOf(const SharedReadSource& file) const;
+  void AddPieces(std::shared_ptr<PieceRead> read);
+  /// This call closed `file`, whose bytes could not be stored: the engine keeps it for another attempt.
+  void Keep(std::shared_ptr<File> file) { kept_ = std::move(file); }
+  /// This call opened `file`, which was closed and still draining: if it closes it again, nothing has happened.
+  void SetAdopted(const File* file) { adopted_ = file; }
+  const File* adopted() const { return adopted_; }
+  /// The settings for files that this call opens; nullptr: the process's.
+  const FileSettings* file_settings() const { return file_settings_; }
+
+  // VOL side ----------------------------------------------------------------------------------------------------
+  /// The bytes that were captured, to be waited for together with those of other calls.
+  std::vector<Completion::Part> TakeParts() { return std::exchange(parts_, {}); }
+  /// What to wait for; nullptr when nothing is pending (the call is already complete).
+  std::shared_ptr<Completion> TakeCompletion();
+  /// The file that the engine kept when its close failed, if it did.
+  std::shared_ptr<File> TakeKept() { return std::move(kept_); }
+  /// The program keeps `size` bytes at `begin` as they are until the request of this call has completed: they need not
+  /// be copied. Only for calls that leave a request: if none is taken, they are copied when the scope ends.
+  void Lend(const void* begin, uint64_t size);
+  /// The program leaves these bytes alone until the request of this call has completed, and nobody else looks at them
+  /// during the call: elements may be read into them later. If no request is taken, they are read when the scope ends.
+  void AcceptLater(std::byte* begin, uint64_t size) { accepted_.push_back({begin, size}); }
+  /// A part of this call that goes on after it.
+  void AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes);
+  /// One permission more.
+  void Allow(Permission permission) { permissions_ |= permission; }
+  /// `settings` must outlive the scope.
+  void SetFileSettings(const FileSettings* settings) { file_settings_ = settings; }
+
+ private:
+  struct Memory {
+    const std::byte* begin;
+    uint64_t size;
+  };
+
+  unsigned permissions_;
+  const bool track_;
+  CallScope* const outer_;
+  std::vector<Completion::Part> parts_;
+  std::vector<Memory> accepted_;
+  std::vector<std::shared_ptr<PieceRead>>
+      pieces_;  // whose number is not known until the call is over
+  std::vector<std::shared_ptr<SharedRead>> reads_;
+  const std::byte* lent_begin_ = nullptr;
+  uint64_t lent_size_ = 0;
+  Slab* loan_ = nullptr;
+  const FileSettings* file_settings_ = nullptr;
+  std::shared_ptr<File> kept_;
+  const File* adopted_ = nullptr;
+};
+
+/// What the call in progress permits and asks for, as a file needs it. The driver reads it once a callback (Current) and
+/// passes it down: nothing below asks the thread. Default-constructed it permits nothing: a file then obeys flush, unlock and close
+/// like that of any honest driver. Valid as long as the CallScope it came from, on its thread.
+class CallContext {
+ public:
+  CallContext() = default;
+  /// Of the calling thread's innermost CallScope; permits nothing where there is none.
+  static CallContext Current();
+
+  /// A flush need do nothing: it is the one at the end of HDF5's create and open.
+  bool flush_is_open() const { return allows(CallScope::kFlushMayBeSkipped); }
+  /// A flush may return before the bytes are stored.
+  bool MayFlushEarly(const FileSettings& settings) const {
+    return allows(CallScope::kFlushMayReturnEarly) || waits_itself_ ||
+           (allows(CallScope::kFlushAsSet) && settings.flush_deferred) ||
+           (allows(CallScope::kCloseAsSet) && settings.close_deferred);
+  }
+  /// A close may return while the file drains.
+  bool MayDeferClose(const FileSettings& settings) const {
+    return allows(CallScope::kCloseMayBeDeferred) ||
+           (allows(CallScope::kCloseAsSet) && settings.close_deferred);
+  }
+  /// A flush is the first step of a close.
+  bool is_close() const { return allows(CallScope::kForClose); }
+  /// Whoever flushes early has a request to wait for, or waits by itself.
+  bool is_awaited() const { return waits_itself_ || request() != nullptr; }
+  /// What is written is to be stored when the call returns.
+  bool writes_through() const { return allows(CallScope::kWriteThrough); }
+  /// What storage refuses is kept and tried again, and the write succeeds (KeepRefused).
+  bool keeps_refused() const { return keeps_refused_; }
+  bool hands_out_descriptor() const { return allows(CallScope::kHandOutDescriptor); }
+  bool starts_swmr() const { return allows(CallScope::kStartSwmr); }
+  // Of files that the ranks of an MPI program share, as CallScope::Permission says.
+  bool captures_alone() const { return allows(CallScope::kCaptureAlone); }
+  bool captures_together() const { return allows(CallScope::kCaptureTogether); }
+  bool reads_alone() const { return allows(CallScope::kReadAlone); }
+  bool writes_own_chunk() const { return allows(CallScope::kOwnChunk); }
+  bool writes_other_chunk() const { return allows(CallScope::kOtherChunk); }
+
+  /// Where the dataset or chunk begins whose elements are written to `address`; 0: that is not known.
+  uint64_t PlaceOf(uint64_t address) const { return places_ == nullptr ? 0 : places_->Of(address); }
+  /// The same call, for what it writes beside elements.
+  CallContext ForMetadata() const {
+    CallContext context = *this;
+    context.places_ = nullptr;
+    return context;
+  }
+  /// Memory of ours that the elements lie in which the call writes; nullptr: they lie in the program's.
+  HeldBytes* held() const { return held_; }
+
+  /// The call, where a request will wait for what it leaves pending; else nullptr.
+  CallScope* request() const { return scope_ != nullptr && scope_->tracks() ? scope_ : nullptr; }
+  /// The call; nullptr: there is none.
+  CallScope* scope() const { return scope_; }
+  /// The settings for files that the call opens; nullptr: the process's.
+  const FileSettings* file_settings() const {
+    return scope_ == nullptr ? nullptr : scope_->file_settings();
+  }
+
+ private:
+  bool allows(CallScope::Permission permission) const {
+    return scope_ != nullptr && scope_->allows(permission);
+  }
+
+  CallScope* scope_ = nullptr;
+  const ElementPlaces* places_ = nullptr;
+  HeldBytes* held_ = nullptr;
+  bool waits_itself_ = false;
+  bool keeps_refused_ = false;
+};
+
+/// Between Begin and End, which nest, flushes that this thread calls need not wait: it will wait itself.
+class WaitsItself {
+ public:
+  static void Begin();
+  static void End();
+};
+
+/// While one lives, what this thread writes and storage refuses is kept like what was captured: the call succeeds, and the
+/// next flush, close or change of the file tries again and tells. For calls of HDF5's that leave a file's books wrong when
+/// a write fails half-way.
+class KeepRefused {
+ public:
+  KeepRefused();
+  ~KeepRefused();
+  KeepRefused(const KeepRefused&) = delete;
+  KeepRefused& operator=(const KeepRefused&) = delete;
+};
+
+}  // namespace tidelane

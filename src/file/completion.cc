@@ -1,0 +1,65 @@
+#include "file/completion.h"
+
+#include <chrono>
+
+#include "content/shared_read.h"
+#include "file/epoch_source.h"
+
+namespace tidelane {
+
+Completion::Completion(std::vector<Part> parts, std::vector<std::shared_ptr<SharedRead>> reads)
+    : parts_(std::move(parts)), reads_(std::move(reads)) {}
+
+Completion::~Completion() = default;
+
+Completion::State Completion::Poll() { return Wait(0); }
+
+Completion::State Completion::Wait(uint64_t timeout_ns) {
+  using Clock = std::chrono::steady_clock;
+  const bool for_ever = timeout_ns > static_cast<uint64_t>(INT64_MAX) / 2;
+  const auto deadline =
+      for_ever ? Clock::time_point::max() : Clock::now() + std::chrono::nanoseconds(timeout_ns);
+  MutexLock lock(mutex_);
+  WaitForParts(timeout_ns, deadline);
+  WaitForReads(deadline);
+  if (!parts_.empty() || !reads_.empty()) return State::kPending;
+  return error_.ok() ? State::kDone : State::kFailed;
+}
+
+void Completion::WaitForReads(Deadline deadline) {
+  for (size_t i = 0; i < reads_.size();) {
+    if (!reads_[i]->FinishUntil(deadline)) {
+      ++i;
+      continue;
+    }
+    if (error_.ok()) error_ = reads_[i]->status();
+    reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void Completion::WaitForParts(uint64_t timeout_ns, Deadline deadline) {
+  Status error;
+  // All parts start before any is waited for.
+  if (timeout_ns != 0 && parts_.size() > 1) {
+    for (const Part& part : parts_) (void)part.source->Poll(part.epoch, part.and_older, error);
+  }
+  for (size_t i = 0; i < parts_.size();) {
+    const Part& part = parts_[i];
+    const Epochs::State state =
+        timeout_ns == 0 ? part.source->Poll(part.epoch, part.and_older, error)
+                        : part.source->WaitFor(part.epoch, part.and_older, deadline, error);
+    if (state == Epochs::State::kPending) {
+      ++i;
+      continue;
+    }
+    if (state == Epochs::State::kFailed && error_.ok()) error_ = error;
+    parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+Status Completion::error() const {
+  MutexLock lock(mutex_);
+  return error_;
+}
+
+}  // namespace tidelane

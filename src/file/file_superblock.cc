@@ -1,0 +1,85 @@
+// The order of the one structure that others look at: a file's superblock, and the mark in it that somebody writes the file.
+//
+// Invariant: storage has the mark of a file that has one when its open returns, and a new file's signature when its first
+// deferred flush or close returns; later superblocks it has only when everything before them is stored.
+// Thread safety: as file.h says; the superblock's place is the program's side's.
+#include <algorithm>
+#include <chrono>
+
+#include "base/incidents.h"
+#include "file/file.h"
+#include "file/superblock.h"
+
+namespace tidelane {
+
+Status File::WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* at, bool through,
+                               const CallContext& call) {
+  // HDF5's metadata accumulator merges the superblock with its neighbours: capture it apart, it has its own order.
+  const uint64_t cuts[] = {superblock_.begin(), superblock_.end(), address + size};
+  for (const uint64_t cut : cuts) {
+    if (cut <= address || cut > address + size) continue;
+    const uint64_t piece = cut - address;
+    const bool superblock = address == superblock_.begin() && superblock_.known();
+    if (superblock) AwaitFirstSuperblock();
+    // The superblock is captured even so: what other calls left pending must be stored before it.
+    Status status;
+    if (through && !superblock) {
+      Count(Fallback::kImplicitOff);
+      status = WriteOrKeep(address, piece, at, Fallback::kImplicitOff, call);
+    } else {
+      status = Capture(address, piece, at, call);
+    }
+    if (!status.ok()) return status;
+    address += piece, at += piece, size -= piece;
+    if (size == 0) break;
+  }
+  return {};
+}
+
+void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
+  const std::byte* const found =
+      static_cast<const std::byte*>(bytes) + (superblock_.base() - address);
+  const uint64_t length = SuperblockSize(found, size - (superblock_.base() - address));
+  if (length == 0) return;
+  superblock_.Found(length);
+  MutexLock lock(mutex_);
+  if (pending_.held_begin() != superblock_.begin() || pending_.held_end() != superblock_.end()) {
+    pending_.SetHeld(superblock_.begin(), superblock_.end());
+  }
+  // A file that had a superblock must be marked on storage before its contents change: a killed writer would leave a file
+  // that looks clean, and where files are not locked another writer would be let in. So must a new one where nothing but
+  // the mark keeps others out. Other new files have none until their first drain: nobody takes them for whole before.
+  const bool existing = store_->size() > superblock_.base();
+  const bool nothing_else = HasOpenMark(found) && !lock_.held();
+  const bool whole = size - (superblock_.base() - address) >= length;
+  order_.Written(existing || nothing_else, whole ? EndInSuperblock(found) : UINT64_MAX);
+}
+
+void File::StoreSignature() {
+  if (!superblock_.LacksSignature()) return;
+  // Without its version netCDF-C takes it for no file yet. Neither changes: it does not matter which superblock this is of.
+  std::byte front[sizeof kSignature + 1];
+  if (!Read(superblock_.begin(), sizeof front, front, false).ok()) return;
+  const Waiting waiting(Wait::kOther);
+  Run run;
+  run.begin = superblock_.begin();
+  run.end = run.begin + sizeof front;
+  if (const int error = store_->WriteBytes(run, front); error != 0) {
+    NoteError(Status::Failed(error, "write").At(path_, run.begin, run.size()));
+  }
+}
+
+void File::AwaitFirstSuperblock() {
+  MutexLock lock(mutex_);
+  AwaitFirstSuperblockLocked();
+}
+
+void File::AwaitFirstSuperblockLocked() {
+  if (!order_.first() || !pending_.HeldPending()) return;
+  const Waiting waiting(Wait::kOther);
+  AwaitLocked(By::kHelping, kForEver, [this]() TL_REQUIRES(mutex_) {
+    return !order_.first() || !pending_.HeldPending() || StuckLocked();
+  });
+}
+
+}  // namespace tidelane

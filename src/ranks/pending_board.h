@@ -1,0 +1,104 @@
+/// \file
+/// Where the processes of MPI programs on one machine let each other see which bytes of a shared file they hold and have not
+/// stored yet: memory that all of them have mapped.
+///
+/// Natively a write that has returned is there for every rank that hears of it, by a barrier or a message. With the board it
+/// is so here, too: who reads or writes alone first looks, and waits for those that hold bytes of the same range. Their
+/// lanes store them in any case, soon, whatever their programs do meanwhile; so such a wait ends without anybody's help. A process
+/// that was killed stores nothing any more: who waits looks now and then whether it is still there.
+///
+/// A board belongs to a file, and not to one open of it: the file may be open on several communicators at once. Ranks of one
+/// communicator meet where it matters (h5/parallel_file.h), so that what the others of it hold is stored by then; outsiders are
+/// those who take no part in that.
+///
+/// Ranks often write rows that take turns in the file; joined to a few ranges, each rank's would cover the others', and all
+/// would wait for bytes that nobody writes to. So rows of a block are told as what they are.
+///
+/// Invariants:
+///  1. A process's rows and ranges cover what it holds from before its write returns until the bytes are stored, or have failed.
+///  2. Each process changes its own part only.
+///  3. What board_file.h says of the memory.
+/// Thread safety: Extend and Clear under the file's lock; everything else from any thread, in any process.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/annotations.h"
+#include "device/device.h"
+#include "ranks/board_file.h"
+
+namespace tidelane {
+
+class PendingBoard {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kRows = 16;    ///< of a process: pieces of one length, at equal distances
+  static constexpr int kRanges = 16;  ///< of what comes after; more are joined
+  static constexpr uint64_t kParts = 4096;  ///< processes on one board
+
+  /// The ranks of one communicator that have opened the file together.
+  struct Group {
+    uint64_t id = 0;        ///< what it is told from all others by
+    bool complete = false;  ///< all of them are on this board
+  };
+  enum class Whose { kOthers, kOutsiders };
+
+  static std::string PathOf(const FileIdentity& file);
+  /// Takes a part of this file's board, the one of that number if it is free. nullptr: that is not possible.
+  static std::unique_ptr<PendingBoard> Join(const FileIdentity& file, int wanted_part);
+  /// For who only looks: it holds nothing. nullptr: not possible, or, where none is to be made, nobody has this file open.
+  static std::unique_ptr<PendingBoard> Watch(const FileIdentity& file, BoardFile::Missing missing);
+  ~PendingBoard();
+  PendingBoard(const PendingBoard&) = delete;
+  PendingBoard& operator=(const PendingBoard&) = delete;
+
+  /// The same for all who are on the same board, and on no other one of this time. Below 2^63.
+  uint64_t id() const { return file_->head().id; }
+  /// Before the first Extend. Until then all are outsiders.
+  void SetGroup(const Group& group);
+  const Group& group() const { return group_; }
+
+  /// This process holds [begin, end).
+  void Extend(uint64_t begin, uint64_t end);
+  /// It holds nothing any more.
+  void Clear();
+
+  /// Whether another process holds bytes of [begin, end).
+  bool OthersHold(uint64_t begin, uint64_t end, Whose whose = Whose::kOthers) const;
+  /// Until what they hold there when this is called is stored, by those that still run. False: it was not by then.
+  bool AwaitOthers(uint64_t begin, uint64_t end, Whose whose = Whose::kOthers,
+                   Clock::time_point deadline = Clock::time_point::max());
+  /// How many processes this one has found to have ended before they had stored what they held: it is lost.
+  uint64_t lost() const { return lost_.load(); }
+  /// Whether another process has ever waited for this one: then what it writes is better stored at once.
+  bool awaited() const;
+
+ private:
+  struct Part;
+  PendingBoard(std::unique_ptr<BoardFile> file, std::optional<uint64_t> own);
+  static std::unique_ptr<BoardFile> FileOf(const FileIdentity& file, BoardFile::Missing missing);
+  Part& part(uint64_t number) const;
+  uint64_t used() const;
+  bool Concerns(uint64_t number, Whose whose) const;
+  bool AddToRows(uint64_t begin, uint64_t size);
+  void AddToRanges(uint64_t begin, uint64_t end);
+  static bool Holds(const Part& part, uint64_t begin, uint64_t end);
+  bool VoidIfFree(uint64_t number) TL_EXCLUDES(voiding_);
+  bool AwaitPart(uint64_t number, uint64_t begin, uint64_t end, Clock::time_point deadline);
+
+  const std::unique_ptr<BoardFile> file_;
+  const std::optional<uint64_t> own_;  // this process's part
+  Mutex voiding_;
+  std::atomic<uint64_t> lost_{0};
+  Group group_;
+  int used_rows_ = 0;  // of that part
+  int used_ = 0;       // ranges
+};
+
+}  // namespace tidelane

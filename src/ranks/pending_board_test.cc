@@ -1,0 +1,422 @@
+#include "ranks/pending_board.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/fresh_file.h"
+
+namespace tidelane {
+namespace {
+
+// A file that nobody else has.
+FileIdentity NewFile() { return {RandomBits(), RandomBits()}; }
+
+bool Exists(const FileIdentity& file) {
+  struct stat found;
+  return lstat(PendingBoard::PathOf(file).c_str(), &found) == 0;
+}
+
+std::unique_ptr<PendingBoard> Look(const FileIdentity& file) {
+  return PendingBoard::Watch(file, BoardFile::Missing::kLeave);
+}
+
+// What `work` returns, of a process that ends without any cleaning up, as if it were killed.
+int InChild(const std::function<int()>& work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work());
+  int status = -1;
+  return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
+}
+
+struct Boards {
+  const FileIdentity file = NewFile();
+  std::unique_ptr<PendingBoard> first = PendingBoard::Join(file, 0);
+  std::unique_ptr<PendingBoard> second = PendingBoard::Join(file, 1);
+};
+
+TEST(PendingBoard, OthersSeeWhatIsHeld) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  EXPECT_FALSE(boards.second->OthersHold(0, UINT64_MAX));
+  boards.first->Extend(100, 200);
+  EXPECT_TRUE(boards.second->OthersHold(150, 151));
+  EXPECT_FALSE(boards.second->OthersHold(200, 300));
+  EXPECT_FALSE(boards.first->OthersHold(150, 151));  // its own
+  boards.first->Clear();
+  EXPECT_FALSE(boards.second->OthersHold(0, UINT64_MAX));
+}
+
+TEST(PendingBoard, ManyRangesAreJoinedAndStillCovered) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  for (uint64_t i = 0; i < 100; ++i) boards.first->Extend(i * 1000, i * 1000 + 10);
+  for (uint64_t i = 0; i < 100; ++i)
+    EXPECT_TRUE(boards.second->OthersHold(i * 1000 + 9, i * 1000 + 10));
+  EXPECT_FALSE(boards.second->OthersHold(99 * 1000 + 10, UINT64_MAX));
+}
+
+TEST(PendingBoard, RowsThatTakeTurnsAreToldApart) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  for (uint64_t block = 0; block < PendingBoard::kRows; ++block) {
+    for (uint64_t row = 0; row < 50; ++row) {
+      const uint64_t at = block * 100000 + row * 1000;
+      boards.first->Extend(at, at + 500);
+      EXPECT_TRUE(boards.second->OthersHold(at, at + 1));
+      EXPECT_TRUE(boards.second->OthersHold(at + 499, at + 500));
+    }
+  }
+  for (uint64_t block = 0; block < PendingBoard::kRows; ++block) {
+    for (uint64_t row = 0; row < 50; ++row) {
+      const uint64_t at = block * 100000 + row * 1000;
+      EXPECT_TRUE(boards.second->OthersHold(at + 250, at + 260));
+      EXPECT_FALSE(boards.second->OthersHold(at + 500, at + 1000));
+      EXPECT_TRUE(boards.second->OthersHold(at + 499, at + 1000));
+    }
+    EXPECT_FALSE(boards.second->OthersHold(block * 100000 + 50000, (block + 1) * 100000));
+  }
+  EXPECT_TRUE(boards.second->OthersHold(600, 5000)) << "over several rows";
+  boards.first->Clear();
+  EXPECT_FALSE(boards.second->OthersHold(0, UINT64_MAX));
+  boards.first->Extend(7, 8);
+  EXPECT_TRUE(boards.second->OthersHold(7, 8));
+  EXPECT_FALSE(boards.second->OthersHold(8, UINT64_MAX)) << "nothing is left of the rows before";
+}
+
+// Whatever is written, in whatever order: what is held is told.
+TEST(PendingBoard, CoversAllThatIsHeld) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  std::mt19937 random(1);
+  for (int turn = 0; turn < 200; ++turn) {
+    std::vector<std::pair<uint64_t, uint64_t>> held;
+    uint64_t at = random() % 1000;
+    const uint64_t pieces = 1 + random() % 200;
+    const uint64_t size = 1 + random() % 10;  // some overlap
+    for (uint64_t i = 0; i < pieces; ++i) {
+      at = random() % 8 == 0 ? random() % 1000 : at + 7;
+      const uint64_t end = at + (random() % 8 == 0 ? 1 + random() % 20 : size);
+      boards.first->Extend(at, end);
+      held.emplace_back(at, end);
+    }
+    for (const auto& [begin, end] : held) {
+      for (uint64_t byte = begin; byte < end; ++byte)
+        ASSERT_TRUE(boards.second->OthersHold(byte, byte + 1)) << "turn " << turn << ", " << byte;
+      ASSERT_TRUE(boards.second->OthersHold(begin > 3 ? begin - 3 : 0, begin + 1));
+    }
+    boards.first->Clear();
+    ASSERT_FALSE(boards.second->OthersHold(0, UINT64_MAX));
+  }
+}
+
+TEST(PendingBoard, BelongsToTheFileForAsLongAsItIsUsed) {
+  const FileIdentity file = NewFile();
+  EXPECT_EQ(Look(file), nullptr);
+  EXPECT_FALSE(Exists(file)) << "who only looks makes none";
+  auto first = PendingBoard::Join(file, 0);
+  auto second = PendingBoard::Join(file, 0);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  EXPECT_EQ(first->id(), second->id());
+  EXPECT_EQ(first->id() >> 63, 0u) << "MPI would lose it (h5/mpi.h)";
+  EXPECT_NE(PendingBoard::Join(NewFile(), 0)->id(), first->id());
+  first->Extend(0, 10);
+  EXPECT_TRUE(second->OthersHold(0, 1)) << "both wanted the same part, and each has one";
+  EXPECT_TRUE(Look(file)->OthersHold(0, 1));
+  const uint64_t id = first->id();
+  first = nullptr;
+  EXPECT_FALSE(second->OthersHold(0, UINT64_MAX));
+  EXPECT_TRUE(Exists(file));
+  EXPECT_EQ(Look(file)->id(), id);
+  second = nullptr;
+  EXPECT_FALSE(Exists(file));
+  EXPECT_NE(PendingBoard::Join(file, 0)->id(), id);
+}
+
+TEST(PendingBoard, OutsidersAreToldApart) {
+  using Whose = PendingBoard::Whose;
+  Boards boards;
+  auto outside = PendingBoard::Join(boards.file, 0);
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr && outside != nullptr);
+  boards.first->SetGroup({.id = 7, .complete = true});
+  boards.second->SetGroup({.id = 7, .complete = true});
+  outside->SetGroup({.id = 8, .complete = true});
+  boards.first->Extend(0, 10);
+  EXPECT_TRUE(boards.second->OthersHold(0, 1));
+  EXPECT_FALSE(boards.second->OthersHold(0, 1, Whose::kOutsiders));
+  EXPECT_TRUE(outside->OthersHold(0, 1, Whose::kOutsiders));
+  EXPECT_TRUE(boards.second->AwaitOthers(0, 1, Whose::kOutsiders));
+  boards.first->Clear();
+  outside->Extend(0, 10);
+  EXPECT_TRUE(boards.second->OthersHold(0, 1));
+  EXPECT_TRUE(boards.second->OthersHold(0, 1, Whose::kOutsiders));
+}
+
+// Whoever has one while another does has the same one, however many come and go.
+TEST(PendingBoard, ThoseThatComeAndGoMeet) {
+  constexpr int kThreads = 4;
+  constexpr int kTimes = 500;
+  const FileIdentity file = NewFile();
+  std::barrier meet(kThreads);
+  std::atomic<int> apart{0};
+  std::atomic<uint64_t> ids[kThreads]{};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int time = 0; time < kTimes; ++time) {
+        const auto board = PendingBoard::Join(file, 0);
+        ids[i] = board == nullptr ? 0 : board->id();
+        meet.arrive_and_wait();
+        if (ids[i] == 0 || ids[i] != ids[0]) ++apart;
+        meet.arrive_and_wait();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(apart, 0);
+  EXPECT_FALSE(Exists(file));
+}
+
+// What lies in /dev/shm under a board's name, put there by somebody else: it is not used, and it stays.
+class ForeignBoard : public testing::Test {
+ protected:
+  void TearDown() override { unlink(path_.c_str()); }
+
+  std::string Content() const {
+    std::ostringstream content;
+    content << std::ifstream(path_, std::ios::binary).rdbuf();
+    return content.str();
+  }
+  void Put(const std::string& content, mode_t mode = 0600) {
+    unlink(path_.c_str());
+    std::ofstream(path_, std::ios::binary) << content;
+    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
+  }
+  bool Found() const {
+    const bool joined = PendingBoard::Join(file_, 0) != nullptr;
+    EXPECT_EQ(Look(file_) != nullptr, false) << "nobody uses it any more";
+    EXPECT_EQ(Exists(file_), !joined);
+    return joined;
+  }
+  static std::string ABoard() {
+    const FileIdentity other = NewFile();
+    const auto board = PendingBoard::Join(other, 0);
+    std::ostringstream content;
+    content << std::ifstream(PendingBoard::PathOf(other), std::ios::binary).rdbuf();
+    return content.str();
+  }
+
+  const FileIdentity file_ = NewFile();
+  const std::string path_ = PendingBoard::PathOf(file_);
+};
+
+TEST_F(ForeignBoard, OfTheRightSizeButAnothers) {
+  const std::string content = ABoard();
+  Put(content);
+  EXPECT_TRUE(Found()) << "one that is left of a program that was killed";
+  Put(std::string(content.size(), 'x'));
+  EXPECT_FALSE(Found()) << "it does not say that it is one";
+}
+
+TEST_F(ForeignBoard, WithoutAHead) {
+  const std::string content = ABoard();
+  for (const size_t size : {content.size(), size_t{64}}) {
+    Put(std::string(size, '\0'));
+    EXPECT_TRUE(Found()) << "its maker was killed before it wrote one";
+    Put(std::string(size, '\0'));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // it does not look more often
+    EXPECT_NE(PendingBoard::Join(NewFile(), 0), nullptr);
+    EXPECT_FALSE(Exists(file_)) << "the next one sweeps";
+  }
+}
+
+TEST_F(ForeignBoard, OfAnotherSize) {
+  std::string content = ABoard();
+  content.resize(content.size() - 1);
+  Put(content);
+  EXPECT_FALSE(Found());
+  EXPECT_EQ(Content(), content);
+  Put("mine");
+  EXPECT_FALSE(Found());
+  EXPECT_EQ(Content(), "mine");
+}
+
+TEST_F(ForeignBoard, ThatOthersMayWriteTo) {
+  Put(ABoard(), 0666);
+  EXPECT_FALSE(Found());
+  Put("", 0666);
+  EXPECT_FALSE(Found());
+}
+
+TEST_F(ForeignBoard, LinksAndPipesAreNone) {
+  const FileIdentity other = NewFile();
+  const auto board = PendingBoard::Join(other, 0);
+  ASSERT_NE(board, nullptr);
+  ASSERT_EQ(symlink(PendingBoard::PathOf(other).c_str(), path_.c_str()), 0);
+  EXPECT_FALSE(Found());
+  unlink(path_.c_str());
+  ASSERT_EQ(symlink((path_ + "-new").c_str(), path_.c_str()), 0);
+  EXPECT_FALSE(Found()) << "nor is one made through a link";
+  unlink(path_.c_str());
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_FALSE(Found());
+}
+
+TEST(PendingBoard, WhoWaitsGoesOnWhenTheBytesAreStored) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  boards.first->Extend(0, 10);
+  std::atomic<bool> over{false};
+  std::thread waiter([&] {
+    boards.second->AwaitOthers(5, 6);
+    over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(over);
+  boards.first->Clear();
+  waiter.join();
+}
+
+TEST(PendingBoard, WhoWasAwaitedKnows) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  boards.first->Extend(0, 10);
+  EXPECT_FALSE(boards.first->awaited());
+  std::thread waiter([&] { boards.second->AwaitOthers(0, 1); });
+  while (!boards.first->awaited()) std::this_thread::yield();
+  boards.first->Clear();
+  waiter.join();
+  EXPECT_FALSE(boards.second->awaited());
+}
+
+TEST(PendingBoard, NobodyWaitsForWhatIsWrittenMeanwhile) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  std::atomic<bool> over{false};
+  boards.first->Extend(0, 10);
+  std::thread waiter([&] {
+    boards.second->AwaitOthers(0, 10);
+    over = true;
+  });
+  while (!boards.first->awaited()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  boards.first->Clear();
+  boards.first->Extend(0, 10);
+  waiter.join();
+  EXPECT_TRUE(over);
+}
+
+TEST(PendingBoard, AWaitMayHaveAnEnd) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  boards.first->Extend(0, 10);
+  EXPECT_FALSE(
+      boards.second->AwaitOthers(0, 1, PendingBoard::Whose::kOthers,
+                                 PendingBoard::Clock::now() + std::chrono::milliseconds(20)));
+}
+
+TEST(PendingBoard, NobodyWaitsForWhoIsGone) {
+  const FileIdentity file = NewFile();
+  const auto board = PendingBoard::Join(file, 0);
+  ASSERT_NE(board, nullptr);
+  EXPECT_EQ(InChild([&] {
+              const auto other = PendingBoard::Join(file, 1);
+              if (other == nullptr) return 1;
+              other->Extend(0, 10);
+              _exit(0);
+            }),
+            0);
+  EXPECT_TRUE(board->OthersHold(0, 10));
+  EXPECT_TRUE(board->AwaitOthers(0, 10));
+  EXPECT_FALSE(board->OthersHold(0, 10)) << "nor does anybody a second time";
+}
+
+// Of parts that were never given back the next one who comes makes nothing.
+TEST(PendingBoard, NothingIsLeftOfWhoWasKilled) {
+  const FileIdentity file = NewFile();
+  const auto leave = [&] {
+    const auto alone = PendingBoard::Join(file, 1);
+    if (alone == nullptr) return 1;
+    alone->Extend(0, 10);
+    _exit(0);
+  };
+  EXPECT_EQ(InChild(leave), 0);
+  EXPECT_TRUE(Exists(file));
+  auto board = PendingBoard::Join(file, 0);
+  ASSERT_NE(board, nullptr);
+  EXPECT_FALSE(board->OthersHold(0, UINT64_MAX));
+  EXPECT_EQ(InChild(leave), 0);
+  const auto next = PendingBoard::Join(file, 1);
+  EXPECT_FALSE(board->OthersHold(0, UINT64_MAX)) << "another one has its part";
+  board = nullptr;
+  EXPECT_EQ(InChild(leave), 0);
+  EXPECT_TRUE(Exists(file));
+}
+
+TEST(PendingBoard, WhatNobodyUsesIsRemovedByTheNext) {
+  const FileIdentity killed = NewFile();
+  const FileIdentity live = NewFile();
+  const auto used = PendingBoard::Join(live, 0);
+  EXPECT_EQ(InChild([&]() -> int {
+              const auto alone = PendingBoard::Join(killed, 0);
+              _exit(alone == nullptr || !Exists(killed));
+            }),
+            0);  // from here on any process may remove it
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // it does not look more often
+  const auto other = PendingBoard::Join(NewFile(), 0);
+  EXPECT_FALSE(Exists(killed));
+  EXPECT_TRUE(Exists(live));
+}
+
+TEST(PendingBoard, NoneIsMadeThatTheSystemWouldPunish) {
+  EXPECT_EQ(InChild([] {
+              const rlimit small{4096, 4096};
+              setrlimit(RLIMIT_FSIZE, &small);
+              return PendingBoard::Join(NewFile(), 0) == nullptr ? 0 : 1;
+            }),
+            0);
+}
+
+// Whatever a process that was forked off does with its copy, and however long it lives.
+TEST(PendingBoard, AForkedProcessHasNoPartInIt) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  boards.first->Extend(0, 10);
+  EXPECT_EQ(InChild([&] {
+              boards.first = nullptr;
+              boards.second = nullptr;
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(Exists(boards.file));
+  EXPECT_TRUE(boards.second->OthersHold(0, 10));
+  EXPECT_FALSE(
+      boards.second->AwaitOthers(0, 1, PendingBoard::Whose::kOthers,
+                                 PendingBoard::Clock::now() + std::chrono::milliseconds(50)))
+      << "its part is still claimed";
+}
+
+TEST(PendingBoard, NobodyWaitsForBytesElsewhere) {
+  Boards boards;
+  ASSERT_TRUE(boards.first != nullptr && boards.second != nullptr);
+  boards.first->Extend(0, 10);
+  boards.second->AwaitOthers(10, 20);
+}
+
+}  // namespace
+}  // namespace tidelane

@@ -26,7 +26,7 @@ function(tidelane_room_libraries name)
 endfunction()
 
 # tidelane_broken_plugin(<target> DIRECTORY <dir>): the plugin with rules that can be switched off. Only what mentions the switches
-# is compiled once more, into the place of its twin; no header does but extent/broken.h (scripts/check/ranks.py), so that all
+# is compiled once more, into the place of its twin; no header does but extent/test_hooks.h (scripts/check/ranks.py), so that all
 # other objects are the same.
 function(tidelane_broken_plugin target)
   cmake_parse_arguments(arg "" "DIRECTORY" "" ${ARGN})
@@ -41,7 +41,7 @@ function(tidelane_broken_plugin target)
       set(broken "")
       set(names "")
       foreach(source IN LISTS sources)
-        file(STRINGS "${source}" switches REGEX "broken\\.h\"|TIDELANE_BREAK")
+        file(STRINGS "${source}" switches REGEX "test_hooks\\.h\"|TIDELANE_BREAK")
         if(switches)
           get_filename_component(name "${source}" NAME)
           list(APPEND broken "${source}")

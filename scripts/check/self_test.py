@@ -54,7 +54,7 @@ class Ranks(unittest.TestCase):
             (repo / "src/extent").mkdir(parents=True)
             (repo / "src/extent/map.cc").write_text('#include "base/x.h"\n#  include "buffer/y.h"\n')
             self.assertEqual(len(ranks.check(repo)), 1)
-            (repo / "src/extent/map.h").write_text('#include "extent/broken.h"\n')
+            (repo / "src/extent/map.h").write_text('#include "extent/test_hooks.h"\n')
             self.assertEqual(len(ranks.check(repo)), 2)
 
 

@@ -19,7 +19,7 @@
 #include "base/trace.h"
 #include "codec/deflate.h"
 #include "engine/roomy_device.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "model/history_key.h"
 
 namespace tidelane {
@@ -92,7 +92,7 @@ Engine::Engine()
           model::Chooser::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})),
       forked_(!config_.forked_defers && IsForkedProcess()) {
 #ifdef TIDELANE_BREAK
-  broken_rules = config_.test_break;
+  enabled_mutations = config_.test_break;
 #endif
   lanes_.SetIdleWork([this] {
     return arena_.GrowAhead() ? std::chrono::nanoseconds::zero() : arena_.Trim(NowNs());
@@ -163,7 +163,7 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
     MutexLock lock(registry_.mutex);
     draining = registry_.files.DrainingAt(name);
   }
-  if (draining == nullptr || Broken("adopt")) return {};
+  if (draining == nullptr || MutationEnabled("adopt")) return {};
   if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
   // Where no lock keeps others out, the mark must be on storage when the open returns, and no older one come after it.
   if (!draining->locked() && draining->WaitClosed(Wait::kOpen).ok()) return {};
@@ -223,7 +223,7 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
 // Programs whose ranks share the file take no lock of it: what they have written is there for who opens it, as natively. But who only
 // looks at the file of a program that was stopped is not stopped with it.
 void Engine::AwaitRanks(const FileIdentity& identity) {
-  if (Broken("ranks_outside")) return;
+  if (MutationEnabled("ranks_outside")) return;
   const auto board = PendingBoard::Watch(identity, BoardFile::Missing::kLeave);
   if (board == nullptr || !board->OthersHold(0, UINT64_MAX)) return;
   const Waiting waiting(Wait::kOpen);

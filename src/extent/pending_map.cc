@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "buffer/loan.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 
 namespace tidelane {
 namespace {
@@ -177,7 +177,7 @@ void PendingMap::OverlayFlight(uint64_t begin, uint64_t end, std::vector<Piece>&
 
 void PendingMap::Overlay(uint64_t address, uint64_t size, std::vector<Piece>& pieces) const {
   const uint64_t end = address + size;
-  if (Broken("overlay")) {
+  if (MutationEnabled("overlay")) {
     pieces.push_back({address, size, nullptr, nullptr});
     return;
   }
@@ -229,7 +229,7 @@ bool PendingMap::stuck(Order order) const {
 bool PendingMap::Takeable(const Extent& extent, Order order, bool rest_is_done) const {
   if (extent.failed) return false;
   if (Held(extent) && order == Order::kHeldLast && !rest_is_done) return false;
-  return Broken("order") || !InFlight(extent.address, extent.end());
+  return MutationEnabled("order") || !InFlight(extent.address, extent.end());
 }
 
 void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done,

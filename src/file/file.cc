@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "base/notices.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "ranks/bell.h"
 
 namespace tidelane {
@@ -149,7 +149,7 @@ void File::Abandon() {
 
 Status File::Truncate(uint64_t size) {
   const uint64_t old = eof_.load(std::memory_order_relaxed);
-  if (Broken("truncate")) {  // negative control: cut storage now, whatever is on its way
+  if (MutationEnabled("truncate")) {  // negative control: cut storage now, whatever is on its way
     eof_.store(size, std::memory_order_relaxed);
     (void)device_->Truncate(size);  // past the store, too
     return {};

@@ -8,7 +8,7 @@
 
 #include "base/incidents.h"
 #include "base/trace.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "file/file.h"
 
 namespace tidelane {
@@ -106,7 +106,7 @@ void File::TruncateUp() {
 int File::WriteRun(Run& run) {
   Count(Counter::kRequestsWritten);
   int error = store_->Write(run);
-  if (Broken("failure")) error = 0;  // negative control: nobody hears of it
+  if (MutationEnabled("failure")) error = 0;  // negative control: nobody hears of it
   if (error == 0) Count(Counter::kBytesWritten, run.size());
   return error;
 }

@@ -1,6 +1,6 @@
 #include "file/write_policy.h"
 
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 
 namespace tidelane {
 namespace {
@@ -17,14 +17,14 @@ WriteCosts::Allowance WriteCosts::Begin(uint64_t now_ns, const std::string& path
                                         uint64_t room, uint64_t held, uint64_t size) const {
   const Allowance allowed = chooser_->Begin(
       now_ns, {.device = device_, .file = path, .mode = mode, .room = room, .held = held}, size);
-  if (Broken("whims")) return {Whim(true) ? UINT64_MAX : 0, Whim(true)};
+  if (MutationEnabled("whims")) return {Randomized(true) ? UINT64_MAX : 0, Randomized(true)};
   return allowed;
 }
 
-bool WriteCosts::Defers() const { return Whim(chooser_->Defers(device_)); }
+bool WriteCosts::Defers() const { return Randomized(chooser_->Defers(device_)); }
 
 bool WriteCosts::Stored(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) const {
-  return Whim(chooser_->Stored(device_, bytes, begin_ns, end_ns));
+  return Randomized(chooser_->Stored(device_, bytes, begin_ns, end_ns));
 }
 
 // Joining a piece saves a request, and costs twice the gap before it and the piece once more: nothing is lost where half of what

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/activity.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 
 namespace tidelane::h5 {
 namespace {
@@ -62,7 +62,7 @@ void ParallelFile::SetAtomic(bool atomic) {
 Status ParallelFile::Before(Moment moment) {
   const Rule& rule = RuleOf(moment);
   inside_ = true;
-  if (Broken(rule.broken)) return {};
+  if (MutationEnabled(rule.broken)) return {};
   const Waiting waiting(Wait::kRanks);
   Status status = file_->Drain(Wait::kRanks);
   if (status.ok()) places.Clear();

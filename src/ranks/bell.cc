@@ -19,7 +19,7 @@
 
 #include "base/fresh_file.h"
 #include "base/thread_name.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 
 namespace tidelane {
 namespace {
@@ -76,7 +76,7 @@ uint64_t Bell::number() {
 }
 
 void Bell::Ring(uint64_t number) {
-  if (number == 0 || Broken("ranks_bell")) return;
+  if (number == 0 || MutationEnabled("ranks_bell")) return;
   const int from = NewSocket();
   if (from < 0) return;
   sockaddr_un name;

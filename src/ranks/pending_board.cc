@@ -12,7 +12,7 @@
 #include <linux/futex.h>
 #include <utility>
 
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "ranks/bell.h"
 
 namespace tidelane {
@@ -246,9 +246,9 @@ bool PendingBoard::Holds(const Part& part, uint64_t begin, uint64_t end) {
 // Parts of processes that were killed stay in use: somebody may have looked at them before.
 bool PendingBoard::Concerns(uint64_t number, Whose whose) const {
   if (number == own_) return false;
-  if (whose == Whose::kOthers && !Broken("ranks_outside")) return true;
+  if (whose == Whose::kOthers && !MutationEnabled("ranks_outside")) return true;
   const bool outside = group_.id == 0 || part(number).group.load() != group_.id;
-  return outside == (whose == Whose::kOutsiders) && !(outside && Broken("ranks_outside"));
+  return outside == (whose == Whose::kOutsiders) && !(outside && MutationEnabled("ranks_outside"));
 }
 
 bool PendingBoard::OthersHold(uint64_t begin, uint64_t end, Whose whose) const {

@@ -26,7 +26,7 @@
 
 #include "base/fresh_file.h"
 #include "engine/engine.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/parallel_file.h"
@@ -77,7 +77,7 @@ herr_t Capture(Captured& captured, haddr_t address, size_t size, const void* byt
   Status status =
       Guarded(file, "write to", [&] { return file.file()->Write(address, size, bytes, call); });
   // Where the system refused threads, nobody would store it while other ranks wait for it.
-  if (status.ok() && !Engine::Get().lanes().threaded() && !Broken("ranks_threads"))
+  if (status.ok() && !Engine::Get().lanes().threaded() && !MutationEnabled("ranks_threads"))
     status = file.file()->Drain(Wait::kRanks);
   if (!call.writes_own_chunk()) return Report(captured, 0, status);
   if (!status.ok()) file.NoteRefused(std::move(status));
@@ -152,7 +152,7 @@ herr_t ReadVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], h
 herr_t Flush(H5FD_t* pub, hid_t dxpl, hbool_t closing) noexcept {
   Captured& captured = Of(pub);
   Status status;
-  if (!Broken("ranks_flush"))
+  if (!MutationEnabled("ranks_flush"))
     status = captured.file->file()->Drain(closing ? Wait::kClose : Wait::kFlush);
   const herr_t result = captured.native->flush(pub, dxpl, closing);  // by every rank, even so
   return Report(captured, result, status);
@@ -235,7 +235,7 @@ bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& r
   prepared.captured.reset(
       new Captured{*pub->cls, pub->cls, &library, pub, std::move(file), nullptr});
   // Tests of what is promised across machines have none.
-  if (!Broken("ranks_board"))
+  if (!MutationEnabled("ranks_board"))
     prepared.board = PendingBoard::Join(prepared.file->identity(), ranks.rank);
   return true;
 } catch (const std::bad_alloc&) {  // the others wait for this rank's answer all the same

@@ -14,7 +14,7 @@
 #include <new>
 
 #include "base/activity.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "model/history_key.h"
 #include "ranks/pending_board.h"
 #include "vfd/mpio_class.h"
@@ -119,7 +119,7 @@ void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char*
   const char* const path = PathOf(name);
   struct stat found;
   if (pub == nullptr || !SharedByRanks(path) || stat(path, &found) != 0) return;
-  if (Broken("ranks_board") || Broken("ranks_outside")) return;
+  if (MutationEnabled("ranks_board") || MutationEnabled("ranks_outside")) return;
   // Who opens the file for writing later has to be found by who looks. In a job of one rank that is nobody.
   const bool single = model::RanksOfJob() == 1;
   auto board = PendingBoard::Watch(IdentityIn(found),

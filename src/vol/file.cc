@@ -7,7 +7,7 @@
 
 #include "base/notices.h"
 #include "engine/engine.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "gpu/loaded.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
@@ -71,7 +71,7 @@ void DrainForForeign(const Instance& instance) {
 }
 
 void NoteClosed(Instance& instance, void* file) {
-  if (Broken("ranks_reopened")) ForgetDatasets(instance);  // those of other handles, too
+  if (MutationEnabled("ranks_reopened")) ForgetDatasets(instance);  // those of other handles, too
   if (instance.foreign_files != nullptr) std::erase(*instance.foreign_files, file);
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
   if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();

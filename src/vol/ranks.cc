@@ -5,7 +5,7 @@
 
 #include "base/notices.h"
 #include "engine/engine.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
 #include "vol/chunked_dataset.h"
@@ -191,7 +191,7 @@ bool IsHardLink(Instance& instance, void* object, const H5VL_loc_params_t& locat
 }  // namespace
 
 void StopMounted(h5::ParallelFile* one, h5::ParallelFile* other) {
-  if (Broken("ranks_mount")) return;
+  if (MutationEnabled("ranks_mount")) return;
   for (h5::ParallelFile* const file : {one, other}) {
     if (file != nullptr) file->Stop(Fallback::kMpiMounted);
   }
@@ -200,7 +200,7 @@ void StopMounted(h5::ParallelFile* one, h5::ParallelFile* other) {
 void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
                  const H5VL_loc_params_t& location, bool is_link) {
   const h5::KeepErrorStack keep(instance.hdf5());
-  if (is_link && !IsHardLink(instance, object, location) && !Broken("ranks_hard")) return;
+  if (is_link && !IsHardLink(instance, object, location) && !MutationEnabled("ranks_hard")) return;
   H5O_info2_t info{};
   H5VL_object_get_args_t get{};
   get.op_type = H5VL_OBJECT_GET_INFO;
@@ -260,7 +260,8 @@ herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>&
     }
     return read;
   }
-  if (!Broken("ranks_chunks") && !CommitChunksOf(instance, *parallel, count, datasets)) return -1;
+  if (!MutationEnabled("ranks_chunks") && !CommitChunksOf(instance, *parallel, count, datasets))
+    return -1;
   const Together together(instance, parallel, h5::Moment::kRead);
   if (!together.MayGoOn(instance)) return -1;
   return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
 #include "h5/parallel_file.h"
@@ -77,7 +77,7 @@ void NoteRankDataset(Instance& instance, void* dataset) {
 
 RankDataset& RankDatasetOf(Instance& instance, void* dataset) {
   DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
-  if (entry.Find<RankDataset>() == nullptr || Broken("ranks_metadata"))
+  if (entry.Find<RankDataset>() == nullptr || MutationEnabled("ranks_metadata"))
     NoteRankDataset(instance, dataset);
   return entry.Get<RankDataset>();  // HDF5 did not say: nothing is
 }
@@ -100,7 +100,7 @@ bool IsLinked(Instance& instance, void* dataset) {
   if (known.linked && known.asked_at == instance.groups_unlinked) return true;
   DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
   const auto file = h5::ParallelDriver().file_with_serial(instance.slot, entry.serial);
-  if (file == nullptr || (file->metadata_together && !Broken("ranks_asked"))) return false;
+  if (file == nullptr || (file->metadata_together && !MutationEnabled("ranks_asked"))) return false;
   const h5::KeepErrorStack keep(instance.hdf5());
   return LookAtHeader(instance, dataset, entry, known) && known.linked;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "h5/owned_id.h"
 #include "vol/chunked_dataset.h"
 #include "vol/property_lists.h"
@@ -122,7 +122,7 @@ Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t d
   h5::Library& hdf5 = instance.hdf5();
   Part part;
   // With the last handle of what nothing links to its space is given back, by a call that ranks make whenever they like.
-  if (!IsLinked(instance, writing.dataset) && !Broken("ranks_unlinked")) {
+  if (!IsLinked(instance, writing.dataset) && !MutationEnabled("ranks_unlinked")) {
     part.refusal = Fallback::kMpiUnlinked;
     return part;
   }

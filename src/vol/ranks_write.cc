@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "model/history_key.h"
 #include "vol/chunked_dataset.h"
@@ -134,7 +134,8 @@ bool Collective::Agree(Decision& decision) {
   uint64_t all[kVotes];
   if (!file_.Max(votes, all, kVotes)) return false;
   decision.capture = all[kRefused] == 0 && all[kSmall] == 0;
-  decision.same_datasets = all[kDatasets] == kTop - all[kDatasetsRest] || Broken("ranks_different");
+  decision.same_datasets =
+      all[kDatasets] == kTop - all[kDatasetsRest] || MutationEnabled("ranks_different");
   decision.take_chunks = !decision.capture && all[kNoChunks] == 0 && decision.same_datasets;
   decision.make_room = all[kNoRoom] != 0;
   decision.chunks = all[kChunks];
@@ -258,7 +259,7 @@ void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hi
 herr_t LeaveAgain(Instance& instance, h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
   Count(Fallback::kMpiSmallPieces);
   Status status;
-  if (!Broken("ranks_backoff")) status = file.file()->Drain(Wait::kRanks);
+  if (!MutationEnabled("ranks_backoff")) status = file.file()->Drain(Wait::kRanks);
   file.file()->AwaitOthers(0, UINT64_MAX, File::Whose::kOutsiders);
   const herr_t result = Native(instance, writes, dxpl);
   if (status.ok()) return result;
@@ -330,7 +331,8 @@ bool MayDeferAlone(const h5::ParallelFile& file, const CallScope& scope) {
   const Consistency consistency = file.file()->settings().consistency;
   if (scope.tracks() || consistency == Consistency::kMpi) return true;
   // A job of one rank may run where there is no memory that processes could share.
-  const bool single = file.ranks() == 1 && (model::RanksOfJob() == 1 || Broken("ranks_board"));
+  const bool single =
+      file.ranks() == 1 && (model::RanksOfJob() == 1 || MutationEnabled("ranks_board"));
   return consistency == Consistency::kAuto && (file.file()->has_board() || single);
 }
 
@@ -345,7 +347,8 @@ herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& f
   // A rank may write to filtered chunks alone where there is no other one.
   if (file->ranks() == 1 && !CommitChunksOf(instance, *file, writes.count, writes.datasets))
     return -1;
-  if (!Broken("ranks_fields")) scope.Allow(CallScope::kReadAlone);  // what HDF5 keeps of elements
+  if (!MutationEnabled("ranks_fields"))
+    scope.Allow(CallScope::kReadAlone);  // what HDF5 keeps of elements
   if (!MayDeferAlone(*file, scope)) {
     Count(Fallback::kMpiAlone);
     return Native(instance, writes, dxpl);

@@ -5,7 +5,7 @@
 
 #include "base/trace.h"
 #include "engine/engine.h"
-#include "extent/broken.h"
+#include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "vol/enter.h"
 
@@ -36,7 +36,7 @@ void Look(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
 bool OnQuickStorage(const SieveHabit& habit) {
   if (!habit.has_layout(H5D_CONTIGUOUS)) return false;
   const std::shared_ptr<File> file = habit.facts->file.lock();
-  return file != nullptr && Whim(Engine::Get().chooser().QuickOn(file->identity().device));
+  return file != nullptr && Randomized(Engine::Get().chooser().QuickOn(file->identity().device));
 }
 
 // Nothing is kept of a file that others may write.

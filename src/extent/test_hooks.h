@@ -1,9 +1,9 @@
 /// \file
 /// Negative controls: in builds with TIDELANE_BREAK rules can be switched off by name, and the stress test must then
-/// find a difference. In every other build Broken() is constant false and the branches vanish.
+/// find a difference. In every other build MutationEnabled() is constant false and the branches vanish.
 /// `whims` breaks nothing: what clocks decide in mode=auto is then drawn, and the stress test must find no difference.
 ///
-/// Thread safety: the rule is set once, before the first file is opened; Whim may be called from any thread.
+/// Thread safety: the rule is set once, before the first file is opened; Randomized may be called from any thread.
 #pragma once
 
 #include <algorithm>
@@ -16,23 +16,23 @@ namespace tidelane {
 
 #ifdef TIDELANE_BREAK
 inline std::string_view
-    broken_rules;  // as a+b; points into the configuration, which lives for ever
-inline bool Broken(std::string_view rule) {
-  return std::ranges::any_of(std::views::split(broken_rules, '+'), [&](const auto& name) {
+    enabled_mutations;  // as a+b; points into the configuration, which lives for ever
+inline bool MutationEnabled(std::string_view rule) {
+  return std::ranges::any_of(std::views::split(enabled_mutations, '+'), [&](const auto& name) {
     return std::string_view(name.begin(), name.end()) == rule;
   });
 }
 inline std::atomic<uint64_t> whims{0};
 /// `measured`, or what is drawn in its place.
-inline bool Whim(bool measured) {
-  if (!Broken("whims")) return measured;
+inline bool Randomized(bool measured) {
+  if (!MutationEnabled("whims")) return measured;
   uint64_t bits = ++whims * 0x9e3779b97f4a7c15;
   bits = (bits ^ bits >> 32) * 0xd6e8feb86659fd93;
   return (bits >> 63) != 0;
 }
 #else
-constexpr bool Broken(std::string_view) { return false; }
-constexpr bool Whim(bool measured) { return measured; }
+constexpr bool MutationEnabled(std::string_view) { return false; }
+constexpr bool Randomized(bool measured) { return measured; }
 #endif
 
 }  // namespace tidelane

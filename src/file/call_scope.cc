@@ -165,10 +165,10 @@ HoldsBytes::HoldsBytes(HeldBytes* held) : before_(std::exchange(in_progress.held
 HoldsBytes::~HoldsBytes() { in_progress.held = before_; }
 HeldBytes* HoldsBytes::current() { return in_progress.held; }
 
-KeepRefused::KeepRefused() { ++in_progress.keeping; }
-KeepRefused::~KeepRefused() { --in_progress.keeping; }
+RetainFailedWrites::RetainFailedWrites() { ++in_progress.keeping; }
+RetainFailedWrites::~RetainFailedWrites() { --in_progress.keeping; }
 
-void WaitsItself::Begin() { ++in_progress.waiting_itself; }
-void WaitsItself::End() { --in_progress.waiting_itself; }
+void ExplicitWaitScope::Begin() { ++in_progress.waiting_itself; }
+void ExplicitWaitScope::End() { --in_progress.waiting_itself; }
 
 }  // namespace tidelane

@@ -159,7 +159,7 @@ class CallContext {
   bool is_awaited() const { return waits_itself_ || request() != nullptr; }
   /// What is written is to be stored when the call returns.
   bool writes_through() const { return allows(CallScope::kWriteThrough); }
-  /// What storage refuses is kept and tried again, and the write succeeds (KeepRefused).
+  /// What storage refuses is kept and tried again, and the write succeeds (RetainFailedWrites).
   bool keeps_refused() const { return keeps_refused_; }
   bool hands_out_descriptor() const { return allows(CallScope::kHandOutDescriptor); }
   bool starts_swmr() const { return allows(CallScope::kStartSwmr); }
@@ -203,7 +203,7 @@ class CallContext {
 };
 
 /// Between Begin and End, which nest, flushes that this thread calls need not wait: it will wait itself.
-class WaitsItself {
+class ExplicitWaitScope {
  public:
   static void Begin();
   static void End();
@@ -212,12 +212,12 @@ class WaitsItself {
 /// While one lives, what this thread writes and storage refuses is kept like what was captured: the call succeeds, and the
 /// next flush, close or change of the file tries again and tells. For calls of HDF5's that leave a file's books wrong when
 /// a write fails half-way.
-class KeepRefused {
+class RetainFailedWrites {
  public:
-  KeepRefused();
-  ~KeepRefused();
-  KeepRefused(const KeepRefused&) = delete;
-  KeepRefused& operator=(const KeepRefused&) = delete;
+  RetainFailedWrites();
+  ~RetainFailedWrites();
+  RetainFailedWrites(const RetainFailedWrites&) = delete;
+  RetainFailedWrites& operator=(const RetainFailedWrites&) = delete;
 };
 
 }  // namespace tidelane

@@ -14,7 +14,7 @@ void FailureState::Note(Status error) {
   } catch (const std::bad_alloc&) {  // the summary will not have its words; whoever asks has them
   }
   error_ = std::move(error);
-  if (!std::exchange(untold_, true)) untold_files_.fetch_add(1, std::memory_order_relaxed);
+  if (!std::exchange(unreported_, true)) untold_files_.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace tidelane

@@ -2,7 +2,7 @@
 /// What of one file could not be stored, and who knows of it.
 ///
 /// Invariant: a failure is *untold* from Note until a blocking call has said so; what is lost stays lost.
-/// Thread safety: none but for AnyUntold; guarded by the file's mutex.
+/// Thread safety: none but for AnyUnreported; guarded by the file's mutex.
 #pragma once
 
 #include <atomic>
@@ -15,12 +15,12 @@ namespace tidelane {
 class FailureState {
  public:
   FailureState() = default;
-  ~FailureState() { Told(); }
+  ~FailureState() { MarkReported(); }
   FailureState(const FailureState&) = delete;
   FailureState& operator=(const FailureState&) = delete;
 
   /// Whether something failed in the background, of any file, since a blocking call last said so.
-  static bool AnyUntold() { return untold_files_.load(std::memory_order_relaxed) != 0; }
+  static bool AnyUnreported() { return untold_files_.load(std::memory_order_relaxed) != 0; }
 
   /// Something failed, and may be tried again.
   void Note(Status error);
@@ -44,11 +44,11 @@ class FailureState {
   /// Nothing is pending any more, so it need not be longer than it is.
   void Drained() { extend_failed_ = false; }
   /// A blocking call says so.
-  void Told() {
-    if (std::exchange(untold_, false)) untold_files_.fetch_sub(1, std::memory_order_relaxed);
+  void MarkReported() {
+    if (std::exchange(unreported_, false)) untold_files_.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  bool untold() const { return untold_; }
+  bool unreported() const { return unreported_; }
   bool extend_failed() const { return extend_failed_; }
   bool close_failed() const { return close_failed_; }
   /// The newest failure, until a retry.
@@ -62,7 +62,7 @@ class FailureState {
 
   Status error_;
   Status lost_;
-  bool untold_ = false;
+  bool unreported_ = false;
   bool extend_failed_ = false;  // error_ says how, as of the next
   bool close_failed_ = false;
 };

@@ -144,9 +144,9 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   /// For programs that ask about a file: whether everything captured is stored. Starts the work; never waits.
   Status Test(bool& stored) TL_EXCLUDES(mutex_);
   /// Whether a write failed in the background, in any file, since a blocking call last said so.
-  static bool AnyUntold() { return FailureState::AnyUntold(); }
+  static bool AnyUnreported() { return FailureState::AnyUnreported(); }
   /// If it was in this file: tries again, and says how that went. For calls that change the file.
-  Status TellFailure() TL_EXCLUDES(mutex_);
+  Status RetryAndReport() TL_EXCLUDES(mutex_);
 
   /// While paused, bytes are captured and stay: until a flush, a close, a request or the arena wants them stored.
   void SetPaused(bool paused) TL_EXCLUDES(mutex_);

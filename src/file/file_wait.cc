@@ -29,7 +29,7 @@ bool File::failing() const {
   MutexLock lock(mutex_);
   // Also while what failed is being tried again, until somebody was told.
   return pending_.failed_extents() != 0 || failures_.extend_failed() || !failures_.lost().ok() ||
-         (failures_.untold() && !DrainedLocked());
+         (failures_.unreported() && !DrainedLocked());
 }
 
 bool File::being_closed() const {
@@ -107,7 +107,7 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   TallyLocked();
   drained = DrainedLocked();
   if (drained) {
-    failures_.Told();  // what had failed was cut, or replaced by what did not fail
+    failures_.MarkReported();  // what had failed was cut, or replaced by what did not fail
     return failures_.lost();
   }
   pending_.RetryFailed();
@@ -124,7 +124,7 @@ Status File::DrainUntil(Wait why, Clock::time_point deadline, bool& drained) {
   });
   costs_.Waited(NowNs() - asked_ns);
   if (!drained && !StuckLocked()) return {};  // too late, and nothing has failed
-  failures_.Told();
+  failures_.MarkReported();
   return drained ? failures_.lost() : failures_.error();
 }
 
@@ -149,10 +149,10 @@ Status File::Test(bool& stored) {
   return StuckLocked() ? failures_.error() : failures_.lost();
 }
 
-Status File::TellFailure() {
+Status File::RetryAndReport() {
   {
     MutexLock lock(mutex_);
-    if (!failures_.untold()) return {};
+    if (!failures_.unreported()) return {};
   }
   return Drain(Wait::kOther);
 }

@@ -141,7 +141,7 @@ TEST_F(SuperblockOrderTest, AMarkThatIsRefusedIsKeptAndStoredFirst) {
     ASSERT_TRUE(Write(0, Superblock('m')).ok());
     EXPECT_TRUE(file_->Flush(false, InProgress()).ok());
   }
-  EXPECT_EQ(file_->TellFailure().code(), ENOSPC) << "the next call that changes the file";
+  EXPECT_EQ(file_->RetryAndReport().code(), ENOSPC) << "the next call that changes the file";
   faults.failing = false;
   TakeChanges();
   EXPECT_TRUE(file_->Drain(Wait::kClose).ok());

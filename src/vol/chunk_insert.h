@@ -1,7 +1,7 @@
 /// \file
 /// Puts a chunk that has been filtered into the file, with HDF5's direct chunk write.
 ///
-/// What storage refuses meanwhile the engine keeps (KeepRefused): after a write that failed HDF5 believes that the chunk
+/// What storage refuses meanwhile the engine keeps (RetainFailedWrites): after a write that failed HDF5 believes that the chunk
 /// is in its place already, so that a second attempt would leave it out of the index.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.

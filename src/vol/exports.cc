@@ -159,7 +159,7 @@ TIDELANE_EXPORT int tidelane_wait(const char* path, int64_t timeout_us, char* wh
 }
 
 TIDELANE_EXPORT void tidelane_waits_itself(int begin) {
-  begin != 0 ? tidelane::WaitsItself::Begin() : tidelane::WaitsItself::End();
+  begin != 0 ? tidelane::ExplicitWaitScope::Begin() : tidelane::ExplicitWaitScope::End();
 }
 
 TIDELANE_EXPORT void tidelane_listen(int (*schedule)(int (*tell)(void*), void*),

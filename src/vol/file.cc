@@ -200,7 +200,7 @@ herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
   if (NativeFile(instance).close(file, dxpl, nullptr) < 0 && !half_closed) {
     // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
     // such a file again after it has ended us.
-    const KeepRefused refused;
+    const RetainFailedWrites refused;
     const CallScope late(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
     static_cast<void>(NativeFile(instance).close(file, dxpl, nullptr));
   }

@@ -31,10 +31,10 @@ std::shared_ptr<File> FileOf(Instance& instance, void* object, H5I_type_t type) 
   return h5::Driver().file_with_serial(instance.slot, serial);
 }
 
-bool TellFailure(Instance& instance, void* object, H5I_type_t type) {
+bool RetryAndReport(Instance& instance, void* object, H5I_type_t type) {
   const std::shared_ptr<File> file = FileOf(instance, object, type);
   if (file == nullptr) return true;
-  const Status status = file->TellFailure();
+  const Status status = file->RetryAndReport();
   if (!status.ok()) h5::PushError(instance.hdf5(), status);
   return status.ok();
 }

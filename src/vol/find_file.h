@@ -27,12 +27,12 @@ bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& 
 
 /// Tries a failed background write to this object's file again; false, with the failure on the error
 /// stack, if it fails again.
-bool TellFailure(Instance& instance, void* object, H5I_type_t type);
+bool RetryAndReport(Instance& instance, void* object, H5I_type_t type);
 
 /// Whether a call without a request may go on to change the file that `object` is in: not when a
 /// background write to it failed and no blocking call has said so yet.
 inline bool MayChange(Instance& instance, void* object, H5I_type_t type) {
-  return !File::AnyUntold() || TellFailure(instance, object, type);
+  return !File::AnyUnreported() || RetryAndReport(instance, object, type);
 }
 
 }  // namespace tidelane::vol

@@ -325,7 +325,7 @@ Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
     const auto job = std::ranges::lower_bound(write.jobs, chunk.told.chunk, {}, &ChunkJob::number);
     stored = Stored(**job, write.all_filters);
   }
-  const KeepRefused keep;
+  const RetainFailedWrites keep;
   bool put = true;
   if (old_size == stored.size) {  // it would keep its old mask
     const CallScope scope(CallScope::kOtherChunk);

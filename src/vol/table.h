@@ -227,9 +227,9 @@ class RanksAround {
 
 template <typename... Args>
 bool MayChangeTarget(Instance& instance, H5I_type_t kind, Args... args) {
-  if (!File::AnyUntold()) return true;
+  if (!File::AnyUnreported()) return true;
   const Target target = TargetOf(kind, args...);
-  return TellFailure(instance, target.located, target.type);
+  return RetryAndReport(instance, target.located, target.type);
 }
 
 // Whether the call may go on. Its transfer list comes before the request.

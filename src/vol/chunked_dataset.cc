@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "vol/transfer_told.h"
+#include "vol/transfer_outcome.h"
 
 namespace tidelane::vol {
 

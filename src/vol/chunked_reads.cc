@@ -11,7 +11,7 @@
 #include "h5/driver.h"
 #include "h5/error.h"
 #include "vol/enter.h"
-#include "vol/transfer_told.h"
+#include "vol/transfer_outcome.h"
 
 namespace tidelane::vol {
 
@@ -191,17 +191,17 @@ void Tell(Instance& instance, const Reading& reading, const ReadDataset& known,
   if (reading.dxpl == instance.default_dxpl) return;
   const auto is_stored = [](const auto& chunk) { return chunk.size != 0; };
   if (std::ranges::none_of(*known.map, is_stored)) {
-    TellNothing(instance, reading.dxpl);
+    SetNoTransfer(instance, reading.dxpl);
     return;
   }
-  Told told;
+  TransferOutcome told;
   told.cause = known.pipeline != nullptr                      ? kFiltered
                : known.grid.ChunkBytes() <= known.cache_bytes ? kCached
                                                               : kDefaultOff;
   for (uint64_t i = 0; i < touched.count() && told.mode == 0; ++i) {
     if ((*known.map)[touched.At(i).chunk].size != 0) told.mode = kScalar;
   }
-  TellTransfer(instance, reading.dxpl, told);
+  SetTransferOutcome(instance, reading.dxpl, told);
 }
 
 // Without filters lanes gain only what storage makes wait; finding out which chunks a small read touches takes as long

@@ -19,7 +19,7 @@
 #include "vol/read_again.h"
 #include "vol/settle.h"
 #include "vol/sieve_choice.h"
-#include "vol/transfer_told.h"
+#include "vol/transfer_outcome.h"
 #include "vol/transfers.h"
 
 namespace tidelane::vol {
@@ -47,7 +47,7 @@ herr_t ReadNatively(Instance& instance, const Reads& reads, hid_t dxpl, Later la
       reads.count, reads.datasets, reads.memory_types, reads.memory_spaces, reads.file_spaces, dxpl,
       reads.buffers, nullptr);
   const uint32_t causes =
-      result >= 0 ? TellAsWithSec2(instance, reads.datasets[0], dxpl) : kUnknown;
+      result >= 0 ? SetOutcomeAsWithSec2(instance, reads.datasets[0], dxpl) : kUnknown;
   sieve.Note(gathering, causes, reads.count, reads.datasets, dxpl);
   return result;
 }

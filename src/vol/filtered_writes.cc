@@ -22,7 +22,7 @@
 #include "vol/fork.h"
 #include "vol/object_info.h"
 #include "vol/settle.h"
-#include "vol/transfer_told.h"
+#include "vol/transfer_outcome.h"
 
 namespace tidelane::vol {
 
@@ -186,7 +186,7 @@ bool FilteredWrites::TakeIfOurs(FilteredDataset& known, const Writing& writing, 
       } else {
         if (TakeChunks(known, writing, touched, late)) {
           const bool evicts = touched.count() > facts.habit.room();
-          TellTransfer(instance_, dxpl, {.cause = kFiltered, .mode = evicts ? kScalar : 0});
+          SetTransferOutcome(instance_, dxpl, {.cause = kFiltered, .mode = evicts ? kScalar : 0});
           return true;
         }
         if (!Fails(known)) reason = Fallback::kFilterNoRoom;

@@ -60,7 +60,7 @@ struct Instance {
   /// The last list that was seen to make datasets in one piece (vol/objects.cc).
   hid_t plain_dcpl = h5::kNoId;
   hid_t told_dxpl =
-      h5::kNoId;  ///< a copy of it that says how a transfer went (vol/transfer_told.h)
+      h5::kNoId;  ///< a copy of it that says how a transfer went (vol/transfer_outcome.h)
   /// How many properties that list has: one with as many has none of ours (vol/property_lists.h).
   size_t default_properties = 0;
   /// A file was captured that ranks of an MPI program have open together (vol/ranks.h).

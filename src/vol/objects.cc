@@ -31,7 +31,7 @@
 #include "vol/settle.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
-#include "vol/transfer_told.h"
+#include "vol/transfer_outcome.h"
 #include "vol/writing.h"
 
 namespace tidelane::vol {
@@ -71,7 +71,7 @@ herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
       dxpl, writes.buffers, nullptr);
   // One that failed may have come to the sieve before.
   const uint32_t causes =
-      result >= 0 ? TellAsWithSec2(instance, writes.datasets[0], dxpl) : kUnknown;
+      result >= 0 ? SetOutcomeAsWithSec2(instance, writes.datasets[0], dxpl) : kUnknown;
   sieve.Note(gathering, causes, writes.count, writes.datasets, dxpl);
   return result;
 }

@@ -16,7 +16,7 @@
 #include "vol/ranks_filtered.h"
 #include "vol/ranks_part.h"
 #include "vol/tracked_call.h"
-#include "vol/transfer_told.h"
+#include "vol/transfer_outcome.h"
 
 namespace tidelane::vol {
 

@@ -33,7 +33,7 @@
 #include "vol/dataset_catalogue.h"
 #include "vol/element_storage.h"
 #include "vol/instance.h"
-#include "vol/transfer_told.h"
+#include "vol/transfer_outcome.h"
 
 namespace tidelane::vol {
 
@@ -123,7 +123,7 @@ void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl)
 class SieveWatch {
  public:
   explicit SieveWatch(Instance& instance) : instance_(instance), pieces_(Pieces()) {}
-  /// After a transfer that HDF5 made piece by piece for `causes` (vol/transfer_told.h), or was made to.
+  /// After a transfer that HDF5 made piece by piece for `causes` (vol/transfer_outcome.h), or was made to.
   void Note(const Gathering& gathering, uint32_t causes, size_t count, void* datasets[],
             hid_t dxpl) const {
     if (gathering || MayHaveSieved(causes, count)) {

@@ -27,27 +27,27 @@ inline constexpr uint32_t kDefaultOff = 0x200;  ///< H5D_SEL_IO_DEFAULT_OFF
 inline constexpr uint32_t kScalar = 0x1;        ///< H5D_SCALAR_IO
 inline constexpr uint32_t kVector = 0x2;        ///< H5D_VECTOR_IO
 
-struct Told {
+struct TransferOutcome {
   uint32_t cause = 0;  ///< H5Pget_no_selection_io_cause
   uint32_t mode = 0;   ///< H5Pget_actual_selection_io_mode
-  bool operator==(const Told&) const = default;
+  bool operator==(const TransferOutcome&) const = default;
 };
 
 /// A transfer that HDF5 did not make came to this.
-void TellTransfer(Instance& instance, hid_t dxpl, const Told& told);
+void SetTransferOutcome(Instance& instance, hid_t dxpl, const TransferOutcome& told);
 /// One did that transferred nothing, of which HDF5 says no more than that.
-void TellNothing(Instance& instance, hid_t dxpl);
+void SetNoTransfer(Instance& instance, hid_t dxpl);
 
 namespace internal {
-uint32_t TellAsWithSec2(Instance& instance, void* dataset);
+uint32_t SetOutcomeAsWithSec2(Instance& instance, void* dataset);
 }
 
 /// After a native transfer of a dataset, within the call that made it. Our driver takes many pieces in one call, which HDF5 notes;
 /// sec2 does not, and the program is to find what it would find with sec2. Not what follows from the
 /// sieve buffer that such a dataset might have had.
 /// Returns the causes that HDF5 noted, with our driver, for making it piece by piece; 0 also for the default list, of which it notes none.
-inline uint32_t TellAsWithSec2(Instance& instance, void* dataset, hid_t dxpl) {
-  return dxpl != instance.default_dxpl ? internal::TellAsWithSec2(instance, dataset) : 0;
+inline uint32_t SetOutcomeAsWithSec2(Instance& instance, void* dataset, hid_t dxpl) {
+  return dxpl != instance.default_dxpl ? internal::SetOutcomeAsWithSec2(instance, dataset) : 0;
 }
 
 /// Whether a contiguous dataset may have a sieve buffer since a transfer that was made for `causes`.

@@ -1,4 +1,4 @@
-#include "vol/transfer_told.h"
+#include "vol/transfer_outcome.h"
 
 #include "h5/error.h"
 #include "vol/find_file.h"
@@ -16,21 +16,21 @@ bool Has(h5::Library& hdf5, hid_t list, const char* name) {
          size == sizeof(uint32_t);
 }
 
-Told ToldOn(h5::Library& hdf5, hid_t list) {
-  Told told;
+TransferOutcome OutcomeOn(h5::Library& hdf5, hid_t list) {
+  TransferOutcome told;
   if (!Has(hdf5, list, kCause) || hdf5.Pget(list, kCause, &told.cause) < 0) told.cause = 0;
   if (!Has(hdf5, list, kMode) || hdf5.Pget(list, kMode, &told.mode) < 0) told.mode = 0;
   return told;
 }
 
-void Put(h5::Library& hdf5, hid_t list, const Told& told) {
+void Put(h5::Library& hdf5, hid_t list, const TransferOutcome& told) {
   if (Has(hdf5, list, kCause)) hdf5.Pset(list, kCause, &told.cause);
   if (Has(hdf5, list, kMode)) hdf5.Pset(list, kMode, &told.mode);
 }
 
 }  // namespace
 
-void TellTransfer(Instance& instance, hid_t dxpl, const Told& told) {
+void SetTransferOutcome(Instance& instance, hid_t dxpl, const TransferOutcome& told) {
   if (dxpl == instance.default_dxpl) return;
   const h5::KeepErrorStack keep(instance.hdf5());
   Put(instance.hdf5(), dxpl, told);
@@ -38,7 +38,7 @@ void TellTransfer(Instance& instance, hid_t dxpl, const Told& told) {
   instance.hdf5().SetNoted({.cause = told.cause, .mode = told.mode});
 }
 
-void TellNothing(Instance& instance, hid_t dxpl) {
+void SetNoTransfer(Instance& instance, hid_t dxpl) {
   if (dxpl == instance.default_dxpl) return;
   h5::Library& hdf5 = instance.hdf5();
   const h5::KeepErrorStack keep(hdf5);
@@ -46,7 +46,7 @@ void TellNothing(Instance& instance, hid_t dxpl) {
   if (Has(hdf5, dxpl, kMode)) hdf5.Pset(dxpl, kMode, &none);
 }
 
-uint32_t internal::TellAsWithSec2(Instance& instance, void* dataset) {
+uint32_t internal::SetOutcomeAsWithSec2(Instance& instance, void* dataset) {
   h5::Library::Noted noted;
   if (!instance.hdf5().GetNoted(noted)) return kUnknown;
   const h5::Library::Noted with_ours = noted;
@@ -71,11 +71,11 @@ bool AsksForDefaults(Instance& instance, hid_t dxpl) {
   const h5::KeepErrorStack keep(hdf5);
   if (hdf5.Pequal(dxpl, instance.default_dxpl) > 0) return true;
   // What earlier transfers with it left there is nothing that it asks for.
-  const Told told = ToldOn(hdf5, dxpl);
-  if (told == Told()) return false;
+  const TransferOutcome told = OutcomeOn(hdf5, dxpl);
+  if (told == TransferOutcome()) return false;
   if (instance.told_dxpl < 0) instance.told_dxpl = hdf5.Pcopy(instance.default_dxpl);
   if (instance.told_dxpl < 0) return false;
-  if (ToldOn(hdf5, instance.told_dxpl) != told) Put(hdf5, instance.told_dxpl, told);
+  if (OutcomeOn(hdf5, instance.told_dxpl) != told) Put(hdf5, instance.told_dxpl, told);
   return hdf5.Pequal(dxpl, instance.told_dxpl) > 0;
 }
 

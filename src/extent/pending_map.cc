@@ -207,7 +207,7 @@ bool PendingMap::Queued(uint64_t begin, uint64_t end) const {
   return it != queued_.end() && it->second.address < end;
 }
 
-bool PendingMap::HeldPending() const {
+bool PendingMap::SuperblockPending() const {
   return Queued(held_begin_, held_end_) || InFlight(held_begin_, held_end_);
 }
 
@@ -223,12 +223,12 @@ size_t PendingMap::HeldQueued() const {
 
 bool PendingMap::stuck(Order order) const {
   if (!in_flight_.empty() || failed_ == 0) return false;
-  return ordinary() == 0 || (order == Order::kHeldFirst && HeldPending());
+  return ordinary() == 0 || (order == Order::kSuperblockFirst && SuperblockPending());
 }
 
 bool PendingMap::Takeable(const Extent& extent, Order order, bool rest_is_done) const {
   if (extent.failed) return false;
-  if (Held(extent) && order == Order::kHeldLast && !rest_is_done) return false;
+  if (Held(extent) && order == Order::kSuperblockLast && !rest_is_done) return false;
   return MutationEnabled("order") || !InFlight(extent.address, extent.end());
 }
 
@@ -284,7 +284,7 @@ void PendingMap::Split(uint64_t at, Run& run) {
 }
 
 bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done, Run& run) {
-  if (order == Order::kHeldFirst && held_end_ != 0 && HeldPending()) {
+  if (order == Order::kSuperblockFirst && held_end_ != 0 && SuperblockPending()) {
     // Nothing else may be stored before the held range is: take that, or wait until it has landed.
     const auto held = queued_.lower_bound(held_begin_);
     if (held == queued_.end() || !Held(held->second) || !Takeable(held->second, order, true))

@@ -38,7 +38,7 @@ struct RunLimits {
 class PendingMap {
  public:
   /// What TakeRun may take of the held range.
-  enum class Order { kHeldFirst, kHeldLast };
+  enum class Order { kSuperblockFirst, kSuperblockLast };
 
   ~PendingMap();
 
@@ -108,7 +108,7 @@ class PendingMap {
   /// Nothing more can be stored without a retry.
   bool stuck(Order order) const;
   /// Whether bytes of the held range are not stored yet.
-  bool HeldPending() const;
+  bool SuperblockPending() const;
   bool empty() const { return queued_.empty() && in_flight_.empty(); }
 
   Epochs& epochs() { return epochs_; }

@@ -33,7 +33,8 @@ class Model {
     limits_.bytes = 64 + Pick(200);
     limits_.gap = Pick(3) * 8;
     limits_.unknown_to_others = Pick(kSize);
-    order_ = Pick(2) == 0 ? PendingMap::Order::kHeldFirst : PendingMap::Order::kHeldLast;
+    order_ =
+        Pick(2) == 0 ? PendingMap::Order::kSuperblockFirst : PendingMap::Order::kSuperblockLast;
   }
   ~Model() {
     for (auto& run : flying_) map_.Complete(*run);
@@ -211,8 +212,8 @@ class Model {
       }
     }
     map_.Complete(run);
-    if (order_ == PendingMap::Order::kHeldFirst && run.begin == kHeldBegin)
-      order_ = PendingMap::Order::kHeldLast;
+    if (order_ == PendingMap::Order::kSuperblockFirst && run.begin == kHeldBegin)
+      order_ = PendingMap::Order::kSuperblockLast;
     flying_.erase(flying_.begin() + static_cast<std::ptrdiff_t>(index));
   }
 

@@ -74,7 +74,7 @@ class PendingMapTest : public ::testing::Test {
     return std::to_string(run.begin) + ":" + text;
   }
 
-  std::string Take(Run& run, Order order = Order::kHeldLast, bool rest_is_done = false) {
+  std::string Take(Run& run, Order order = Order::kSuperblockLast, bool rest_is_done = false) {
     return map_.TakeRun(limits_, order, rest_is_done, run) ? Text(run) : "none";
   }
   State StateOf(uint64_t epoch) {
@@ -192,12 +192,12 @@ TEST_F(PendingMapTest, ALargeExtentIsSplitAtTheBoundary) {
   Arena::Ref(slab_);
   map_.Insert({1000, size, slab_->data, slab_, 7, false});
   Run head;
-  ASSERT_TRUE(map_.TakeRun(limits_, Order::kHeldLast, false, head));
+  ASSERT_TRUE(map_.TakeRun(limits_, Order::kSuperblockLast, false, head));
   EXPECT_EQ(head.begin, 1000u);
   EXPECT_EQ(head.end, limits_.bytes);
   EXPECT_EQ(map_.queued_bytes(), size - head.size());
   Run tail;
-  ASSERT_TRUE(map_.TakeRun(limits_, Order::kHeldLast, false, tail));
+  ASSERT_TRUE(map_.TakeRun(limits_, Order::kSuperblockLast, false, tail));
   EXPECT_EQ(tail.begin, head.end);
   EXPECT_EQ(tail.end, 1000 + size);
   EXPECT_EQ(tail.extents[0].data, slab_->data + head.size());
@@ -313,10 +313,10 @@ TEST_F(PendingMapTest, TheHeldRangeComesLast) {
   map_.Complete(run);
   EXPECT_TRUE(map_.only_held());
   EXPECT_EQ(Take(run), "none");
-  EXPECT_EQ(Take(run, Order::kHeldLast, true), "4:SUPR");
-  EXPECT_TRUE(map_.HeldPending());
+  EXPECT_EQ(Take(run, Order::kSuperblockLast, true), "4:SUPR");
+  EXPECT_TRUE(map_.SuperblockPending());
   map_.Complete(run);
-  EXPECT_FALSE(map_.HeldPending());
+  EXPECT_FALSE(map_.SuperblockPending());
 }
 
 TEST_F(PendingMapTest, TheHeldRangeComesFirstAndAlone) {
@@ -325,13 +325,13 @@ TEST_F(PendingMapTest, TheHeldRangeComesFirstAndAlone) {
   Put(4, "SUPR");
   Put(8, "bb");
   Run first;
-  EXPECT_EQ(Take(first, Order::kHeldFirst), "4:SUPR");
+  EXPECT_EQ(Take(first, Order::kSuperblockFirst), "4:SUPR");
   Run run;
-  EXPECT_EQ(Take(run, Order::kHeldFirst), "none") << "nothing else until it has landed";
+  EXPECT_EQ(Take(run, Order::kSuperblockFirst), "none") << "nothing else until it has landed";
   map_.Complete(first);
-  EXPECT_EQ(Take(run, Order::kHeldFirst), "8:bb");
+  EXPECT_EQ(Take(run, Order::kSuperblockFirst), "8:bb");
   map_.Complete(run);
-  EXPECT_EQ(Take(run, Order::kHeldFirst), "0:aaaa");
+  EXPECT_EQ(Take(run, Order::kSuperblockFirst), "0:aaaa");
   map_.Complete(run);
 }
 
@@ -340,14 +340,14 @@ TEST_F(PendingMapTest, AFailedHeldFirstRangeIsStuckWithAllThatWaitsForIt) {
   Put(0, "SUPR");
   Put(8, "bb");
   Run run;
-  ASSERT_EQ(Take(run, Order::kHeldFirst), "0:SUPR");
-  EXPECT_FALSE(map_.stuck(Order::kHeldFirst));
+  ASSERT_EQ(Take(run, Order::kSuperblockFirst), "0:SUPR");
+  EXPECT_FALSE(map_.stuck(Order::kSuperblockFirst));
   map_.Fail(run, kNoSpace);
-  EXPECT_TRUE(map_.stuck(Order::kHeldFirst));
-  EXPECT_EQ(Take(run, Order::kHeldFirst), "none");
+  EXPECT_TRUE(map_.stuck(Order::kSuperblockFirst));
+  EXPECT_EQ(Take(run, Order::kSuperblockFirst), "none");
   Put(0, "SUP2");
-  EXPECT_FALSE(map_.stuck(Order::kHeldFirst)) << "a newer version may be tried";
-  EXPECT_EQ(Take(run, Order::kHeldFirst), "0:SUP2");
+  EXPECT_FALSE(map_.stuck(Order::kSuperblockFirst)) << "a newer version may be tried";
+  EXPECT_EQ(Take(run, Order::kSuperblockFirst), "0:SUP2");
   map_.Complete(run);
 }
 
@@ -366,7 +366,7 @@ TEST_F(PendingMapTest, FailedBytesComeBackUnlessReplaced) {
   std::string taken;
   for (Run next; Take(next) != "none"; map_.Complete(next)) taken += Text(next) + " ";
   EXPECT_EQ(taken, "2:bb 6:cccc ");
-  EXPECT_TRUE(map_.stuck(Order::kHeldLast));
+  EXPECT_TRUE(map_.stuck(Order::kSuperblockLast));
   EXPECT_EQ(StateOf(2), State::kDone);
   map_.RetryFailed();
   EXPECT_EQ(StateOf(1), State::kPending);
@@ -430,7 +430,7 @@ TEST_F(PendingMapTest, AHeldRangeInsideAQueuedExtentIsStoredInTheEnd) {
   EXPECT_EQ(taken, "0:aaaa 8:aaaa ");
   EXPECT_TRUE(map_.only_held());
   Run run;
-  EXPECT_EQ(Take(run, Order::kHeldLast, true), "4:aaaa");
+  EXPECT_EQ(Take(run, Order::kSuperblockLast, true), "4:aaaa");
   map_.Complete(run);
   EXPECT_TRUE(map_.empty());
 }

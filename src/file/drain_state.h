@@ -35,7 +35,7 @@ class DrainState {
   DrainStep StepOf(const Facts& facts) const {
     if (IsStuck(facts)) return DrainStep::kStuck;
     const PendingMap& pending = facts.pending;
-    if (facts.order == PendingMap::Order::kHeldFirst && pending.HeldPending())
+    if (facts.order == PendingMap::Order::kSuperblockFirst && pending.SuperblockPending())
       return DrainStep::kMark;
     const bool last_is_flying = pending.InFlight(pending.held_begin(), pending.held_end());
     if (!pending.empty() && !pending.only_held() && !last_is_flying) return DrainStep::kExtents;

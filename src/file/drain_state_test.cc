@@ -28,10 +28,11 @@ class DrainStateTest : public ::testing::Test {
     Slab* const slab = arena_.TryAcquire();
     pending_.Insert({.address = address, .size = 8, .data = slab->data, .slab = slab, .epoch = 1});
   }
-  DrainStep Step(Order order = Order::kHeldLast, bool too_short = false, bool failed = false) {
+  DrainStep Step(Order order = Order::kSuperblockLast, bool too_short = false,
+                 bool failed = false) {
     return drain_.StepOf({pending_, order, too_short, failed});
   }
-  void Take(Run& run, Order order = Order::kHeldLast, bool rest_is_done = false) {
+  void Take(Run& run, Order order = Order::kSuperblockLast, bool rest_is_done = false) {
     ASSERT_TRUE(pending_.TakeRun({}, order, rest_is_done, run));
   }
 
@@ -45,11 +46,11 @@ TEST_F(DrainStateTest, TheStepsComeInTheirOrder) {
   EXPECT_EQ(Step(), DrainStep::kDrained);
   Put(0);
   Put(100);
-  EXPECT_EQ(Step(Order::kHeldFirst), DrainStep::kMark);
+  EXPECT_EQ(Step(Order::kSuperblockFirst), DrainStep::kMark);
   Run run;
-  Take(run, Order::kHeldFirst);
+  Take(run, Order::kSuperblockFirst);
   EXPECT_EQ(run.begin, 0u);
-  EXPECT_EQ(Step(Order::kHeldFirst), DrainStep::kMark) << "until it is stored";
+  EXPECT_EQ(Step(Order::kSuperblockFirst), DrainStep::kMark) << "until it is stored";
   pending_.Complete(run);
   Put(0);
   EXPECT_EQ(Step(), DrainStep::kExtents);
@@ -57,12 +58,12 @@ TEST_F(DrainStateTest, TheStepsComeInTheirOrder) {
   EXPECT_EQ(run.begin, 100u);
   EXPECT_EQ(Step(), DrainStep::kExtents);
   pending_.Complete(run);
-  EXPECT_EQ(Step(Order::kHeldLast, true), DrainStep::kSize);
+  EXPECT_EQ(Step(Order::kSuperblockLast, true), DrainStep::kSize);
   drain_.SetResizing(true);
   EXPECT_EQ(Step(), DrainStep::kSize) << "while it is being changed";
   drain_.SetResizing(false);
   EXPECT_EQ(Step(), DrainStep::kSuperblock);
-  Take(run, Order::kHeldLast, true);
+  Take(run, Order::kSuperblockLast, true);
   EXPECT_EQ(Step(), DrainStep::kSuperblock);
   pending_.Complete(run);
   EXPECT_EQ(Step(), DrainStep::kDrained);
@@ -78,13 +79,14 @@ TEST_F(DrainStateTest, FromAnyStepItMayBeStuckUntilARetry) {
   EXPECT_EQ(Step(), DrainStep::kExtents);
   Take(run);
   pending_.Complete(run);
-  EXPECT_EQ(Step(Order::kHeldLast, true, true), DrainStep::kStuck) << "it could not be made longer";
-  EXPECT_EQ(Step(Order::kHeldLast, true, false), DrainStep::kSize);
+  EXPECT_EQ(Step(Order::kSuperblockLast, true, true), DrainStep::kStuck)
+      << "it could not be made longer";
+  EXPECT_EQ(Step(Order::kSuperblockLast, true, false), DrainStep::kSize);
 }
 
 TEST_F(DrainStateTest, SizeAndSuperblockComeOnlyWhenSomebodyWantsThem) {
-  const DrainState::Facts too_short{pending_, Order::kHeldLast, true, false};
-  const DrainState::Facts long_enough{pending_, Order::kHeldLast, false, false};
+  const DrainState::Facts too_short{pending_, Order::kSuperblockLast, true, false};
+  const DrainState::Facts long_enough{pending_, Order::kSuperblockLast, false, false};
   EXPECT_FALSE(drain_.MayResize(too_short));
   EXPECT_FALSE(drain_.MayTakeSuperblock(long_enough));
   drain_.Want();

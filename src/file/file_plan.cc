@@ -13,7 +13,7 @@ void File::KickLocked() {
 
 bool File::WorthwhileLocked() const {
   return drain_.wanted() || planner_.Worthwhile(pending_, policy_.held_back(), env_.arena.cap(),
-                                                order_.first() && pending_.HeldPending());
+                                                order_.first() && pending_.SuperblockPending());
 }
 
 bool File::GatheredEnoughLocked() const {

@@ -75,10 +75,10 @@ void File::AwaitFirstSuperblock() {
 }
 
 void File::AwaitFirstSuperblockLocked() {
-  if (!order_.first() || !pending_.HeldPending()) return;
+  if (!order_.first() || !pending_.SuperblockPending()) return;
   const Waiting waiting(Wait::kOther);
   AwaitLocked(By::kHelping, kForEver, [this]() TL_REQUIRES(mutex_) {
-    return !order_.first() || !pending_.HeldPending() || StuckLocked();
+    return !order_.first() || !pending_.SuperblockPending() || StuckLocked();
   });
 }
 

@@ -206,7 +206,7 @@ bool File::Adopt() {
   // The last superblock is on its way: storage is about to look closed. Too late, as when it has finished.
   if (pending_.InFlight(pending_.held_begin(), pending_.held_end())) return false;
   // If storage looks closed already, the next superblock write marks it as open, as in a file opened anew.
-  if (!pending_.HeldPending()) order_.LooksClosed();
+  if (!pending_.SuperblockPending()) order_.LooksClosed();
   closing_.begun = false;
   closing_.finished = nullptr;
   changed_.NotifyAll();

@@ -6,8 +6,8 @@
 ///
 /// It also knows what others can know of the file: nothing beyond the end that a superblock on storage tells.
 ///
-/// Invariant: the order is kHeldFirst from the first superblock write of a session that must be on storage before anything
-/// else until that is stored; then it is kHeldLast.
+/// Invariant: the order is kSuperblockFirst from the first superblock write of a session that must be on storage before anything
+/// else until that is stored; then it is kSuperblockLast.
 /// Thread safety: SuperblockPlace belongs to the program's side (one caller at a time); SuperblockOrder has none, and is
 /// guarded by the file's mutex.
 #pragma once
@@ -64,7 +64,7 @@ class SuperblockOrder {
   /// A superblock was written, which tells that the file ends at `end`. `must_be_first`: it is the mark of who writes the file,
   /// and nothing else tells that.
   void Written(bool must_be_first, uint64_t end) {
-    if (!captured_any_ && must_be_first) order_ = PendingMap::Order::kHeldFirst;
+    if (!captured_any_ && must_be_first) order_ = PendingMap::Order::kSuperblockFirst;
     told_end_ = std::max(told_end_, end);
   }
   /// Storage is about to have it.
@@ -78,12 +78,12 @@ class SuperblockOrder {
   /// Storage looks closed, and the file is opened again: its next superblock marks it as in a file opened anew.
   void LooksClosed() { captured_any_ = false; }
   /// The first superblock is stored.
-  void FirstStored() { order_ = PendingMap::Order::kHeldLast; }
-  bool first() const { return order_ == PendingMap::Order::kHeldFirst; }
+  void FirstStored() { order_ = PendingMap::Order::kSuperblockLast; }
+  bool first() const { return order_ == PendingMap::Order::kSuperblockFirst; }
   PendingMap::Order order() const { return order_; }
 
  private:
-  PendingMap::Order order_ = PendingMap::Order::kHeldLast;
+  PendingMap::Order order_ = PendingMap::Order::kSuperblockLast;
   bool captured_any_ = false;
   uint64_t known_end_;  // what superblocks on storage tell at most
   uint64_t told_end_;   // and those that were written

@@ -8,9 +8,9 @@
 #include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
+#include "vol/chunk_overlay.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
-#include "vol/held_chunks.h"
 #include "vol/ranks_dataset.h"
 #include "vol/ranks_filtered.h"
 #include "vol/tracked_call.h"
@@ -61,10 +61,11 @@ bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
 }
 
 // A rank that reads alone sees its own bytes.
-bool LayOwnOver(Instance& instance, const h5::ParallelFile& parallel, const Reading& reading) {
+bool OverlayOwnChunks(Instance& instance, const h5::ParallelFile& parallel,
+                      const Reading& reading) {
   if (!instance.rank_chunks->Hold(parallel, 0)) return true;
   const uint64_t number = RankDatasetOf(instance, reading.dataset).number;
-  return LayOver(instance, reading, instance.rank_chunks->ChunksOf(parallel, number));
+  return OverlayChunks(instance, reading, instance.rank_chunks->ChunksOf(parallel, number));
 }
 
 // Through an external link HDF5 opens a file without asking us.
@@ -252,7 +253,7 @@ herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>&
     const herr_t read =
         native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
     for (size_t i = 0; i < count && read >= 0 && instance.rank_chunks != nullptr; ++i) {
-      if (!LayOwnOver(
+      if (!OverlayOwnChunks(
               instance, *parallel,
               {datasets[i], memory_types[i], memory_spaces[i], file_spaces[i], dxpl, buffers[i]})) {
         return -1;

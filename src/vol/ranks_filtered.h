@@ -10,7 +10,7 @@
 ///   3. Such moments are: collective reads and native writes of that dataset, deletions, shrinking, copies, atomic mode,
 ///      flush and close (h5::NeedsChunks); further such writes, as far as the filters of all ranks are done, or where memory runs
 ///      short; the end of the library.
-///   4. A rank that reads alone gets its own chunks laid over what HDF5 reads (vol/held_chunks.h).
+///   4. A rank that reads alone gets its own chunks laid over what HDF5 reads (vol/chunk_overlay.h).
 ///
 /// Invariants:
 ///  1. All ranks hold the same list of writes, each with its own chunks in it. What decides about it was agreed.

@@ -1,4 +1,4 @@
-#include "vol/held_chunks.h"
+#include "vol/chunk_overlay.h"
 
 #include <algorithm>
 #include <cstring>
@@ -112,8 +112,8 @@ bool IsSimple(h5::Library& hdf5, const Reading& reading) {
 
 }  // namespace
 
-bool LayOver(Instance& instance, const Reading& reading,
-             const std::vector<const ChunkJob*>& chunks) {
+bool OverlayChunks(Instance& instance, const Reading& reading,
+                   const std::vector<const ChunkJob*>& chunks) {
   if (chunks.empty()) return true;
   if (!IsSimple(instance.hdf5(), reading)) {
     h5::PushError(

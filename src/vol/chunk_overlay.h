@@ -16,7 +16,7 @@
 namespace tidelane::vol {
 
 /// `chunks`: oldest first. False: it cannot be done, as the error stack says.
-bool LayOver(Instance& instance, const Reading& reading,
-             const std::vector<const ChunkJob*>& chunks);
+bool OverlayChunks(Instance& instance, const Reading& reading,
+                   const std::vector<const ChunkJob*>& chunks);
 
 }  // namespace tidelane::vol

@@ -1,5 +1,5 @@
 /// \file
-/// Which copies of HDF5 hold chunks of which files that were written and are not in the file yet (vol/filtered_writes.h),
+/// Which copies of HDF5 hold chunks of which files that were written and are not in the file yet (vol/chunk_queue.h),
 /// for threads that are outside of HDF5: who wants a file stored enters the copy that holds its chunks, and no other.
 ///
 /// Invariant: a holder is known from before its first chunk can be waited for until its last one is in the file, or is lost.

@@ -20,7 +20,7 @@
 
 namespace tidelane::vol {
 
-struct LateChunks;
+struct ChunkBatch;
 
 /// A chunk's elements in memory of ours (file/held_bytes.h), which whoever does the job copies them from.
 class ChunkSource {
@@ -63,7 +63,7 @@ class ChunkJob final : public LaneTask {
   std::vector<std::byte> stored;     ///< the same, filtered
   uint32_t mask = 0;                 ///< filters that were left out
   Status status;                     ///< of filtering
-  std::shared_ptr<LateChunks> late;  ///< of the request that it is a part of; else nullptr
+  std::shared_ptr<ChunkBatch> late;  ///< of the request that it is a part of; else nullptr
 
   /// On a lane.
   void RunOne() override;

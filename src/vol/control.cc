@@ -6,9 +6,9 @@
 #include "base/activity.h"
 #include "h5/error.h"
 #include "h5/protocol.h"
-#include "vol/filtered_writes.h"
+#include "vol/chunk_queue.h"
+#include "vol/flush_chunks.h"
 #include "vol/ranks.h"
-#include "vol/settle.h"
 
 namespace tidelane::vol {
 
@@ -68,7 +68,7 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
   Status status;
   switch (KindOf(instance, kind, args.op_type)) {
     case Operations::kWait:
-      if (!Settle(instance, object, kind, dxpl)) return -1;
+      if (!FlushChunks(instance, object, kind, dxpl)) return -1;
       file->deferred_reads().AwaitAll();
       status = file->Drain(Wait::kRequest);
       break;
@@ -81,7 +81,7 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
       bool stored = false;
       status = file->Test(stored);
       if (file->deferred_reads().any() ||
-          (AnyChunksPending(instance) && instance.filtered_writes->HasChunksOf(*file))) {
+          (AnyChunksPending(instance) && instance.chunk_queue->HasChunksOf(*file))) {
         stored = false;
       }
       static_cast<tl_test_args*>(args.args)->stored = stored ? 1 : 0;

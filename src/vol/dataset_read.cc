@@ -8,16 +8,16 @@
 
 #include "base/counters.h"
 #include "file/call_scope.h"
+#include "vol/chunk_queue.h"
 #include "vol/chunked_reads.h"
 #include "vol/device_buffers.h"
 #include "vol/device_slices.h"
-#include "vol/filtered_writes.h"
 #include "vol/find_file.h"
+#include "vol/flush_chunks.h"
 #include "vol/lending.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
 #include "vol/read_again.h"
-#include "vol/settle.h"
 #include "vol/sieve_choice.h"
 #include "vol/transfer_outcome.h"
 #include "vol/transfers.h"
@@ -126,8 +126,8 @@ herr_t ReadLater(Instance& instance, Reads reads, hid_t dxpl, void** request) {
 herr_t ReadIntoHost(Instance& instance, Reads reads, hid_t dxpl, void** request) {
   const size_t count = reads.count;
   void** const datasets = reads.datasets;
-  if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteReads(count, datasets);
-  if (!SettleFor(instance, count, datasets, dxpl)) return -1;
+  if (instance.chunk_queue != nullptr) instance.chunk_queue->NoteReads(count, datasets);
+  if (!FlushChunksOf(instance, count, datasets, dxpl)) return -1;
   if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
       parallel != nullptr) {
     return ReadTogether(instance, parallel, count, datasets, reads.memory_types,

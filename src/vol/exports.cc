@@ -20,9 +20,9 @@
 #include "engine/engine.h"
 #include "file/call_scope.h"
 #include "vol/chunk_holders.h"
+#include "vol/chunk_queue.h"
 #include "vol/enter.h"
-#include "vol/filtered_writes.h"
-#include "vol/settle.h"
+#include "vol/flush_chunks.h"
 
 #define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))
 
@@ -71,8 +71,9 @@ Status SettleHolder(const ChunkHolder& holder, bool may_enter) {
   tidelane::vol::Instance& instance = tidelane::vol::internal::instances[holder.slot];
   bool settled = false;
   const auto settle = [&] {
-    static_cast<void>(tidelane::vol::Settle(instance, nullptr, H5I_BADID, instance.default_dxpl));
-    settled = !AnyChunksPending(instance) || !instance.filtered_writes->HasChunksOf(*holder.file);
+    static_cast<void>(
+        tidelane::vol::FlushChunks(instance, nullptr, H5I_BADID, instance.default_dxpl));
+    settled = !AnyChunksPending(instance) || !instance.chunk_queue->HasChunksOf(*holder.file);
   };
   if (tidelane::vol::Enter(instance, settle) && settled) return {};
   return NotSettled(holder, EIO, "put compressed chunks into the file (its flush says why)");

@@ -12,16 +12,16 @@
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
 #include "vol/capture.h"
+#include "vol/chunk_queue.h"
 #include "vol/control.h"
 #include "vol/dataset_catalogue.h"
-#include "vol/filtered_writes.h"
 #include "vol/find_file.h"
+#include "vol/flush_chunks.h"
 #include "vol/lifetime.h"
 #include "vol/objects.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
 #include "vol/ranks_dataset.h"
-#include "vol/settle.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
 
@@ -74,7 +74,7 @@ void NoteClosed(Instance& instance, void* file) {
   if (MutationEnabled("ranks_reopened")) ForgetDatasets(instance);  // those of other handles, too
   if (instance.foreign_files != nullptr) std::erase(*instance.foreign_files, file);
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
-  if (instance.filtered_writes != nullptr) instance.filtered_writes->NoteFileClose();
+  if (instance.chunk_queue != nullptr) instance.chunk_queue->NoteFileClose();
 }
 
 // Create and open differ in one call.
@@ -252,7 +252,7 @@ herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t
                void** request) {
   const bool counts =
       args->op_type == H5VL_FILE_GET_OBJ_COUNT || args->op_type == H5VL_FILE_GET_OBJ_IDS;
-  if (counts && !Settle(instance, file, H5I_FILE, dxpl)) return -1;
+  if (counts && !FlushChunks(instance, file, H5I_FILE, dxpl)) return -1;
   const herr_t result = NativeFile(instance).get(file, args, dxpl, request);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
     ReportSec2(instance, args->args.get_fapl.fapl_id);
@@ -268,7 +268,7 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
   }
   const bool has_file =
       args->op_type != H5VL_FILE_IS_ACCESSIBLE && args->op_type != H5VL_FILE_DELETE;
-  if (!Settle(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
+  if (!FlushChunks(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).specific;
   const Changing changing(instance);
   H5VL_file_specific_args_t ours = *args;
@@ -315,7 +315,7 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
                     void** request) {
   if (IsOurs(instance, H5I_FILE, args->op_type))
     return Operate(instance, file, H5I_FILE, *args, dxpl);
-  if (!Settle(instance, file, H5I_FILE, dxpl)) return -1;
+  if (!FlushChunks(instance, file, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).optional;
   const Changing changing(instance);
   if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
@@ -342,7 +342,7 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   if (HalfClosed* entry = FindHalfClosed(instance, file); entry != nullptr) {
     return CloseOtherHalf(instance, *entry, dxpl);
   }
-  if (!Settle(instance, file, H5I_FILE, dxpl)) return -1;
+  if (!FlushChunks(instance, file, H5I_FILE, dxpl)) return -1;
   if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
     if (!MayCloseTogether(instance, *parallel)) return -1;
     NoteClosed(instance, file);

@@ -8,10 +8,10 @@
 
 #include "file/call_scope.h"
 #include "vol/chunk_holders.h"
+#include "vol/chunk_queue.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/enter.h"
-#include "vol/filtered_writes.h"
-#include "vol/settle.h"
+#include "vol/flush_chunks.h"
 
 namespace tidelane::vol {
 
@@ -22,7 +22,7 @@ constexpr auto kPatience = std::chrono::milliseconds(50);
 // What cannot be inserted stays the parent's, as what another thread holds does.
 void InsertAll(Instance& instance) {
   static_cast<void>(Enter(instance, [&instance] {
-    static_cast<void>(Settle(instance, nullptr, H5I_BADID, instance.default_dxpl));
+    static_cast<void>(FlushChunks(instance, nullptr, H5I_BADID, instance.default_dxpl));
   }));
 }
 
@@ -40,7 +40,7 @@ void BeforeFork() {
     if (!AnyChunksPending(instance)) continue;
     h5::Library& hdf5 = instance.hdf5();
     if (!hdf5.CanTryLock()) {
-      if (pthread_equal(instance.filtered_writes->writer(), pthread_self()) != 0 &&
+      if (pthread_equal(instance.chunk_queue->writer(), pthread_self()) != 0 &&
           !CallScope::OthersMayBeInside()) {
         InsertAll(instance);
       }
@@ -54,7 +54,7 @@ void BeforeFork() {
 // What there is stays as it is, unused: another thread may have been changing it when its process was forked.
 void InChild() {
   for (Instance& instance : internal::instances) {
-    instance.filtered_writes = nullptr;
+    instance.chunk_queue = nullptr;
     instance.datasets = nullptr;
     instance.sieve_buffers.unknown |= instance.sieve_buffers.any;
     instance.rank_chunks = nullptr;  // who is left of the ranks puts them in: the parent

@@ -41,7 +41,7 @@ struct SieveBuffers {
 };
 
 class DatasetCatalogue;
-class FilteredWrites;
+class ChunkQueue;
 class RankChunks;
 
 struct Instance {
@@ -87,9 +87,9 @@ struct Instance {
   uint64_t flushes = 0;  ///< calls that flush something
   /// The program has written chunks as they are stored (H5Dwrite_chunk): beyond the array they may have elements of its own.
   bool chunks_written_raw = false;
-  /// Chunks that were written and are not in the file yet (vol/filtered_writes.h); nullptr: there never were any. Never
+  /// Chunks that were written and are not in the file yet (vol/chunk_queue.h); nullptr: there never were any. Never
   /// destroyed.
-  FilteredWrites* filtered_writes = nullptr;
+  ChunkQueue* chunk_queue = nullptr;
   /// Whether there are such chunks now, or a failure of theirs that nobody has been told of. Calls ask no more than this
   /// as long as there are none; a fork asks without HDF5's lock.
   std::atomic<bool> chunks_pending{false};

@@ -5,12 +5,12 @@
 #include "base/connector_info.h"
 #include "engine/engine.h"
 #include "h5/error.h"
+#include "vol/chunk_queue.h"
 #include "vol/control.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/deflate_filter.h"
 #include "vol/enter.h"
 #include "vol/external_links.h"
-#include "vol/filtered_writes.h"
 #include "vol/ranks_filtered.h"
 #include "vol/read_dataset.h"
 #include "vol/sieve_choice.h"
@@ -54,7 +54,7 @@ void EnterAtEnd(Instance& instance, Work work) {
 void AtClose(void* context) {
   Instance& instance = *static_cast<Instance*>(context);
   instance.watches_close = false;
-  if (FilteredWrites* const writes = instance.filtered_writes; writes != nullptr) {
+  if (ChunkQueue* const writes = instance.chunk_queue; writes != nullptr) {
     EnterAtEnd(instance, [writes] { writes->End(); });
   }
   if (RankChunks* const chunks = instance.rank_chunks; chunks != nullptr) {

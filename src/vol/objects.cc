@@ -13,13 +13,14 @@
 #include "h5/error.h"
 #include "h5/owned_id.h"
 #include "vol/chunk_insert.h"
+#include "vol/chunk_queue.h"
 #include "vol/control.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/device_buffers.h"
 #include "vol/device_slices.h"
 #include "vol/device_twin.h"
-#include "vol/filtered_writes.h"
 #include "vol/find_file.h"
+#include "vol/flush_chunks.h"
 #include "vol/lending.h"
 #include "vol/object_info.h"
 #include "vol/property_lists.h"
@@ -28,7 +29,6 @@
 #include "vol/ranks_filtered.h"
 #include "vol/ranks_write.h"
 #include "vol/read_dataset.h"
-#include "vol/settle.h"
 #include "vol/sieve_choice.h"
 #include "vol/tracked_call.h"
 #include "vol/transfer_outcome.h"
@@ -49,13 +49,13 @@ void Steer(Instance& instance, size_t count, void* datasets[], const Transfer& t
   }
 }
 
-FilteredWrites* FilteredWritesOf(Instance& instance) {
+ChunkQueue* ChunkQueueOf(Instance& instance) {
   if (instance.closing) return nullptr;  // nobody would insert them
-  if (instance.filtered_writes == nullptr &&
+  if (instance.chunk_queue == nullptr &&
       Engine::Get().config().parallel_writes != ParallelWrites::kOff) {
-    instance.filtered_writes = new FilteredWrites(instance);
+    instance.chunk_queue = new ChunkQueue(instance);
   }
-  return instance.filtered_writes;
+  return instance.chunk_queue;
 }
 
 herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
@@ -95,8 +95,8 @@ bool AreDifferent(Instance& instance, const Writes& writes) {
 // HDF5 looks at all datasets of a call before it writes the first: what is left to it goes first, and of the others it is known
 // by then that nothing is wrong with them. `taken`: so many lanes filter.
 herr_t WriteSeveral(Instance& instance, const Writes& writes, hid_t dxpl, Leaves leaves,
-                    size_t& taken, const std::shared_ptr<LateChunks>& late = nullptr) {
-  FilteredWrites* const filtered = FilteredWritesOf(instance);
+                    size_t& taken, const std::shared_ptr<ChunkBatch>& late = nullptr) {
+  ChunkQueue* const filtered = ChunkQueueOf(instance);
   if (filtered == nullptr) return WriteNatively(instance, writes, dxpl, leaves);
   Rest<const void*> ours, others, refused;
   const bool different = AreDifferent(instance, writes);
@@ -106,7 +106,7 @@ herr_t WriteSeveral(Instance& instance, const Writes& writes, hid_t dxpl, Leaves
   }
   const Writes natives = others.rows();
   for (size_t i = 0; i < natives.count; ++i) {
-    if (!SettleFor(instance, 1, &natives.datasets[i], dxpl)) return -1;
+    if (!FlushChunksOf(instance, 1, &natives.datasets[i], dxpl)) return -1;
   }
   if (WriteNatively(instance, natives, dxpl, leaves) < 0) return -1;
   const Writes whole = ours.rows();
@@ -126,13 +126,13 @@ herr_t WriteSeveral(Instance& instance, const Writes& writes, hid_t dxpl, Leaves
 herr_t WriteExplicitly(Instance& instance, const Writes& writes, const Transfer& transfer,
                        hid_t dxpl, void** request) {
   TrackedCall call(instance, Effect::kData, request);
-  const auto chunks = std::make_shared<LateChunks>();
+  const auto chunks = std::make_shared<ChunkBatch>();
   size_t taken = 0;
   herr_t result = 0;
   if (writes.count != 1) {
     result = WriteSeveral(instance, writes, dxpl, Leaves::kRequest, taken, chunks);
   } else {
-    FilteredWrites* const filtered = FilteredWritesOf(instance);
+    ChunkQueue* const filtered = ChunkQueueOf(instance);
     bool may_run = true;
     if (filtered != nullptr && filtered->Take(At(writes, 0), dxpl, may_run, chunks)) taken = 1;
     if (!may_run) return -1;
@@ -144,8 +144,8 @@ herr_t WriteExplicitly(Instance& instance, const Writes& writes, const Transfer&
       result = WriteNatively(instance, writes, dxpl, Leaves::kRequest);
     }
   }
-  std::unique_ptr<LatePart> late;
-  if (taken != 0) late = std::make_unique<LateChunksPart>(instance, chunks);
+  std::unique_ptr<DeferredPart> late;
+  if (taken != 0) late = std::make_unique<ChunkBatchPart>(instance, chunks);
   call.Finish(result >= 0, std::move(late));
   return result;
 }
@@ -160,7 +160,7 @@ bool MayWrite(Instance& instance, size_t count, void* datasets[]) {
 herr_t WritePlainly(Instance& instance, const Writes& writes, hid_t dxpl) {
   if (!MayChange(instance, writes.datasets[0], H5I_DATASET)) return -1;
   bool may_run = true;
-  FilteredWrites* const filtered = FilteredWritesOf(instance);
+  ChunkQueue* const filtered = ChunkQueueOf(instance);
   if (filtered != nullptr && filtered->Take(At(writes, 0), dxpl, may_run)) return 0;
   return may_run ? WriteNatively(instance, writes, dxpl) : -1;
 }
@@ -184,7 +184,7 @@ void NoteMade(Instance& instance, void* dataset, hid_t dcpl) {
     }
     instance.plain_dcpl = dcpl;
   }
-  if (FilteredWrites* const filtered = FilteredWritesOf(instance); filtered != nullptr) {
+  if (ChunkQueue* const filtered = ChunkQueueOf(instance); filtered != nullptr) {
     filtered->NoteProbablyPlain(dataset);
   }
 }
@@ -228,8 +228,8 @@ bool IsDefaultList(Instance& instance, hid_t list) {
 
 // Those that the program has closed, for chunks that are on their way.
 bool KeepsDatasetsOpen(Instance& instance) {
-  return AnyChunksPending(instance) && instance.filtered_writes != nullptr &&
-         instance.filtered_writes->IsKeptOpen(nullptr);
+  return AnyChunksPending(instance) && instance.chunk_queue != nullptr &&
+         instance.chunk_queue->IsKeptOpen(nullptr);
 }
 
 // Opening twice would ask the program twice which file an external link leads to.
@@ -249,7 +249,7 @@ void* OpenDespiteKept(Instance& instance, void* object, H5I_type_t type, hid_t l
     const h5::KeepErrorStack keep(instance.hdf5());
     if (void* const opened = open(); opened != nullptr) return opened;
   }
-  return Settle(instance, object, type, dxpl) ? open() : nullptr;
+  return FlushChunks(instance, object, type, dxpl) ? open() : nullptr;
 }
 
 }  // namespace
@@ -267,9 +267,9 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
   void* opened = OpenDespiteKept(instance, object, location->obj_type, dapl, dxpl, open);
   // The program has closed it, so that its new access list is to hold; HDF5 keeps the list of one that is still open.
   if (opened != nullptr && KeepsDatasetsOpen(instance) && !IsDefaultList(instance, dapl) &&
-      instance.filtered_writes->IsKeptOpen(opened)) {
+      instance.chunk_queue->IsKeptOpen(opened)) {
     native.close(opened, dxpl, nullptr);
-    if (!Settle(instance, object, location->obj_type, dxpl)) return nullptr;
+    if (!FlushChunks(instance, object, location->obj_type, dxpl)) return nullptr;
     opened = open();
   }
   if (opened != nullptr) NoteOpened(instance, opened);
@@ -310,7 +310,7 @@ herr_t WriteFromHost(Instance& instance, const Writes& writes, hid_t dxpl, void*
   if (request != nullptr) return WriteExplicitly(instance, writes, transfer, dxpl, request);
   if (!MayWrite(instance, count, datasets)) return -1;
   if (transfer.synchronous) {
-    if (!SettleFor(instance, count, datasets, dxpl)) return -1;
+    if (!FlushChunksOf(instance, count, datasets, dxpl)) return -1;
     TrackedCall call(instance, Effect::kDataNow, nullptr);
     const herr_t result = WriteNatively(instance, writes, dxpl);
     call.Finish(result >= 0);
@@ -391,7 +391,7 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request) {
   if (request == nullptr) EndReadsOf(instance, dataset);
   InsertFinished(instance, dxpl);
-  if (instance.filtered_writes != nullptr && instance.filtered_writes->KeepOpen(dataset)) return 0;
+  if (instance.chunk_queue != nullptr && instance.chunk_queue->KeepOpen(dataset)) return 0;
   ForgetDataset(instance, dataset);
   const auto native = instance.hdf5().native().dataset_cls.close;
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
@@ -465,7 +465,7 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
   if (IsOurs(instance, H5I_DATASET, args->op_type)) {
     return Operate(instance, dataset, H5I_DATASET, *args, dxpl);
   }
-  if (!Settle(instance, dataset, H5I_DATASET, dxpl)) return -1;
+  if (!FlushChunks(instance, dataset, H5I_DATASET, dxpl)) return -1;
   if (void** const buffer = gpu::IsLoaded() ? ChunkBufferOf(instance, *args) : nullptr;
       buffer != nullptr) {
     const std::optional<gpu::Memory> memory = gpu::Find(*buffer);
@@ -485,10 +485,9 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
     }
   }
   const auto operate = [&] {
-    const ChunkGrid* const grid =
-        instance.filtered_writes != nullptr && IsMaskedWrite(instance, *args)
-            ? instance.filtered_writes->GridOf(dataset)
-            : nullptr;
+    const ChunkGrid* const grid = instance.chunk_queue != nullptr && IsMaskedWrite(instance, *args)
+                                      ? instance.chunk_queue->GridOf(dataset)
+                                      : nullptr;
     return grid == nullptr ? native(dataset, args, dxpl, nullptr)
                            : WriteMasked(instance, dataset, *grid, *args, dxpl);
   };

@@ -8,7 +8,7 @@
 
 namespace tidelane::vol {
 
-Request::Request(std::shared_ptr<Completion> completion, std::unique_ptr<LatePart> late)
+Request::Request(std::shared_ptr<Completion> completion, std::unique_ptr<DeferredPart> late)
     : completion_(std::move(completion)), late_(std::move(late)), issued_ns_(NowNs()) {}
 
 H5VL_request_status_t Request::status() const {
@@ -57,7 +57,7 @@ void Request::Unref() {
 }
 
 Request* RequestQueue::Issue(std::shared_ptr<Completion> completion,
-                             std::unique_ptr<LatePart> late) {
+                             std::unique_ptr<DeferredPart> late) {
   auto* request = new Request(std::move(completion), std::move(late));
   request->number_ = ++issued_;
   pending_in_pass_ = false;

@@ -36,10 +36,10 @@ class SecondTry {
   virtual bool Run(h5::OwnedId& stack) = 0;
 };
 
-/// A part of a request that begins, or goes on, under HDF5's lock only (vol/late_chunks.h).
-class LatePart {
+/// A part of a request that begins, or goes on, under HDF5's lock only (vol/chunk_batch.h).
+class DeferredPart {
  public:
-  virtual ~LatePart() = default;
+  virtual ~DeferredPart() = default;
   /// As Completion's. 0: does what can be done at once.
   virtual Completion::State Wait(uint64_t timeout_ns) = 0;
   virtual Status error() const = 0;
@@ -49,7 +49,7 @@ class Request {
  public:
   /// `completion` is null when nothing was left to wait for.
   explicit Request(std::shared_ptr<Completion> completion,
-                   std::unique_ptr<LatePart> late = nullptr);
+                   std::unique_ptr<DeferredPart> late = nullptr);
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
@@ -75,7 +75,7 @@ class Request {
   Status Failure() const;
 
   std::shared_ptr<Completion> completion_;
-  std::unique_ptr<LatePart> late_;
+  std::unique_ptr<DeferredPart> late_;
   std::unique_ptr<SecondTry> second_try_;
   Status error_;
   h5::OwnedId error_stack_;
@@ -94,7 +94,8 @@ class RequestQueue {
   constexpr RequestQueue() = default;
 
   /// A token for HDF5.
-  Request* Issue(std::shared_ptr<Completion> completion, std::unique_ptr<LatePart> late = nullptr);
+  Request* Issue(std::shared_ptr<Completion> completion,
+                 std::unique_ptr<DeferredPart> late = nullptr);
   /// Waits at most `timeout_ns` (0: starts the work, looks, returns; UINT64_MAX: for ever) for
   /// `request`.
   void Wait(Request& request, uint64_t timeout_ns);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "file/file_fixture.h"
+#include "vol/chunk_batch.h"
 #include "vol/connector_fixture.h"
-#include "vol/late_chunks.h"
 
 namespace tidelane::vol {
 namespace {
@@ -54,14 +54,14 @@ TEST_F(RequestTest, OneIsDoneWhenItsBytesAreStored) {
 
 TEST_F(RequestTest, ChunksThatAnotherProcessInsertsAreNotWaitedFor) {
   // As in a child that was forked in the middle.
-  FilteredWrites* const writes = std::exchange(instance().filtered_writes, nullptr);
-  const auto chunks = std::make_shared<LateChunks>();
+  ChunkQueue* const writes = std::exchange(instance().chunk_queue, nullptr);
+  const auto chunks = std::make_shared<ChunkBatch>();
   chunks->on_their_way = 1;
   Request* request =
-      instance().requests.Issue(nullptr, std::make_unique<LateChunksPart>(instance(), chunks));
+      instance().requests.Issue(nullptr, std::make_unique<ChunkBatchPart>(instance(), chunks));
   EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_FAIL);
   EXPECT_EQ(request->error().code(), ECANCELED);
-  instance().filtered_writes = writes;
+  instance().chunk_queue = writes;
   RequestFree(instance(), request);
 }
 

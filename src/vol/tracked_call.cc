@@ -10,7 +10,7 @@ TrackedCall::TrackedCall(Instance& instance, Effect effect, void** request)
   if (effect == Effect::kFlush) ++instance.flushes;
 }
 
-void TrackedCall::Finish(bool succeeded, std::unique_ptr<LatePart> late) {
+void TrackedCall::Finish(bool succeeded, std::unique_ptr<DeferredPart> late) {
   if (request_ == nullptr || !succeeded) return;
   std::shared_ptr<Completion> completion = scope_.TakeCompletion();
   const bool always =

@@ -59,7 +59,7 @@ class TrackedCall {
 
   /// Call after the native call. A flush, a close and a dataset write always leave a token, so that
   /// event sets count them; other calls only when something is pending. `late` is a part of the token, if there is one.
-  void Finish(bool succeeded, std::unique_ptr<LatePart> late = nullptr);
+  void Finish(bool succeeded, std::unique_ptr<DeferredPart> late = nullptr);
 
   CallScope& scope() { return scope_; }
 

@@ -1,4 +1,4 @@
-#include "vol/filtered_writes.h"
+#include "vol/chunk_queue.h"
 
 #include <pthread.h>
 
@@ -19,9 +19,9 @@
 #include "vol/chunk_insert.h"
 #include "vol/enter.h"
 #include "vol/find_file.h"
+#include "vol/flush_chunks.h"
 #include "vol/fork.h"
 #include "vol/object_info.h"
-#include "vol/settle.h"
 #include "vol/transfer_outcome.h"
 
 namespace tidelane::vol {
@@ -80,20 +80,20 @@ bool Fill(ChunkMemory& buffers, const ChunkedDataset& facts, const TouchedChunks
 
 }  // namespace
 
-void FilteredWrites::NotePending() {
+void ChunkQueue::NotePending() {
   instance_.chunks_pending.store(!queue_.empty() || !failed_.empty() || !late_errors_.empty(),
                                  std::memory_order_relaxed);
 }
 
-FilteredDataset* FilteredWrites::Find(void* dataset) const {
+FilteredDataset* ChunkQueue::Find(void* dataset) const {
   return DatasetCatalogue::Of(instance_).Find<FilteredDataset>(dataset);
 }
 
-const std::shared_ptr<File>& FilteredWrites::FileOfJob(const ChunkJob& job) const {
+const std::shared_ptr<File>& ChunkQueue::FileOfJob(const ChunkJob& job) const {
   return Find(job.dataset)->facts.file;
 }
 
-FilteredDataset& FilteredWrites::Known(void* dataset, hid_t dxpl) {
+FilteredDataset& ChunkQueue::Known(void* dataset, hid_t dxpl) {
   DatasetEntry& entry = DatasetCatalogue::Of(instance_).At(dataset);
   if (FilteredDataset* const known = entry.Find<FilteredDataset>(); known != nullptr) return *known;
   const DatasetFacts& facts = FactsOf(instance_, dataset, dxpl);
@@ -104,19 +104,19 @@ FilteredDataset& FilteredWrites::Known(void* dataset, hid_t dxpl) {
   return known;
 }
 
-bool FilteredWrites::IsPlain(void* dataset, hid_t dxpl) {
+bool ChunkQueue::IsPlain(void* dataset, hid_t dxpl) {
   using enum DatasetEntry::FilteredChunks;
   return DatasetCatalogue::Of(instance_).At(dataset).filtered_chunks == kNone ||
          Known(dataset, dxpl).facts.kind == WrittenDataset::Kind::kPlain;
 }
 
-void FilteredWrites::NoteProbablyPlain(void* dataset) {
+void ChunkQueue::NoteProbablyPlain(void* dataset) {
   DatasetCatalogue::Of(instance_).At(dataset).filtered_chunks =
       DatasetEntry::FilteredChunks::kProbablyNone;
 }
 
 // nullptr: whatever the dataset is, this write is HDF5's, and meets no chunk of ours.
-FilteredDataset* FilteredWrites::LookAt(const Writing& writing, hid_t dxpl) {
+FilteredDataset* ChunkQueue::LookAt(const Writing& writing, hid_t dxpl) {
   using enum DatasetEntry::FilteredChunks;
   DatasetEntry& entry = DatasetCatalogue::Of(instance_).At(writing.dataset);
   if (entry.filtered_chunks == kNone ||
@@ -138,15 +138,15 @@ FilteredDataset* FilteredWrites::LookAt(const Writing& writing, hid_t dxpl) {
   return found.facts.kind == WrittenDataset::Kind::kPlain ? nullptr : &found;
 }
 
-bool FilteredWrites::IsOpen(FilteredDataset& known) {
+bool ChunkQueue::IsOpen(FilteredDataset& known) {
   if (known.open_as_of == file_closes_) return true;
   if (!IsOpenForWriting(instance_, *known.facts.file)) return false;
   known.open_as_of = file_closes_;
   return true;
 }
 
-bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run,
-                          const std::shared_ptr<LateChunks>& late) {
+bool ChunkQueue::Take(const Writing& writing, hid_t dxpl, bool& may_run,
+                      const std::shared_ptr<ChunkBatch>& late) {
   may_run = true;
   FilteredDataset* const known = LookAt(writing, dxpl);
   if (known == nullptr) {
@@ -154,24 +154,24 @@ bool FilteredWrites::Take(const Writing& writing, hid_t dxpl, bool& may_run,
     return false;
   }
   if (TakeIfOurs(*known, writing, dxpl, late)) return true;
-  may_run = vol::Settle(instance_, writing.dataset, H5I_DATASET, dxpl);
+  may_run = vol::FlushChunks(instance_, writing.dataset, H5I_DATASET, dxpl);
   return false;
 }
 
-bool FilteredWrites::MayTake(FilteredDataset& known) {
+bool ChunkQueue::MayTake(FilteredDataset& known) {
   return known.facts.kind == WrittenDataset::Kind::kOurs && Engine::Get().lanes().threaded() &&
          !Fails(known) && IsOpen(known);
 }
 
-bool FilteredWrites::WouldTake(const Writing& writing, hid_t dxpl) {
+bool ChunkQueue::WouldTake(const Writing& writing, hid_t dxpl) {
   FilteredDataset* const known = LookAt(writing, dxpl);
   std::optional<Fallback> reason;
   return known != nullptr && MayTake(*known) &&
          AsChunkWrite(instance_, known->facts, writing, dxpl, reason).has_value();
 }
 
-bool FilteredWrites::TakeIfOurs(FilteredDataset& known, const Writing& writing, hid_t dxpl,
-                                const std::shared_ptr<LateChunks>& late) {
+bool ChunkQueue::TakeIfOurs(FilteredDataset& known, const Writing& writing, hid_t dxpl,
+                            const std::shared_ptr<ChunkBatch>& late) {
   WrittenDataset& facts = known.facts;
   std::optional<Fallback> reason = facts.reason;
   if (MayTake(known)) {
@@ -198,9 +198,8 @@ bool FilteredWrites::TakeIfOurs(FilteredDataset& known, const Writing& writing, 
 }
 
 // All of its chunks, or those that there was room for: HDF5 then writes all of them once more, after them.
-bool FilteredWrites::TakeChunks(FilteredDataset& known, const Writing& writing,
-                                const TouchedChunks& touched,
-                                const std::shared_ptr<LateChunks>& late) {
+bool ChunkQueue::TakeChunks(FilteredDataset& known, const Writing& writing,
+                            const TouchedChunks& touched, const std::shared_ptr<ChunkBatch>& late) {
   WatchForks();
   InsertFinishedNow();
   writer_ = pthread_self();
@@ -217,8 +216,8 @@ bool FilteredWrites::TakeChunks(FilteredDataset& known, const Writing& writing,
   return i == touched.count();
 }
 
-std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const FilteredDataset& known, void* dataset,
-                                                  uint64_t number) {
+std::shared_ptr<ChunkJob> ChunkQueue::MakeJob(const FilteredDataset& known, void* dataset,
+                                              uint64_t number) {
   const size_t size = known.facts.grid.ChunkBytes();
   const uint64_t charge = size + known.facts.pipeline->Bound(size);
   if (!MakeRoom(charge) || Fails(known)) return nullptr;
@@ -231,7 +230,7 @@ std::shared_ptr<ChunkJob> FilteredWrites::MakeJob(const FilteredDataset& known, 
   }
 }
 
-bool FilteredWrites::MakeRoom(uint64_t charge) {
+bool ChunkQueue::MakeRoom(uint64_t charge) {
   if (charge > ChunkMemory::Most()) return false;
   while (!memory_.HasRoom(charge)) {
     if (queue_.empty()) return false;  // what is left are failures
@@ -242,7 +241,7 @@ bool FilteredWrites::MakeRoom(uint64_t charge) {
 }
 
 // False: no memory. Whatever may run short does so here: what is in the queue can be inserted, or kept as failed.
-bool FilteredWrites::Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& job) {
+bool ChunkQueue::Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& job) {
   try {
     const size_t jobs = queue_.size() + failed_.size() + 1;
     if (failed_.capacity() < jobs) failed_.reserve(2 * jobs);
@@ -270,13 +269,13 @@ bool FilteredWrites::Queue(FilteredDataset& known, const std::shared_ptr<ChunkJo
 
 // With the default transfer list, and out of sight of a call that has another one. False: it did not run.
 template <typename Work>
-bool FilteredWrites::Insert(hid_t dxpl, Work work) {
+bool ChunkQueue::Insert(hid_t dxpl, Work work) {
   const bool ran = Aside(instance_, dxpl, work);
   NotePending();
   return ran;
 }
 
-void FilteredWrites::InsertFinishedNow() {
+void ChunkQueue::InsertFinishedNow() {
   const auto ready = [this] {
     return !queue_.empty() && (queue_.front()->done() || queue_.front()->cancelled());
   };
@@ -285,19 +284,19 @@ void FilteredWrites::InsertFinishedNow() {
   while (ready()) InsertOldest();
 }
 
-void FilteredWrites::InsertFinished(hid_t dxpl) {
+void ChunkQueue::InsertFinished(hid_t dxpl) {
   if (queue_.empty() || !(queue_.front()->done() || queue_.front()->cancelled())) return;
   static_cast<void>(Insert(dxpl, [this] { InsertFinishedNow(); }));  // else one of the next calls
 }
 
-void FilteredWrites::InsertAll() {
+void ChunkQueue::InsertAll() {
   if (queue_.empty()) return;
   const h5::KeepErrorStack keep(instance_.hdf5());
   while (!queue_.empty()) InsertOldest();
 }
 
 // While a lane does the oldest one, this thread does others that nobody has begun.
-void FilteredWrites::FinishOldest() {
+void ChunkQueue::FinishOldest() {
   ChunkJob& oldest = *queue_.front();
   if (oldest.done() || oldest.cancelled()) return;
   const Waiting waiting(Wait::kFilter, oldest.grid().ChunkBytes());
@@ -308,7 +307,7 @@ void FilteredWrites::FinishOldest() {
   oldest.Await();
 }
 
-void FilteredWrites::InsertOldest() {
+void ChunkQueue::InsertOldest() {
   FinishOldest();
   const std::shared_ptr<ChunkJob> job = queue_.front();
   queue_.pop_front();
@@ -326,8 +325,8 @@ void FilteredWrites::InsertOldest() {
 }
 
 // The bytes of one that is part of a request are in an epoch of their own, whatever call we are in.
-bool FilteredWrites::InsertNow(ChunkJob& job, bool may_try) {
-  const std::shared_ptr<LateChunks> late = std::move(job.late);
+bool ChunkQueue::InsertNow(ChunkJob& job, bool may_try) {
+  const std::shared_ptr<ChunkBatch> late = std::move(job.late);
   if (late == nullptr) return may_try && InsertChunk(instance_, job, instance_.default_dxpl);
   CallScope scope(CallScope::kNone, true);
   const bool inserted = may_try && InsertChunk(instance_, job, instance_.default_dxpl);
@@ -335,7 +334,7 @@ bool FilteredWrites::InsertNow(ChunkJob& job, bool may_try) {
   return inserted;
 }
 
-bool FilteredWrites::InsertFor(const LateChunks& late, uint64_t timeout_ns) {
+bool ChunkQueue::InsertFor(const ChunkBatch& late, uint64_t timeout_ns) {
   const bool for_ever = timeout_ns == UINT64_MAX;
   const uint64_t begin_ns = NowNs();
   const auto insert = [&] {
@@ -354,7 +353,7 @@ bool FilteredWrites::InsertFor(const LateChunks& late, uint64_t timeout_ns) {
   return ran;
 }
 
-void FilteredWrites::NoteLate(const std::shared_ptr<File>& file, const char* what) {
+void ChunkQueue::NoteLate(const std::shared_ptr<File>& file, const char* what) {
   try {
     late_errors_.push_back({file, Status::Failed(EIO, what).At(file->path(), 0, 0)});
   } catch (const std::bad_alloc&) {
@@ -363,7 +362,7 @@ void FilteredWrites::NoteLate(const std::shared_ptr<File>& file, const char* wha
 }
 
 // It is in, or never will be.
-void FilteredWrites::Drop(ChunkJob& job) {
+void ChunkQueue::Drop(ChunkJob& job) {
   memory_.Release(job.charge, std::move(job.bytes));
   FilteredDataset& known = *Find(job.dataset);
   NoteChunkGone(instance_.slot, known.facts.file);
@@ -376,24 +375,24 @@ void FilteredWrites::Drop(ChunkJob& job) {
   if (close(job.dataset, instance_.default_dxpl, nullptr) < 0) NoteLate(file, "close a dataset");
 }
 
-const ChunkGrid* FilteredWrites::GridOf(void* dataset) const {
+const ChunkGrid* ChunkQueue::GridOf(void* dataset) const {
   const FilteredDataset* const known = Find(dataset);
   const bool ours = known != nullptr && known->facts.kind == WrittenDataset::Kind::kOurs;
   return ours ? &known->facts.grid : nullptr;
 }
 
-bool FilteredWrites::SettleFor(size_t count, void* datasets[], hid_t dxpl) {
+bool ChunkQueue::FlushChunksOf(size_t count, void* datasets[], hid_t dxpl) {
   if (count == 1 && IsPlain(datasets[0], dxpl)) {
     InsertFinished(dxpl);
     return true;
   }
   for (size_t i = 0; i < count; ++i) {
-    if (!Settle(datasets[i], H5I_DATASET, dxpl)) return false;
+    if (!FlushChunks(datasets[i], H5I_DATASET, dxpl)) return false;
   }
   return true;
 }
 
-bool FilteredWrites::OnlyAppends(void* dataset, const hsize_t extent[]) {
+bool ChunkQueue::OnlyAppends(void* dataset, const hsize_t extent[]) {
   FilteredDataset* const known = Find(dataset);
   if (known == nullptr || !failed_.empty() || !late_errors_.empty()) return false;
   ChunkGrid& grid = known->facts.grid;
@@ -402,14 +401,14 @@ bool FilteredWrites::OnlyAppends(void* dataset, const hsize_t extent[]) {
          std::equal(grid.extent.begin() + 1, grid.extent.begin() + grid.rank, extent + 1);
 }
 
-void FilteredWrites::NoteReads(size_t count, void* datasets[]) {
+void ChunkQueue::NoteReads(size_t count, void* datasets[]) {
   for (size_t i = 0; i < count; ++i) {
     FilteredDataset* const known = Find(datasets[i]);
     if (known != nullptr) known->facts.habit.NoteUse(instance_.flushes);
   }
 }
 
-bool FilteredWrites::Settle(void* object, H5I_type_t type, hid_t dxpl) {
+bool ChunkQueue::FlushChunks(void* object, H5I_type_t type, hid_t dxpl) {
   if (!Insert(dxpl, [this] { InsertAll(); })) {
     h5::PushError(instance_.hdf5(),
                   Status::Failed(ENOMEM, "put chunks that were written into the file"));
@@ -427,14 +426,14 @@ bool FilteredWrites::Settle(void* object, H5I_type_t type, hid_t dxpl) {
 }
 
 // One dataset may have several handles: what was written through one of them is not to overtake what stays of another.
-bool FilteredWrites::Fails(const FilteredDataset& known) const {
+bool ChunkQueue::Fails(const FilteredDataset& known) const {
   return std::ranges::any_of(failed_, [&](const std::shared_ptr<ChunkJob>& job) {
     return FileOfJob(*job) == known.facts.file;
   });
 }
 
 // What HDF5 says of it stays on the error stack.
-bool FilteredWrites::RetryFailed(const File& file) {
+bool ChunkQueue::RetryFailed(const File& file) {
   size_t kept = 0;
   bool all = true;
   for (const std::shared_ptr<ChunkJob>& job : failed_) {
@@ -451,7 +450,7 @@ bool FilteredWrites::RetryFailed(const File& file) {
 }
 
 // Once for all of them.
-bool FilteredWrites::TellLate(const File& file) {
+bool ChunkQueue::TellLate(const File& file) {
   const auto late = std::ranges::find(late_errors_, &file,
                                       [](const LateError& error) { return error.file.get(); });
   if (late == late_errors_.end()) return false;
@@ -460,14 +459,14 @@ bool FilteredWrites::TellLate(const File& file) {
   return true;
 }
 
-bool FilteredWrites::KeepOpen(void* dataset) {
+bool ChunkQueue::KeepOpen(void* dataset) {
   FilteredDataset* const known = Find(dataset);
   if (known == nullptr || known->pending == 0) return false;
   known->closed = true;
   return true;
 }
 
-bool FilteredWrites::IsKeptOpen(void* dataset) {
+bool ChunkQueue::IsKeptOpen(void* dataset) {
   const h5::KeepErrorStack keep(instance_.hdf5());
   H5O_info2_t opened{}, kept{};
   if (dataset != nullptr && !InfoOf(instance_, dataset, H5I_DATASET, opened)) return false;
@@ -483,19 +482,19 @@ bool FilteredWrites::IsKeptOpen(void* dataset) {
   return found;
 }
 
-void FilteredWrites::NoteFileClose() {
+void ChunkQueue::NoteFileClose() {
   ++file_closes_;
   memory_.DropSpare();
 }
 
-bool FilteredWrites::HasChunksOf(const File& file) const {
+bool ChunkQueue::HasChunksOf(const File& file) const {
   const auto of_file = [&](const std::shared_ptr<ChunkJob>& job) {
     return FileOfJob(*job).get() == &file;
   };
   return std::ranges::any_of(queue_, of_file) || std::ranges::any_of(failed_, of_file);
 }
 
-void FilteredWrites::End() {
+void ChunkQueue::End() {
   InsertAll();
   const h5::KeepErrorStack keep(instance_.hdf5());
   const std::vector<std::shared_ptr<ChunkJob>> failed = std::move(failed_);
@@ -520,20 +519,18 @@ void FilteredWrites::End() {
 
 namespace internal {
 
-bool Settle(Instance& instance, void* object, H5I_type_t type, hid_t dxpl) {
-  return instance.filtered_writes->Settle(object, type, dxpl);
+bool FlushChunks(Instance& instance, void* object, H5I_type_t type, hid_t dxpl) {
+  return instance.chunk_queue->FlushChunks(object, type, dxpl);
 }
 
-bool SettleFor(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
-  return instance.filtered_writes->SettleFor(count, datasets, dxpl);
+bool FlushChunksOf(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
+  return instance.chunk_queue->FlushChunksOf(count, datasets, dxpl);
 }
 
-void InsertFinished(Instance& instance, hid_t dxpl) {
-  instance.filtered_writes->InsertFinished(dxpl);
-}
+void InsertFinished(Instance& instance, hid_t dxpl) { instance.chunk_queue->InsertFinished(dxpl); }
 
 bool OnlyAppends(Instance& instance, void* dataset, const hsize_t extent[]) {
-  return instance.filtered_writes->OnlyAppends(dataset, extent);
+  return instance.chunk_queue->OnlyAppends(dataset, extent);
 }
 
 }  // namespace internal

@@ -5,9 +5,9 @@
 ///   2. A thread of the program inserts what has been filtered (vol/chunk_insert.h) inside one of its
 ///      next calls: lanes never call HDF5. Our driver then captures the bytes like any others.
 ///   3. A call that could see those chunks, or depend on them, comes after all of them: it *settles*
-///      first (vol/settle.h). Others insert what happens to be done. Which is which, the table of
+///      first (vol/flush_chunks.h). Others insert what happens to be done. Which is which, the table of
 ///      callbacks says.
-///      A request waits for its chunks like that, too, and then for their bytes (vol/late_chunks.h).
+///      A request waits for its chunks like that, too, and then for their bytes (vol/chunk_batch.h).
 ///   4. A dataset that is closed with chunks on their way is kept open until they are in.
 ///
 /// Invariants:
@@ -29,12 +29,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "vol/chunk_batch.h"
 #include "vol/chunk_job.h"
 #include "vol/chunk_memory.h"
 #include "vol/chunk_write.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/instance.h"
-#include "vol/late_chunks.h"
 #include "vol/lending.h"
 
 namespace tidelane::vol {
@@ -52,19 +52,19 @@ struct FilteredDataset final : DatasetState {
   bool closed = false;                             ///< by the program
 };
 
-class FilteredWrites {
+class ChunkQueue {
  public:
-  explicit FilteredWrites(Instance& instance) : instance_(instance) {}
+  explicit ChunkQueue(Instance& instance) : instance_(instance) {}
 
   /// Takes over a write; false: HDF5 has to run it, everything that it could meet has been settled, and if `may_run` is
   /// false that failed. `late` is the part that these chunks are of a request; nullptr: nobody asked for one.
   bool Take(const Writing& writing, hid_t dxpl, bool& may_run,
-            const std::shared_ptr<LateChunks>& late = nullptr);
+            const std::shared_ptr<ChunkBatch>& late = nullptr);
   /// Whether it would take over a write, but for want of room; nothing has been done.
   bool WouldTake(const Writing& writing, hid_t dxpl);
-  /// See vol/settle.h. `dxpl` is the transfer list of the call.
-  bool Settle(void* object, H5I_type_t type, hid_t dxpl);
-  bool SettleFor(size_t count, void* datasets[], hid_t dxpl);
+  /// See vol/flush_chunks.h. `dxpl` is the transfer list of the call.
+  bool FlushChunks(void* object, H5I_type_t type, hid_t dxpl);
+  bool FlushChunksOf(size_t count, void* datasets[], hid_t dxpl);
   /// Whether `extent` has all chunks of a dataset where they are, with the numbers they have: it grows in the slowest
   /// dimension, if at all. False if something went wrong that has not been told yet.
   bool OnlyAppends(void* dataset, const hsize_t extent[]);
@@ -73,7 +73,7 @@ class FilteredWrites {
   void InsertFinished(hid_t dxpl);
   /// The same from outside the library's calls, until those of `late` are in, or for so long. Runs filters if it may
   /// take for ever (UINT64_MAX). False: HDF5 could not be entered, so none has been inserted.
-  bool InsertFor(const LateChunks& late, uint64_t timeout_ns);
+  bool InsertFor(const ChunkBatch& late, uint64_t timeout_ns);
 
   /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
   bool KeepOpen(void* dataset);
@@ -108,9 +108,9 @@ class FilteredWrites {
   bool IsOpen(FilteredDataset& known);
   bool MayTake(FilteredDataset& known);
   bool TakeIfOurs(FilteredDataset& known, const Writing& writing, hid_t dxpl,
-                  const std::shared_ptr<LateChunks>& late);
+                  const std::shared_ptr<ChunkBatch>& late);
   bool TakeChunks(FilteredDataset& known, const Writing& writing, const TouchedChunks& touched,
-                  const std::shared_ptr<LateChunks>& late);
+                  const std::shared_ptr<ChunkBatch>& late);
   std::shared_ptr<ChunkJob> MakeJob(const FilteredDataset& known, void* dataset, uint64_t number);
   bool MakeRoom(uint64_t charge);
   bool Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& job);

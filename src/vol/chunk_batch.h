@@ -1,5 +1,5 @@
 /// \file
-/// The part of a request that is chunks on their way (vol/filtered_writes.h): their bytes get a place in the file, and
+/// The part of a request that is chunks on their way (vol/chunk_queue.h): their bytes get a place in the file, and
 /// an epoch to wait for, only when they are inserted.
 ///
 /// Thread safety: used under HDF5's lock.
@@ -16,7 +16,7 @@
 namespace tidelane::vol {
 
 /// What a write's jobs and its request share.
-struct LateChunks {
+struct ChunkBatch {
   size_t on_their_way = 0;
   std::vector<Completion::Part> parts;  ///< of the file's bytes, once they are in
   Status error;                         ///< the first one could not be put in
@@ -25,9 +25,9 @@ struct LateChunks {
   void Arrived(std::vector<Completion::Part> stored_by, Status status);
 };
 
-class LateChunksPart final : public LatePart {
+class ChunkBatchPart final : public DeferredPart {
  public:
-  LateChunksPart(Instance& instance, std::shared_ptr<LateChunks> chunks)
+  ChunkBatchPart(Instance& instance, std::shared_ptr<ChunkBatch> chunks)
       : instance_(instance), chunks_(std::move(chunks)) {}
 
   /// Inserts what has been filtered; if that is to be waited for, helps with it.
@@ -36,7 +36,7 @@ class LateChunksPart final : public LatePart {
 
  private:
   Instance& instance_;
-  const std::shared_ptr<LateChunks> chunks_;
+  const std::shared_ptr<ChunkBatch> chunks_;
   std::shared_ptr<Completion> stored_;  // once all are in
 };
 

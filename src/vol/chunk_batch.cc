@@ -1,4 +1,4 @@
-#include "vol/late_chunks.h"
+#include "vol/chunk_batch.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "base/trace.h"
-#include "vol/filtered_writes.h"
+#include "vol/chunk_queue.h"
 
 namespace tidelane::vol {
 
-void LateChunks::Arrived(std::vector<Completion::Part> stored_by, Status status) {
+void ChunkBatch::Arrived(std::vector<Completion::Part> stored_by, Status status) {
   --on_their_way;
   if (error.ok()) error = std::move(status);
   try {  // HDF5 is between us and whoever could catch it
@@ -21,15 +21,15 @@ void LateChunks::Arrived(std::vector<Completion::Part> stored_by, Status status)
   }
 }
 
-Completion::State LateChunksPart::Wait(uint64_t timeout_ns) {
+Completion::State ChunkBatchPart::Wait(uint64_t timeout_ns) {
   if (stored_ == nullptr) {
     const uint64_t begin = NowNs();
-    if (chunks_->on_their_way != 0 && instance_.filtered_writes == nullptr) {
+    if (chunks_->on_their_way != 0 && instance_.chunk_queue == nullptr) {
       // Forked while another thread was inside HDF5 (vol/fork.cc): the parent inserts them.
       chunks_->error = Status::Failed(ECANCELED, "store what the parent process wrote");
       return Completion::State::kFailed;
     }
-    if (chunks_->on_their_way != 0 && !instance_.filtered_writes->InsertFor(*chunks_, timeout_ns)) {
+    if (chunks_->on_their_way != 0 && !instance_.chunk_queue->InsertFor(*chunks_, timeout_ns)) {
       chunks_->error = Status::Failed(ENOMEM, "put chunks that were written into the file");
       return Completion::State::kFailed;
     }
@@ -42,7 +42,7 @@ Completion::State LateChunksPart::Wait(uint64_t timeout_ns) {
                                                                    : state;
 }
 
-Status LateChunksPart::error() const {
+Status ChunkBatchPart::error() const {
   return chunks_->error.ok() && stored_ != nullptr ? stored_->error() : chunks_->error;
 }
 

@@ -1,7 +1,7 @@
 /// \file
 /// What of one file could not be stored, and who knows of it.
 ///
-/// Invariant: a failure is *untold* from Note until a blocking call has said so; what is lost stays lost.
+/// Invariant: a failure is *unreported* from Note until a blocking call has said so; what is lost stays lost.
 /// Thread safety: none but for AnyUnreported; guarded by the file's mutex.
 #pragma once
 
@@ -20,7 +20,7 @@ class FailureState {
   FailureState& operator=(const FailureState&) = delete;
 
   /// Whether something failed in the background, of any file, since a blocking call last said so.
-  static bool AnyUnreported() { return untold_files_.load(std::memory_order_relaxed) != 0; }
+  static bool AnyUnreported() { return unreported_files_.load(std::memory_order_relaxed) != 0; }
 
   /// Something failed, and may be tried again.
   void Note(Status error);
@@ -45,7 +45,7 @@ class FailureState {
   void Drained() { extend_failed_ = false; }
   /// A blocking call says so.
   void MarkReported() {
-    if (std::exchange(unreported_, false)) untold_files_.fetch_sub(1, std::memory_order_relaxed);
+    if (std::exchange(unreported_, false)) unreported_files_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   bool unreported() const { return unreported_; }
@@ -58,7 +58,7 @@ class FailureState {
   Status closed() const { return close_failed_ ? error_ : Status(); }
 
  private:
-  static std::atomic<unsigned> untold_files_;
+  static std::atomic<unsigned> unreported_files_;
 
   Status error_;
   Status lost_;

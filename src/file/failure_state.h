@@ -45,7 +45,8 @@ class FailureState {
   void Drained() { extend_failed_ = false; }
   /// A blocking call says so.
   void MarkReported() {
-    if (std::exchange(unreported_, false)) unreported_files_.fetch_sub(1, std::memory_order_relaxed);
+    if (std::exchange(unreported_, false))
+      unreported_files_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   bool unreported() const { return unreported_; }

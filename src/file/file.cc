@@ -64,7 +64,7 @@ void File::SetSettings(const FileSettings& settings) {
   MutexLock lock(mutex_);
   policy_.Set(settings);
   mode_.Set(settings);
-  PlanLocked();
+  MaybeScheduleFlushLocked();
 }
 
 void File::SetBoard(std::unique_ptr<PendingBoard> board) {
@@ -92,14 +92,14 @@ void File::SetPaused(bool paused) {
   if (shared_) return;  // other ranks may wait for it
   MutexLock lock(mutex_);
   policy_.SetPaused(paused);
-  PlanLocked();
+  MaybeScheduleFlushLocked();
 }
 
 void File::SetDelay(uint64_t us) {
   if (shared_) return;  // likewise
   MutexLock lock(mutex_);
   policy_.SetDelay(us);
-  PlanLocked();
+  MaybeScheduleFlushLocked();
 }
 
 void File::Start() {
@@ -107,7 +107,7 @@ void File::Start() {
   policy_.SetPaused(false);
   if (pending_.ordinary() == 0) return;
   planner_.Hurry();
-  KickLocked();
+  ScheduleFlushLocked();
 }
 
 bool File::CloseMayBeDeferred(const CallContext& call) const {
@@ -179,7 +179,7 @@ Status File::Truncate(uint64_t size) {
   // So that the next attempt finds something to cut.
   if (error != 0) eof_.store(store_->size(), std::memory_order_relaxed);
   SettleLocked();
-  PlanLocked();
+  MaybeScheduleFlushLocked();
   changed_.NotifyAll();
   if (error != 0) return Status::Failed(error, "truncate").At(path_, size, old - size);
   return {};

@@ -277,11 +277,11 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   /// A request is about to be told of a failure: from then on the program may free what it lent us.
   void EndLoansLocked() TL_REQUIRES(mutex_);
   void TallyLocked() TL_REQUIRES(mutex_);
-  void KickLocked() TL_REQUIRES(mutex_);
-  void PlanLocked() TL_REQUIRES(mutex_);
+  void ScheduleFlushLocked() TL_REQUIRES(mutex_);
+  void MaybeScheduleFlushLocked() TL_REQUIRES(mutex_);
   bool WorthwhileLocked() const TL_REQUIRES(mutex_);
-  bool GatheredEnoughLocked() const TL_REQUIRES(mutex_);
-  void StoreGathered() TL_EXCLUDES(mutex_);
+  bool ShouldFlushInlineLocked() const TL_REQUIRES(mutex_);
+  void FlushInline() TL_EXCLUDES(mutex_);
   bool CallIsSynchronous(const CallContext& call) const;
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
   Status DrainUntil(Wait why, std::chrono::steady_clock::time_point deadline, bool& drained)
@@ -304,7 +304,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
       if (by == By::kHelping) {
         in_time = StoreOrWaitLocked(deadline);
       } else {
-        if (by == By::kKicking) KickLocked();
+        if (by == By::kKicking) ScheduleFlushLocked();
         in_time = WaitLocked(deadline);
       }
       is_done = done();

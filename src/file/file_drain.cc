@@ -71,7 +71,7 @@ void File::StoreNext() {
       // Another lane may join, if there is something for it, and storage gains from it.
       if (!policy_.quick() && pending_.ordinary() != 0) {
         try {
-          PlanLocked();
+          MaybeScheduleFlushLocked();
         } catch (const std::bad_alloc&) {  // then none does; this run must not be lost
         }
       }
@@ -99,7 +99,7 @@ void File::TruncateUp() {
     failures_.NoteNotExtended(Status::Failed(error, "extend").At(path_, before, size - before));
   }
   SettleLocked();
-  if (!StuckLocked() && !DrainedLocked()) KickLocked();
+  if (!StuckLocked() && !DrainedLocked()) ScheduleFlushLocked();
   changed_.NotifyAll();
 }
 
@@ -135,9 +135,9 @@ void File::GoOnLocked(const Run& run, int error) {
   SettleLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {
-    KickLocked();
+    ScheduleFlushLocked();
   } else {
-    PlanLocked();
+    MaybeScheduleFlushLocked();
   }
 }
 

@@ -5,7 +5,7 @@
 #include "file/file.h"
 
 namespace tidelane {
-void File::KickLocked() {
+void File::ScheduleFlushLocked() {
   if (scheduled_ || storing_here_) return;
   env_.lanes.Schedule(shared_from_this());  // first: there may be no memory
   scheduled_ = true;
@@ -16,17 +16,17 @@ bool File::WorthwhileLocked() const {
                                                 order_.first() && pending_.SuperblockPending());
 }
 
-bool File::GatheredEnoughLocked() const {
+bool File::ShouldFlushInlineLocked() const {
   return policy_.ProgramStores() && !scheduled_ && !storing_here_ &&
-         FlushPlanner::GatheredEnough(pending_, env_.arena.in_use());
+         FlushPlanner::ShouldFlushInline(pending_, env_.arena.in_use());
 }
 
-void File::PlanLocked() {
+void File::MaybeScheduleFlushLocked() {
   if (policy_.ProgramStores()) return;
   // Another rank may be on its way to read it: it would wait out the linger.
   if (board_ != nullptr && pending_.ordinary() != 0 && board_->awaited()) planner_.Hurry();
   if (WorthwhileLocked()) {
-    KickLocked();
+    ScheduleFlushLocked();
   } else if (!planner_.lingering() && pending_.ordinary() != 0) {
     if (const auto linger = planner_.Linger(policy_.Terms(env_.config.linger_us)))
       LingerLocked(*linger);

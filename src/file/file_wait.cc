@@ -56,8 +56,8 @@ bool File::WaitLocked(Clock::time_point deadline) {
 
 bool File::StoreHereLocked() {
   const bool something = closing_.finished != nullptr || !DrainedLocked();
-  if (!policy_.WriteIsCopy() || !something || storing_here_ || scheduled_ || drain_.resizing() ||
-      pending_.in_flight()) {
+  if (!policy_.StorageIsMemorySpeed() || !something || storing_here_ || scheduled_ ||
+      drain_.resizing() || pending_.in_flight()) {
     return false;
   }
   storing_here_ = true;
@@ -73,11 +73,11 @@ bool File::StoreOrWaitLocked(Clock::time_point deadline) {
   // Where a write is no more than a copy, waking a lane for it takes longer than doing it. Not so for who has only so
   // much time, which storage may exceed.
   if (deadline == Clock::time_point::max() && StoreHereLocked()) return true;
-  KickLocked();
+  ScheduleFlushLocked();
   return WaitLocked(deadline);
 }
 
-void File::StoreGathered() {
+void File::FlushInline() {
   const Waiting waiting(Wait::kWrite);
   MutexLock lock(mutex_);
   // Somebody else who stores is not waited for: the next write looks again, and the arena is the limit.
@@ -90,7 +90,8 @@ void File::StoreGathered() {
 
 void File::HandOverLocked() {
   if (storing_here_ || StuckLocked()) return;
-  if (closing_.finished != nullptr || (WorthwhileLocked() && !DrainedLocked())) KickLocked();
+  if (closing_.finished != nullptr || (WorthwhileLocked() && !DrainedLocked()))
+    ScheduleFlushLocked();
 }
 
 Status File::Drain(Wait why) {
@@ -143,7 +144,7 @@ Status File::Test(bool& stored) {
   stored = DrainedLocked();
   if (!stored) {
     drain_.Want();
-    KickLocked();
+    ScheduleFlushLocked();
     stored = DrainedLocked();
   }
   return StuckLocked() ? failures_.error() : failures_.lost();
@@ -178,7 +179,7 @@ Status File::Flush(bool closing, const CallContext& call) {
     pending_.RetryFailed();
     failures_.Retry();
     drain_.Want();
-    KickLocked();
+    ScheduleFlushLocked();
     if (CallScope* const request = call.request(); request != nullptr) {
       request->Touch(shared_from_this(), epoch_.Barrier(), true);
     }
@@ -195,7 +196,7 @@ void File::DrainInBackground(std::function<void(const std::shared_ptr<File>&)> f
   }
   closing_.finished = std::move(finished);
   drain_.Want();
-  KickLocked();  // even if nothing is pending: closing may be slow, too, and then it is the lane's business
+  ScheduleFlushLocked();  // even if nothing is pending: closing may be slow, too, and then it is the lane's business
 }
 
 bool File::Adopt() {
@@ -335,7 +336,7 @@ Epochs::State File::Poll(uint64_t epoch, bool and_older, Status& error) {
   if (state == Epochs::State::kFailed) EndLoansLocked();
   if (state != Epochs::State::kPending) return state;
   WantLocked(and_older);
-  KickLocked();
+  ScheduleFlushLocked();
   return state;
 }
 

@@ -96,7 +96,7 @@ void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, const 
   const uint64_t end = address + space.size;
   if (board_ != nullptr) board_->Extend(address, end);
   if (end > eof_.load(std::memory_order_relaxed)) eof_.store(end, std::memory_order_relaxed);
-  PlanLocked();
+  MaybeScheduleFlushLocked();
 }
 
 // Two atomic additions a write would be a tenth of a small one's cost; two a run are nothing.
@@ -133,7 +133,7 @@ bool File::CaptureLent(uint64_t address, uint64_t size, const std::byte* bytes,
   } else if (policy_.ProgramStores()) {
     // The program need not store what it has not copied: lanes do, while it copies more from the device.
     planner_.Hurry();
-    KickLocked();
+    ScheduleFlushLocked();
   }
   return true;
 }
@@ -155,7 +155,7 @@ bool File::BeginScattered(uint64_t begin_ns, uint64_t bytes) {
   bool chosen = false;
   {
     MutexLock lock(mutex_);
-    chosen = policy_.WriteIsCopy() && policy_.WritesThrough(may_wait.anywhere) &&
+    chosen = policy_.StorageIsMemorySpeed() && policy_.WritesThrough(may_wait.anywhere) &&
              pending_.queued_bytes() >= may_wait.bytes;
   }
   if (!chosen) costs_.End(begin_ns, NowNs(), 0, 0);
@@ -186,7 +186,7 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
   }
   capturing.piece_ns = called_ns;
   if (Status status = CapturePieces(address, size, from, capturing); !status.ok()) return status;
-  if (capturing.enough) StoreGathered();
+  if (capturing.enough) FlushInline();
   if (called_ns != 0) {
     costs_.End(called_ns, capturing.enough ? NowNs() : capturing.piece_ns,
                size - capturing.through_bytes, capturing.copy_ns);
@@ -255,7 +255,7 @@ void File::CapturedLocked(const SlabWriter::Space& space, uint64_t address, Capt
   if (writer_.PinsTooMuch(pending_)) planner_.Hurry();
   InsertLocked(space, address, capturing.call);
   tally_.writes += std::exchange(capturing.uncounted, 0);
-  capturing.enough = GatheredEnoughLocked();
+  capturing.enough = ShouldFlushInlineLocked();
 }
 
 bool File::MakeRoom(uint64_t wanted) {
@@ -297,7 +297,7 @@ void File::RelieveArena() {
   writer_.Recycle(true);
   if (pending_.ordinary() == 0) return;
   planner_.Hurry();
-  KickLocked();
+  ScheduleFlushLocked();
 }
 
 Status File::WriteOrKeep(uint64_t address, uint64_t size, const std::byte* bytes, Fallback reason,
@@ -372,7 +372,7 @@ Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
     eof_.store(stored_end, std::memory_order_relaxed);
   SettleLocked();
   changed_.NotifyAll();
-  PlanLocked();  // lanes may have waited for these bytes
+  MaybeScheduleFlushLocked();  // lanes may have waited for these bytes
   if (error != 0) {
     Status status = Status::Failed(error, "write").At(path_, direct.begin, size);
     NoteError(status);

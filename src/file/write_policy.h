@@ -81,18 +81,18 @@ class WritePolicy {
   /// Requests go at memory's speed.
   bool quick() const { return quick_; }
   /// Deferring hides hardly anything here: what is large goes through, and who waits for a drain does it.
-  bool WriteIsCopy() const { return quick_ && settings_.mode == Mode::kAuto; }
+  bool StorageIsMemorySpeed() const { return quick_ && settings_.mode == Mode::kAuto; }
   /// Whether what the model does not allow to wait is written by the caller.
   bool WritesThrough(bool anywhere) const {
     if (held_back()) return false;
-    return WriteIsCopy() || (anywhere && settings_.mode == Mode::kAuto);
+    return StorageIsMemorySpeed() || (anywhere && settings_.mode == Mode::kAuto);
   }
   /// Why, where it is.
   Fallback WhyThrough() const { return quick_ ? Fallback::kQuickStorage : Fallback::kCostModel; }
   /// Storage is quick and the program does not pause: it stores what it gathers, no thread is started. Of a shared file other
   /// ranks may wait for what is gathered, while the program does something else.
   bool ProgramStores() const {
-    return !shared_ && WriteIsCopy() && !held_back() && !costs_.Defers();
+    return !shared_ && StorageIsMemorySpeed() && !held_back() && !costs_.Defers();
   }
 
   /// In which requests bytes are stored. `alone`: nobody else can write the file now, so gaps may be filled.

@@ -244,7 +244,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   Status Capture(uint64_t address, uint64_t size, const std::byte* bytes, const CallContext& call)
       TL_EXCLUDES(mutex_);
   // One write on its way into memory, or past it, piece by piece.
-  struct Capturing {
+  struct BufferedWrite {
     const uint64_t bytes;  // of all of it
     const CallContext& call;
     WriteCosts::Allowance may_wait{};
@@ -255,9 +255,9 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     uint64_t uncounted = 1;  // this write, until a part of it is captured
     bool enough = false;     // is gathered to be stored
   };
-  Status CapturePieces(uint64_t address, uint64_t size, const std::byte* from, Capturing& capturing)
-      TL_EXCLUDES(mutex_);
-  void CapturedLocked(const SlabWriter::Space& space, uint64_t address, Capturing& capturing)
+  Status CapturePieces(uint64_t address, uint64_t size, const std::byte* from,
+                       BufferedWrite& capturing) TL_EXCLUDES(mutex_);
+  void CapturedLocked(const SlabWriter::Space& space, uint64_t address, BufferedWrite& capturing)
       TL_REQUIRES(mutex_);
   bool CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* bytes,
                          const CallContext& call) TL_EXCLUDES(mutex_);
@@ -339,7 +339,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   void DowngradeIfDrained() TL_EXCLUDES(mutex_);
   void Finish() TL_EXCLUDES(mutex_);
   /// Nobody else can write the file now.
-  bool Alone() const { return !shared_ && lock_.alone(); }
+  bool HasExclusiveAccess() const { return !shared_ && lock_.alone(); }
   /// What readers see of it, and what of that is not stored yet.
   class Content final : public ByteSource, public PendingBytes {
    public:

@@ -18,7 +18,7 @@ bool File::TakeRunLocked(Run& run) {
   // Where a write is no more than a copy, two lanes would only spin on the inode's lock, on cores the program wants.
   if (policy_.quick() && pending_.in_flight() && env_.lanes.threaded()) return false;
   // Reading a gap and writing it back is safe only while nobody else can write there, or natively would lose what he does.
-  RunLimits limits = policy_.Runs(Alone());
+  RunLimits limits = policy_.Runs(HasExclusiveAccess());
   limits.unknown_to_others = order_.unknown_to_others();
   const bool rest_is_done = drain_.MayTakeSuperblock(FactsLocked());
   if (!pending_.TakeRun(limits, order_.order(), rest_is_done, run)) return false;

@@ -65,7 +65,7 @@ std::optional<FileVersion> File::Content::watched() const {
 void File::Content::Overlay(uint64_t address, uint64_t size, std::byte* out, Pieces& pieces,
                             bool& lent, uint64_t& stored) {
   MutexLock lock(file_.mutex_);
-  if (file_.Alone()) stored = file_.store_->size();
+  if (file_.HasExclusiveAccess()) stored = file_.store_->size();
   if (file_.pending_.Touches(address, address + size))
     file_.pending_.Overlay(address, size, pieces.list);
   for (Piece& piece : pieces.list) {

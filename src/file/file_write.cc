@@ -174,7 +174,7 @@ void File::EndScattered(uint64_t begin_ns, uint64_t bytes, uint64_t pieces) {
 Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
                      const CallContext& call) {
   if (CaptureSuperblock(address, size, from, call)) return {};
-  Capturing capturing{.bytes = size, .call = call};
+  BufferedWrite capturing{.bytes = size, .call = call};
   const uint64_t called_ns = size >= kLargeWrite ? NowNs() : 0;
   if (called_ns != 0) capturing.may_wait = BeginLarge(called_ns, size);
   if ((call.request() != nullptr || call.held() != nullptr) &&
@@ -197,7 +197,7 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
 }
 
 Status File::CapturePieces(uint64_t address, uint64_t size, const std::byte* from,
-                           Capturing& capturing) {
+                           BufferedWrite& capturing) {
   while (size != 0) {
     SlabWriter::Space space;
     Run direct;  // what this thread writes itself, because that is better or because there is no room
@@ -251,7 +251,8 @@ Status File::CapturePieces(uint64_t address, uint64_t size, const std::byte* fro
   return {};
 }
 
-void File::CapturedLocked(const SlabWriter::Space& space, uint64_t address, Capturing& capturing) {
+void File::CapturedLocked(const SlabWriter::Space& space, uint64_t address,
+                          BufferedWrite& capturing) {
   if (writer_.PinsTooMuch(pending_)) planner_.Hurry();
   InsertLocked(space, address, capturing.call);
   tally_.writes += std::exchange(capturing.uncounted, 0);

@@ -16,10 +16,10 @@ constexpr uint64_t kTurn = 2u << 20;
 // A run of a chunk that is not filtered is read by itself if it is so long; shorter ones with what is between them.
 constexpr uint64_t kLongRun = uint64_t{64} * 1024;
 
-class ChunkRead final : public SharedRead {
+class ChunkRead final : public ParallelRead {
  public:
   ChunkRead(ChunkReading reading, Lanes& lanes, unsigned helpers)
-      : SharedRead(reading.source, lanes, helpers),
+      : ParallelRead(reading.source, lanes, helpers),
         reading_(std::move(reading)),
         count_(reading_.touched.count()),
         chunk_bytes_(reading_.grid.ChunkBytes()) {
@@ -170,7 +170,7 @@ Status ReadChunks(ChunkReading reading, Lanes& lanes, unsigned helpers) {
   return status;
 }
 
-std::shared_ptr<SharedRead> ChunksToRead(ChunkReading reading, Lanes& lanes, unsigned helpers) {
+std::shared_ptr<ParallelRead> ChunksToRead(ChunkReading reading, Lanes& lanes, unsigned helpers) {
   auto read = std::make_shared<ChunkRead>(std::move(reading), lanes, helpers);
   read->NoteRanges();
   read->NoteRead();

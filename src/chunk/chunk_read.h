@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "chunk/chunk_grid.h"
 #include "codec/pipeline.h"
-#include "content/shared_read.h"
+#include "content/parallel_read.h"
 
 namespace tidelane {
 
@@ -30,7 +30,7 @@ struct StoredChunk {
 using ChunkMap = std::vector<StoredChunk>;
 
 struct ChunkReading {
-  std::shared_ptr<SharedReadSource> source;
+  std::shared_ptr<ParallelReadSource> source;
   std::shared_ptr<const Pipeline> pipeline;  ///< nullptr: chunks are stored as they are
   std::shared_ptr<const ChunkMap> map;
   std::shared_ptr<const std::vector<std::byte>>
@@ -44,6 +44,6 @@ struct ChunkReading {
 Status ReadChunks(ChunkReading reading, Lanes& lanes, unsigned helpers);
 
 /// The same as a read that is to be deferred (CallScope::AddRead).
-std::shared_ptr<SharedRead> ChunksToRead(ChunkReading reading, Lanes& lanes, unsigned helpers);
+std::shared_ptr<ParallelRead> ChunksToRead(ChunkReading reading, Lanes& lanes, unsigned helpers);
 
 }  // namespace tidelane

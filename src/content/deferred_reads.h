@@ -1,5 +1,5 @@
 /// \file
-/// The reads of one file that go on after their calls have returned (shared_read.h), so that nothing
+/// The reads of one file that go on after their calls have returned (parallel_read.h), so that nothing
 /// overtakes them: who is about to change bytes, or to end the file, ends the reads of those first.
 ///
 /// Invariant: a read is here from before its call returns until it is done.
@@ -17,11 +17,11 @@
 
 namespace tidelane {
 
-class SharedRead;
+class ParallelRead;
 
 class DeferredReads {
  public:
-  void Add(const std::shared_ptr<SharedRead>& read) TL_EXCLUDES(mutex_);
+  void Add(const std::shared_ptr<ParallelRead>& read) TL_EXCLUDES(mutex_);
   /// Ends those that read bytes of [begin, end). How they ended their requests say.
   void Await(uint64_t begin, uint64_t end) {
     if (count_.load(std::memory_order_relaxed) != 0) AwaitThose(begin, end);
@@ -37,7 +37,7 @@ class DeferredReads {
   std::atomic<size_t> count_{0};
   Mutex mutex_;
   // Not owned: a read that nobody refers to any more is done, and reads own their file.
-  std::vector<std::weak_ptr<SharedRead>> reads_ TL_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<ParallelRead>> reads_ TL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tidelane

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/counters.h"
-#include "content/piece_read.h"
+#include "content/extent_read.h"
 
 namespace tidelane {
 namespace {
@@ -118,15 +118,15 @@ void ReadPath::TellDeferred(uint64_t bytes) {
   reads().End(around_.device, {.end_ns = now_ns, .bytes = bytes});
 }
 
-std::shared_ptr<PieceRead> ReadPath::Share(const std::shared_ptr<ReadPath>& self, uint64_t bytes,
-                                           uint64_t pieces) {
+std::shared_ptr<ExtentRead> ReadPath::Share(const std::shared_ptr<ReadPath>& self, uint64_t bytes,
+                                            uint64_t pieces) {
   ForgetIfChanged();
   if (bytes < kLeastShared || bytes / pieces < kLarge || !speed_.slow() ||
       !around_.config.parallel_reads || !around_.lanes.threaded()) {
     return nullptr;
   }
   try {
-    return std::make_shared<PieceRead>(self, around_.lanes, around_.config.lanes);
+    return std::make_shared<ExtentRead>(self, around_.lanes, around_.config.lanes);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -20,17 +20,17 @@
 #include "content/deferred_reads.h"
 #include "content/file_watch.h"
 #include "content/noted_places.h"
+#include "content/parallel_read_source.h"
 #include "content/prefetch.h"
 #include "content/read_ahead.h"
-#include "content/shared_read_source.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
 
 namespace tidelane {
 
-class PieceRead;
+class ExtentRead;
 
-class ReadPath final : public SharedReadSource {
+class ReadPath final : public ParallelReadSource {
  public:
   /// Smaller reads tell nothing of what comes next: looking at them would take as long as they do.
   static constexpr uint64_t kLarge = uint64_t{16} * 1024;
@@ -58,8 +58,8 @@ class ReadPath final : public SharedReadSource {
   /// For a read of `bytes` dataset elements in large pieces, all of which are added to it and then read by Finish, the
   /// program's thread and lanes together; nullptr: storage is as quick as memory, or it is too little, so that Read is as
   /// good. `self`: this, with whom it lives in.
-  std::shared_ptr<PieceRead> Share(const std::shared_ptr<ReadPath>& self, uint64_t bytes,
-                                   uint64_t pieces);
+  std::shared_ptr<ExtentRead> Share(const std::shared_ptr<ReadPath>& self, uint64_t bytes,
+                                    uint64_t pieces);
 
   Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer) override;
   uint64_t size() const override { return source_.size(); }

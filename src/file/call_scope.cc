@@ -10,7 +10,7 @@
 #include "base/counters.h"
 #include "buffer/loan.h"
 #include "content/deferred_reads.h"
-#include "content/piece_read.h"
+#include "content/extent_read.h"
 #include "file/epoch_source.h"
 
 namespace tidelane {
@@ -124,19 +124,19 @@ bool CallScope::MayComeLater(const std::byte* to, uint64_t size) const {
   });
 }
 
-std::shared_ptr<PieceRead> CallScope::PiecesOf(const SharedReadSource& file) const {
+std::shared_ptr<ExtentRead> CallScope::PiecesOf(const ParallelReadSource& file) const {
   const auto found = std::ranges::find_if(
       pieces_, [&](const auto& read) { return &read->source() == &file && !read->sealed(); });
   return found == pieces_.end() ? nullptr : *found;
 }
 
-void CallScope::AddPieces(std::shared_ptr<PieceRead> read) {
+void CallScope::AddPieces(std::shared_ptr<ExtentRead> read) {
   read->Defer();
   read->source().deferred_reads().Add(read);
   pieces_.push_back(std::move(read));
 }
 
-void CallScope::AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes) {
+void CallScope::AddRead(std::shared_ptr<ParallelRead> read, uint64_t bytes) {
   Count(Counter::kReadBytesDeferred, bytes);
   read->source().TellDeferred(read->FileBytes());
   read->Defer();

@@ -22,9 +22,9 @@ namespace tidelane {
 
 class EpochSource;
 class File;
-class PieceRead;
-class SharedRead;
-class SharedReadSource;
+class ExtentRead;
+class ParallelRead;
+class ParallelReadSource;
 struct Slab;
 
 class CallScope {
@@ -79,8 +79,8 @@ class CallScope {
   /// Whether bytes that are read into [to, to + size) may come after the call.
   bool MayComeLater(const std::byte* to, uint64_t size) const;
   /// What of `file` this call reads later, so far; nullptr: nothing yet.
-  std::shared_ptr<PieceRead> PiecesOf(const SharedReadSource& file) const;
-  void AddPieces(std::shared_ptr<PieceRead> read);
+  std::shared_ptr<ExtentRead> PiecesOf(const ParallelReadSource& file) const;
+  void AddPieces(std::shared_ptr<ExtentRead> read);
   /// This call closed `file`, whose bytes could not be stored: the engine keeps it for another attempt.
   void Keep(std::shared_ptr<File> file) { kept_ = std::move(file); }
   /// This call opened `file`, which was closed and still draining: if it closes it again, nothing has happened.
@@ -103,7 +103,7 @@ class CallScope {
   /// during the call: elements may be read into them later. If no request is taken, they are read when the scope ends.
   void AcceptLater(std::byte* begin, uint64_t size) { accepted_.push_back({begin, size}); }
   /// A part of this call that goes on after it.
-  void AddRead(std::shared_ptr<SharedRead> read, uint64_t bytes);
+  void AddRead(std::shared_ptr<ParallelRead> read, uint64_t bytes);
   /// One permission more.
   void Allow(Permission permission) { permissions_ |= permission; }
   /// `settings` must outlive the scope.
@@ -120,9 +120,9 @@ class CallScope {
   CallScope* const outer_;
   std::vector<Completion::Part> parts_;
   std::vector<Memory> accepted_;
-  std::vector<std::shared_ptr<PieceRead>>
+  std::vector<std::shared_ptr<ExtentRead>>
       pieces_;  // whose number is not known until the call is over
-  std::vector<std::shared_ptr<SharedRead>> reads_;
+  std::vector<std::shared_ptr<ParallelRead>> reads_;
   const std::byte* lent_begin_ = nullptr;
   uint64_t lent_size_ = 0;
   Slab* loan_ = nullptr;

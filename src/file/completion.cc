@@ -2,12 +2,12 @@
 
 #include <chrono>
 
-#include "content/shared_read.h"
+#include "content/parallel_read.h"
 #include "file/epoch_source.h"
 
 namespace tidelane {
 
-Completion::Completion(std::vector<Part> parts, std::vector<std::shared_ptr<SharedRead>> reads)
+Completion::Completion(std::vector<Part> parts, std::vector<std::shared_ptr<ParallelRead>> reads)
     : parts_(std::move(parts)), reads_(std::move(reads)) {}
 
 Completion::~Completion() = default;

@@ -21,7 +21,7 @@
 namespace tidelane {
 
 class EpochSource;
-class SharedRead;
+class ParallelRead;
 
 class Completion {
  public:
@@ -34,7 +34,8 @@ class Completion {
     bool and_older;
   };
 
-  explicit Completion(std::vector<Part> parts, std::vector<std::shared_ptr<SharedRead>> reads = {});
+  explicit Completion(std::vector<Part> parts,
+                      std::vector<std::shared_ptr<ParallelRead>> reads = {});
   ~Completion();
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
@@ -54,7 +55,7 @@ class Completion {
   mutable Mutex mutex_;
   std::vector<Part> parts_
       TL_GUARDED_BY(mutex_);  // finished parts are dropped: a file must not live on in requests
-  std::vector<std::shared_ptr<SharedRead>> reads_ TL_GUARDED_BY(mutex_);  // likewise
+  std::vector<std::shared_ptr<ParallelRead>> reads_ TL_GUARDED_BY(mutex_);  // likewise
   Status error_ TL_GUARDED_BY(mutex_);
 };
 

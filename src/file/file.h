@@ -48,7 +48,7 @@
 
 namespace tidelane {
 
-class PieceRead;
+class ExtentRead;
 
 /// A deadline that does not come.
 inline constexpr auto kForEver = std::chrono::steady_clock::time_point::max();

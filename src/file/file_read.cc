@@ -7,7 +7,7 @@
 #include "base/counters.h"
 #include "buffer/loan.h"
 #include "buffer/probe.h"
-#include "content/piece_read.h"
+#include "content/extent_read.h"
 #include "file/file.h"
 
 namespace tidelane {
@@ -24,7 +24,7 @@ Status File::Read(uint64_t address, uint64_t size, void* buffer, bool raw,
   if (raw && size >= kLeastProbed && !MayWriteTo(buffer, size))
     return Status::Failed(EFAULT, "read").At(path_, address, size);
   if (raw && size >= ReadPath::kLeastShared) {
-    const std::shared_ptr<PieceRead> read = reads_.Share(SharedReads(), size, 1);
+    const std::shared_ptr<ExtentRead> read = reads_.Share(SharedReads(), size, 1);
     if (read != nullptr && read->Add(address, size, static_cast<std::byte*>(buffer))) {
       return read->ReadNow();
     }
@@ -38,9 +38,9 @@ bool File::DeferRead(uint64_t address, uint64_t size, void* buffer, const CallCo
   if (scope == nullptr || !scope->MayComeLater(to, size) || writes_through()) return false;
   if (reads_.Find(address, size, buffer)) return true;
   try {
-    std::shared_ptr<PieceRead> read = scope->PiecesOf(reads_);
+    std::shared_ptr<ExtentRead> read = scope->PiecesOf(reads_);
     if (read == nullptr) {
-      read = std::make_shared<PieceRead>(SharedReads(), env_.lanes, env_.config.lanes);
+      read = std::make_shared<ExtentRead>(SharedReads(), env_.lanes, env_.config.lanes);
       scope->AddPieces(read);
     }
     if (!read->Add(address, size, to)) return false;

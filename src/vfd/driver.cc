@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "buffer/probe.h"
-#include "content/piece_read.h"
+#include "content/extent_read.h"
 #include "engine/engine.h"
 #include "file/call_scope.h"
 #include "h5/error.h"
@@ -325,9 +325,9 @@ H5FD_mem_t OnlyType(uint32_t count, const H5FD_mem_t* types) {
 }
 
 // Many large pieces are one read of the program's thread and lanes, where storage gains from that.
-std::shared_ptr<PieceRead> Shared(Handle& handle, uint32_t count, const H5FD_mem_t* types,
-                                  const haddr_t* addresses, const size_t* sizes, void** buffers,
-                                  const CallContext& call) {
+std::shared_ptr<ExtentRead> Shared(Handle& handle, uint32_t count, const H5FD_mem_t* types,
+                                   const haddr_t* addresses, const size_t* sizes, void** buffers,
+                                   const CallContext& call) {
   if (count < 2 || call.scope() != nullptr) return nullptr;
   uint64_t bytes = 0;
   VectorShorthand entry(types, sizes);
@@ -336,7 +336,7 @@ std::shared_ptr<PieceRead> Shared(Handle& handle, uint32_t count, const H5FD_mem
     if (entry.type() != H5FD_MEM_DRAW || Overflows(addresses[i], entry.size())) return nullptr;
     bytes += entry.size();
   }
-  std::shared_ptr<PieceRead> read =
+  std::shared_ptr<ExtentRead> read =
       handle.file->reads().Share(handle.file->SharedReads(), bytes, count);
   if (read == nullptr) return nullptr;
   VectorShorthand again(types, sizes);

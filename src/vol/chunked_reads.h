@@ -12,7 +12,7 @@
 ///      So is all that HDF5 converts, picks from scattered places, or cannot read: also when one of
 ///      our own attempts fails, HDF5 is asked, and says why. Of reads that may come later, whole
 ///      chunks are ours even if they would fit.
-///   4. A read that comes later than its call finds what it would have found then (content/shared_read.h).
+///   4. A read that comes later than its call finds what it would have found then (content/parallel_read.h).
 ///
 /// A map costs a walk through the whole index. One that has become void is made anew only after reads
 /// that together touched a 64th of the chunks. All maps together take 64 MiB at most.

@@ -15,9 +15,9 @@
 #include "vol/find_file.h"
 #include "vol/flush_chunks.h"
 #include "vol/lending.h"
+#include "vol/native_retry.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
-#include "vol/read_again.h"
 #include "vol/sieve_choice.h"
 #include "vol/transfer_outcome.h"
 #include "vol/transfers.h"
@@ -96,7 +96,7 @@ bool AcceptLater(Instance& instance, const Reading& reading, CallScope& scope, F
 
 herr_t ReadLater(Instance& instance, Reads reads, hid_t dxpl, void** request) {
   CallScope scope(CallScope::kNone);
-  auto again = std::make_unique<ReadAgain>(instance);
+  auto again = std::make_unique<NativeRetry>(instance);
   Fallback reason = Fallback::kReadNow;
   Rest<void*> rest;
   if (MayTake(instance, reads, dxpl)) {

@@ -16,9 +16,9 @@
 
 namespace tidelane::vol {
 
-class ReadAgain final : public SecondTry {
+class NativeRetry final : public SecondTry {
  public:
-  explicit ReadAgain(Instance& instance) : instance_(instance) {}
+  explicit NativeRetry(Instance& instance) : instance_(instance) {}
 
   /// Keeps what `reading` was asked for: the program may change or close its ids. False if it cannot.
   bool Note(const Reading& reading);

@@ -1,6 +1,6 @@
 /// \file
 /// A read in parts, which the program's thread and lanes make together. What a part is, and what
-/// becomes of its bytes, a derived class says (chunk_read.h, piece_read.h).
+/// becomes of its bytes, a derived class says (chunk_read.h, extent_read.h).
 ///
 ///   1. Lanes are asked to help, and take parts; so does the program's thread while it waits.
 ///   2. Everybody takes the next part that nobody has taken, until there is none. A lane that comes
@@ -27,7 +27,7 @@
 
 #include "base/annotations.h"
 #include "base/status.h"
-#include "content/shared_read_source.h"
+#include "content/parallel_read_source.h"
 #include "lane/lanes.h"
 
 namespace tidelane {
@@ -43,7 +43,7 @@ class Room {
   size_t size_ = 0;
 };
 
-class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRead> {
+class ParallelRead : public LaneTask, public std::enable_shared_from_this<ParallelRead> {
  public:
   void RunOne() override;
 
@@ -68,7 +68,7 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
   virtual uint64_t FileBytes() const = 0;
   /// Whether it reads bytes of [begin, end) of its file.
   virtual bool Touches(uint64_t begin, uint64_t end) const = 0;
-  SharedReadSource& source() const { return *source_; }
+  ParallelReadSource& source() const { return *source_; }
 
  protected:
   /// What one thread needs for one part after another.
@@ -78,7 +78,7 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
   };
 
   /// `helpers`: so many lanes, at most, help at once.
-  SharedRead(std::shared_ptr<SharedReadSource> source, Lanes& lanes, unsigned helpers)
+  ParallelRead(std::shared_ptr<ParallelReadSource> source, Lanes& lanes, unsigned helpers)
       : source_(std::move(source)), lanes_(lanes), helpers_(helpers), process_(OwnProcess()) {}
 
   virtual Status ReadPart(Reader reader, uint64_t part, Rooms& rooms) = 0;
@@ -94,7 +94,7 @@ class SharedRead : public LaneTask, public std::enable_shared_from_this<SharedRe
   bool Work(Reader reader, uint64_t most) TL_EXCLUDES(mutex_);
   Status TryPart(Reader reader, uint64_t part, Rooms& rooms);
 
-  const std::shared_ptr<SharedReadSource> source_;
+  const std::shared_ptr<ParallelReadSource> source_;
   Lanes& lanes_;
   const unsigned helpers_;
   const pid_t process_;

@@ -1,5 +1,5 @@
 /// \file
-/// Where a read in parts (shared_read.h) reads, and who is told of it.
+/// Where a read in parts (parallel_read.h) reads, and who is told of it.
 ///
 /// Thread safety: as the functions say; those that say nothing, from any thread.
 #pragma once
@@ -14,12 +14,12 @@ namespace tidelane {
 
 class DeferredReads;
 
-class SharedReadSource {
+class ParallelReadSource {
  public:
-  virtual ~SharedReadSource() = default;
+  virtual ~ParallelReadSource() = default;
 
   /// Dataset elements, by several threads at once. Meanwhile the program may do anything but change those bytes: see
-  /// shared_read.h.
+  /// parallel_read.h.
   virtual Status ReadAlongside(Reader reader, uint64_t address, uint64_t size, void* buffer) = 0;
   virtual uint64_t size() const = 0;
   virtual const std::string& path() const = 0;

@@ -6,7 +6,7 @@
 /// them, and copied to where they go.
 ///
 /// Invariant: pieces are added by the program's thread, before Seal.
-/// Thread safety: as shared_read.h.
+/// Thread safety: as parallel_read.h.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,14 @@
 #include <utility>
 #include <vector>
 
-#include "content/shared_read.h"
+#include "content/parallel_read.h"
 
 namespace tidelane {
 
-class PieceRead final : public SharedRead {
+class ExtentRead final : public ParallelRead {
  public:
-  PieceRead(std::shared_ptr<SharedReadSource> source, Lanes& lanes, unsigned helpers)
-      : SharedRead(std::move(source), lanes, helpers) {}
+  ExtentRead(std::shared_ptr<ParallelReadSource> source, Lanes& lanes, unsigned helpers)
+      : ParallelRead(std::move(source), lanes, helpers) {}
 
   /// False: it has been sealed, or has as many as it takes.
   bool Add(uint64_t address, uint64_t size, std::byte* to) TL_EXCLUDES(pieces_mutex_);

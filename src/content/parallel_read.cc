@@ -1,4 +1,4 @@
-#include "content/shared_read.h"
+#include "content/parallel_read.h"
 
 #include <unistd.h>
 
@@ -19,25 +19,25 @@ std::byte* Room::Get(size_t size) {
   return bytes_.get();
 }
 
-pid_t SharedRead::OwnProcess() { return getpid(); }
+pid_t ParallelRead::OwnProcess() { return getpid(); }
 
-void SharedRead::SetParts(uint64_t parts, uint64_t per_turn) {
+void ParallelRead::SetParts(uint64_t parts, uint64_t per_turn) {
   MutexLock lock(mutex_);
   parts_ = parts;
   per_turn_ = std::max<uint64_t>(per_turn, 1);
 }
 
-void SharedRead::Defer() {
+void ParallelRead::Defer() {
   deferred_ = true;
   Count(Counter::kReadsDeferred);
 }
 
-Status SharedRead::ReadBytes(Reader reader, uint64_t address, uint64_t size, std::byte* to) {
+Status ParallelRead::ReadBytes(Reader reader, uint64_t address, uint64_t size, std::byte* to) {
   asked_bytes_.fetch_add(size, std::memory_order_relaxed);
   return source_->ReadAlongside(reader, address, size, to);
 }
 
-Status SharedRead::ReadAtOnce() {
+Status ParallelRead::ReadAtOnce() {
   source_->BeginShared();
   Start();
   Status status = Finish();
@@ -45,7 +45,7 @@ Status SharedRead::ReadAtOnce() {
   return status;
 }
 
-void SharedRead::Start() {
+void ParallelRead::Start() {
   Seal();
   uint64_t parts = 0;
   {
@@ -61,7 +61,7 @@ void SharedRead::Start() {
   }
 }
 
-void SharedRead::RunOne() {
+void ParallelRead::RunOne() {
   if (getpid() != process_) return;  // a forked child has no such caller
   uint64_t most = 0;
   {
@@ -75,7 +75,7 @@ void SharedRead::RunOne() {
   }
 }
 
-Status SharedRead::TryPart(Reader reader, uint64_t part, Rooms& rooms) {
+Status ParallelRead::TryPart(Reader reader, uint64_t part, Rooms& rooms) {
   try {
     return ReadPart(reader, part, rooms);
   } catch (const std::bad_alloc&) {
@@ -84,7 +84,7 @@ Status SharedRead::TryPart(Reader reader, uint64_t part, Rooms& rooms) {
 }
 
 // Whether parts are left.
-bool SharedRead::Work(Reader reader, uint64_t most) {
+bool ParallelRead::Work(Reader reader, uint64_t most) {
   Rooms rooms;
   std::optional<Working> working;
   for (bool another = false;; another = true) {
@@ -109,7 +109,7 @@ bool SharedRead::Work(Reader reader, uint64_t most) {
   }
 }
 
-bool SharedRead::FinishUntil(std::chrono::steady_clock::time_point deadline) {
+bool ParallelRead::FinishUntil(std::chrono::steady_clock::time_point deadline) {
   using Clock = std::chrono::steady_clock;
   Seal();
   if (deadline == Clock::time_point::max()) {
@@ -135,12 +135,12 @@ bool SharedRead::FinishUntil(std::chrono::steady_clock::time_point deadline) {
   return finished_ == parts_;
 }
 
-bool SharedRead::done() {
+bool ParallelRead::done() {
   MutexLock lock(mutex_);
   return finished_ == parts_;
 }
 
-Status SharedRead::status() {
+Status ParallelRead::status() {
   MutexLock lock(mutex_);
   return finished_ == parts_ ? status_ : Status();
 }

@@ -1,4 +1,4 @@
-#include "content/piece_read.h"
+#include "content/extent_read.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -20,7 +20,7 @@ constexpr size_t kMostPieces = 1u << 16;
 
 }  // namespace
 
-bool PieceRead::Add(uint64_t address, uint64_t size, std::byte* to) {
+bool ExtentRead::Add(uint64_t address, uint64_t size, std::byte* to) {
   MutexLock lock(pieces_mutex_);
   if (sealed_ || pieces_.size() + size / kPart + 2 > kMostPieces) return false;
   try {
@@ -40,7 +40,7 @@ bool PieceRead::Add(uint64_t address, uint64_t size, std::byte* to) {
   return true;
 }
 
-void PieceRead::Seal() {
+void ExtentRead::Seal() {
   if (sealed()) return;
   MutexLock lock(pieces_mutex_);
   if (sealed_) return;
@@ -58,7 +58,7 @@ void PieceRead::Seal() {
   sealed_.store(true, std::memory_order_release);
 }
 
-Status PieceRead::ReadNow() {
+Status ExtentRead::ReadNow() {
   Status status = ReadAtOnce();
   if (!status.ok()) return status;
   // What lies together was one read.
@@ -74,7 +74,7 @@ Status PieceRead::ReadNow() {
   return {};
 }
 
-bool PieceRead::Touches(uint64_t begin, uint64_t end) const {
+bool ExtentRead::Touches(uint64_t begin, uint64_t end) const {
   MutexLock lock(pieces_mutex_);
   const auto touches = [&](const Piece& piece) {
     return piece.address < end && piece.end() > begin;
@@ -89,7 +89,7 @@ bool PieceRead::Touches(uint64_t begin, uint64_t end) const {
   return false;
 }
 
-Status PieceRead::ReadPart(Reader reader, uint64_t part, Rooms& rooms) {
+Status ExtentRead::ReadPart(Reader reader, uint64_t part, Rooms& rooms) {
   const size_t last = begins_[part + 1];
   for (size_t i = begins_[part]; i < last;) {
     size_t next = i + 1;
@@ -107,7 +107,7 @@ Status PieceRead::ReadPart(Reader reader, uint64_t part, Rooms& rooms) {
   return {};
 }
 
-Status PieceRead::ReadSpan(Reader reader, size_t first, size_t last, Rooms& rooms) {
+Status ExtentRead::ReadSpan(Reader reader, size_t first, size_t last, Rooms& rooms) {
   const uint64_t begin = pieces_[first].address;
   uint64_t end = begin;
   for (size_t i = first; i < last; ++i) end = std::max(end, pieces_[i].end());

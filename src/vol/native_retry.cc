@@ -1,4 +1,4 @@
-#include "vol/read_again.h"
+#include "vol/native_retry.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,7 +18,7 @@ h5::OwnedId CopyOfSpace(h5::Library& hdf5, hid_t space) {
 
 }  // namespace
 
-bool ReadAgain::Note(const Reading& reading) {
+bool NativeRetry::Note(const Reading& reading) {
   h5::Library& hdf5 = instance_.hdf5();
   if (hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
   if (!ReadDatasetOf(instance_, reading).chunks) return false;
@@ -36,7 +36,7 @@ bool ReadAgain::Note(const Reading& reading) {
   return false;
 }
 
-bool ReadAgain::ReadOne(const Kept& kept) {
+bool NativeRetry::ReadOne(const Kept& kept) {
   const DatasetEntry* const known = DatasetCatalogue::Of(instance_).Find(kept.dataset);
   if (known == nullptr || known->number != kept.number || changes_ != instance_.changes) {
     return false;
@@ -50,7 +50,7 @@ bool ReadAgain::ReadOne(const Kept& kept) {
                                                     instance_.default_dxpl, &buffer, nullptr) >= 0;
 }
 
-bool ReadAgain::Run(h5::OwnedId& stack) {
+bool NativeRetry::Run(h5::OwnedId& stack) {
   if (instance_.closing) return false;
   Count(Fallback::kReadFailed);
   bool all = false;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/counters.h"
-#include "cache/foresight.h"
+#include "cache/access_predictor.h"
 
 namespace tidelane {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "cache/foresight.h"
+#include "cache/access_predictor.h"
 
 namespace tidelane {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/foresight.h"
+#include "cache/access_predictor.h"
 
 namespace tidelane {
 

@@ -19,21 +19,22 @@ namespace tidelane {
 class Prefetch {
  public:
   /// `room`: memory for all files; nullptr: nothing is fetched.
-  Prefetch(Lanes& lanes, std::shared_ptr<AheadRoom> room) : lanes_(lanes), room_(std::move(room)) {}
+  Prefetch(Lanes& lanes, std::shared_ptr<PrefetchBudget> room)
+      : lanes_(lanes), room_(std::move(room)) {}
 
   bool possible() const { return room_ != nullptr && !room_->none(); }
   bool started() const { return owner_ != nullptr; }
   /// What was fetched in this process, and not in the one that it was forked from; nullptr: nothing.
-  AheadPieces* pieces() const {
+  PrefetchBuffer* pieces() const {
     ReadAhead* const ahead = ahead_.load(std::memory_order_acquire);
     return ahead == nullptr || !ahead->ours() ? nullptr : &ahead->pieces();
   }
   /// Called by lanes as long as the device is open: Stop comes before its end.
   void Start(AheadFetcher::Fetch fetch) {
-    Start(std::make_shared<AheadPieces>(room_->slab_size()), std::move(fetch));
+    Start(std::make_shared<PrefetchBuffer>(room_->slab_size()), std::move(fetch));
   }
   /// These bytes were fetched before the file was opened, when it was at `version`. Only of files that are only read.
-  void Adopt(std::shared_ptr<AheadPieces> pieces, const FileVersion& version,
+  void Adopt(std::shared_ptr<PrefetchBuffer> pieces, const FileVersion& version,
              AheadFetcher::Fetch fetch) {
     Start(std::move(pieces), std::move(fetch));
     adopted_version_ = version;
@@ -58,13 +59,13 @@ class Prefetch {
   void Stop();
 
  private:
-  void Start(std::shared_ptr<AheadPieces> pieces, AheadFetcher::Fetch fetch) {
+  void Start(std::shared_ptr<PrefetchBuffer> pieces, AheadFetcher::Fetch fetch) {
     owner_ = std::make_unique<ReadAhead>(lanes_, room_, std::move(pieces), std::move(fetch));
     ahead_.store(owner_.get(), std::memory_order_release);
   }
 
   Lanes& lanes_;
-  const std::shared_ptr<AheadRoom> room_;
+  const std::shared_ptr<PrefetchBudget> room_;
   std::unique_ptr<ReadAhead> owner_;
   std::atomic<ReadAhead*> ahead_{nullptr};
   bool adopted_ = false;  // what lies there is of `adopted_version_`; until the lock is held

@@ -16,11 +16,11 @@ void AheadFetcher::Start() {
 void AheadFetcher::RunOne() {
   scheduled_.store(false, std::memory_order_release);
   if (!pieces_->AnyWanted()) return;
-  const std::shared_ptr<Slab> slab = AheadRoom::TakeSlab(room_);
+  const std::shared_ptr<Slab> slab = PrefetchBudget::TakeSlab(room_);
   if (slab == nullptr) return pieces_->GiveUp();
-  const std::vector<AheadPieces::Fetch> batch = pieces_->TakeBatch(slab);
+  const std::vector<PrefetchBuffer::Fetch> batch = pieces_->TakeBatch(slab);
   if (pieces_->AnyWanted()) Start();  // another lane may join
-  for (const AheadPieces::Fetch& fetch : batch) {
+  for (const PrefetchBuffer::Fetch& fetch : batch) {
     Working working(fetch.size);
     bool fetched = false;
     try {
@@ -34,8 +34,8 @@ void AheadFetcher::RunOne() {
   }
 }
 
-ReadAhead::ReadAhead(Lanes& lanes, std::shared_ptr<AheadRoom> room,
-                     std::shared_ptr<AheadPieces> pieces, AheadFetcher::Fetch fetch)
+ReadAhead::ReadAhead(Lanes& lanes, std::shared_ptr<PrefetchBudget> room,
+                     std::shared_ptr<PrefetchBuffer> pieces, AheadFetcher::Fetch fetch)
     : room_(std::move(room)),
       pieces_(std::move(pieces)),
       fetcher_(std::make_shared<AheadFetcher>(lanes, room_, pieces_, std::move(fetch))),
@@ -44,10 +44,10 @@ ReadAhead::ReadAhead(Lanes& lanes, std::shared_ptr<AheadRoom> room,
 bool ReadAhead::ours() const { return getpid() == process_; }
 
 void ReadAhead::Note(uint64_t address, uint64_t size, uint64_t eof) {
-  const bool jumped = foresight_.Observe(address, size);
+  const bool jumped = predictor_.Observe(address, size);
   since_ += size;
   if (!jumped && since_ < planned_ / 4) return;
-  foresight_.Predict(room_->most(), eof, next_);
+  predictor_.Predict(room_->most(), eof, next_);
   since_ = planned_ = 0;
   if (next_.empty()) return;
   for (const ByteRange& range : next_) planned_ += range.size();

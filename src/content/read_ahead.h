@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "cache/ahead_pieces.h"
-#include "cache/foresight.h"
+#include "cache/access_predictor.h"
+#include "cache/prefetch_buffer.h"
 #include "lane/lanes.h"
 
 namespace tidelane {
@@ -47,8 +47,8 @@ class AheadFetcher final : public LaneTask, public std::enable_shared_from_this<
   /// Reads bytes of the file; false: it could not.
   using Fetch = std::function<bool(uint64_t address, uint64_t size, std::byte* to)>;
 
-  AheadFetcher(Lanes& lanes, std::shared_ptr<AheadRoom> room, std::shared_ptr<AheadPieces> pieces,
-               Fetch fetch)
+  AheadFetcher(Lanes& lanes, std::shared_ptr<PrefetchBudget> room,
+               std::shared_ptr<PrefetchBuffer> pieces, Fetch fetch)
       : lanes_(lanes),
         room_(std::move(room)),
         pieces_(std::move(pieces)),
@@ -60,32 +60,32 @@ class AheadFetcher final : public LaneTask, public std::enable_shared_from_this<
 
  private:
   Lanes& lanes_;
-  const std::shared_ptr<AheadRoom> room_;
-  const std::shared_ptr<AheadPieces> pieces_;
+  const std::shared_ptr<PrefetchBudget> room_;
+  const std::shared_ptr<PrefetchBuffer> pieces_;
   const Fetch fetch_;
   std::atomic<bool> scheduled_{false};
 };
 
 class ReadAhead {
  public:
-  ReadAhead(Lanes& lanes, std::shared_ptr<AheadRoom> room, std::shared_ptr<AheadPieces> pieces,
-            AheadFetcher::Fetch fetch);
+  ReadAhead(Lanes& lanes, std::shared_ptr<PrefetchBudget> room,
+            std::shared_ptr<PrefetchBuffer> pieces, AheadFetcher::Fetch fetch);
 
   /// The program has read these bytes of dataset elements, of a file that now ends at `eof`.
   void Note(uint64_t address, uint64_t size, uint64_t eof);
   /// Forgets all bytes and waits for lanes that are fetching some.
   void Stop();
 
-  AheadPieces& pieces() { return *pieces_; }
+  PrefetchBuffer& pieces() { return *pieces_; }
   /// It belongs to this process, and not to the one that this one was forked from.
   bool ours() const;
 
  private:
-  const std::shared_ptr<AheadRoom> room_;
-  const std::shared_ptr<AheadPieces> pieces_;
+  const std::shared_ptr<PrefetchBudget> room_;
+  const std::shared_ptr<PrefetchBuffer> pieces_;
   const std::shared_ptr<AheadFetcher> fetcher_;
   const pid_t process_;
-  Foresight foresight_;
+  AccessPredictor predictor_;
   std::vector<ByteRange> next_;
   uint64_t planned_ = 0;  // bytes, by the last plan
   uint64_t since_ = 0;    // bytes read since

@@ -18,7 +18,7 @@ constexpr uint64_t kTimedCopy = uint64_t{128} * 1024;
 ReadPath::ReadPath(ByteSource& source, Surroundings surroundings)
     : source_(source),
       around_(std::move(surroundings)),
-      prefetch_(around_.lanes, around_.ahead_room),
+      prefetch_(around_.lanes, around_.prefetch_budget),
       may_fetch_(around_.config.read_ahead != Toggle::kOff && prefetch_.possible()),
       blocks_(around_.config.read_ahead, around_.chooser->BlocksOn(around_.device)) {}
 
@@ -139,7 +139,7 @@ void ReadPath::NoteSpeed(uint64_t size, uint64_t ns) {
 
 // Small reads use fetched bytes only where they have all: on a part of it one read of a block is cheaper.
 bool ReadPath::FetchedAhead(uint64_t address, uint64_t size, bool raw) const {
-  AheadPieces* const pieces = prefetch_.pieces();
+  PrefetchBuffer* const pieces = prefetch_.pieces();
   if (pieces == nullptr || pieces->empty() || !may_fetch_ ||
       source_.keep() != ByteSource::Keep::kYes) {
     return false;
@@ -150,13 +150,13 @@ bool ReadPath::FetchedAhead(uint64_t address, uint64_t size, bool raw) const {
 
 Status ReadPath::ReadFetched(Reader reader, uint64_t address, uint64_t size, void* buffer,
                              ReadTimes& times) {
-  AheadPieces& pieces = *prefetch_.pieces();
+  PrefetchBuffer& pieces = *prefetch_.pieces();
   auto* out = static_cast<std::byte*>(buffer);
   const uint64_t end = address + size;
   bool whole = true;
   while (address < end) {
     const bool timed = reader == Reader::kProgram && end - address >= kTimedCopy;
-    const AheadPieces::Part part = pieces.Take(address, end);
+    const PrefetchBuffer::Part part = pieces.Take(address, end);
     const uint64_t length = part.end - address;
     times.waited_ns += part.waited_ns;
     if (part.data != nullptr && timed) {
@@ -199,7 +199,7 @@ AheadFetcher::Fetch ReadPath::Fetcher() {
   };
 }
 
-std::vector<ByteRange> ReadPath::TakePlaces() {
+std::vector<ByteRange> ReadPath::TakeRecordedRanges() {
   // Prefetch hits make storage look fast, and that something was fetched proves that it is slow.
   const bool slow =
       around_.config.read_ahead == Toggle::kOn || speed_.slow() || prefetch_.started();

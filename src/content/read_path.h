@@ -42,7 +42,7 @@ class ReadPath final : public ParallelReadSource {
     Lanes& lanes;
     const std::shared_ptr<model::Chooser>& chooser;
     uint64_t device = 0;  ///< by which the model knows the storage
-    std::shared_ptr<AheadRoom> ahead_room;
+    std::shared_ptr<PrefetchBudget> prefetch_budget;
     bool watched = false;  ///< the source says whether others have changed it
   };
   /// `source` and what Surroundings refers to outlive it.
@@ -93,14 +93,14 @@ class ReadPath final : public ParallelReadSource {
   void DropFetched() { prefetch_.Drop(0, UINT64_MAX); }
   Prefetch& prefetch() { return prefetch_; }
   /// As Prefetch::Adopt.
-  void AdoptAhead(std::shared_ptr<AheadPieces> pieces, const FileVersion& version) {
+  void AdoptAhead(std::shared_ptr<PrefetchBuffer> pieces, const FileVersion& version) {
     prefetch_.Adopt(std::move(pieces), version, Fetcher());
   }
 
   /// From now on the places that are read are noted, for as long as they are few.
-  void NotePlaces() { places_.Start(may_fetch_); }
+  void RecordRanges() { places_.Start(may_fetch_); }
   /// What was noted; nothing where storage is too quick for it to matter.
-  std::vector<ByteRange> TakePlaces();
+  std::vector<ByteRange> TakeRecordedRanges();
   /// Storage has lately taken longer for a read than memory does.
   bool slow() const { return speed_.slow(); }
 

@@ -116,10 +116,10 @@ FileSettings Engine::SettingsForOpening(const CallContext& call) const {
 }
 
 File::Environment Engine::FileEnvironment() {
-  return {config_,    arena_,
-          lanes_,     [this] { RelieveArena(); },
-          chooser_,   [this](uint64_t file_bytes) { preparation_->WroteThrough(file_bytes); },
-          ahead_room_};
+  return {config_,         arena_,
+          lanes_,          [this] { RelieveArena(); },
+          chooser_,        [this](uint64_t file_bytes) { preparation_->WroteThrough(file_bytes); },
+          prefetch_budget_};
 }
 
 std::unique_ptr<Device> Engine::DeviceOf(int fd) {

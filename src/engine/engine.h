@@ -24,11 +24,11 @@
 #include "buffer/staging.h"
 #include "device/device.h"
 #include "engine/closed_files.h"
-#include "engine/file_series.h"
 #include "engine/memory_of_runs.h"
 #include "engine/preparation.h"
 #include "engine/refused_closes.h"
 #include "engine/registry.h"
+#include "engine/series_prefetcher.h"
 #include "file/file.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
@@ -115,12 +115,12 @@ class Engine {
   Arena arena_;
   StagingMemory staging_;
   Lanes lanes_;
-  const std::shared_ptr<AheadRoom> ahead_room_ =
-      std::make_shared<AheadRoom>(arena_, config_.read_ahead_limit);
-  FileSeries series_{lanes_, ahead_room_, [this](const FileIdentity& identity) {
-                       MutexLock lock(registry_.mutex);
-                       return registry_.files.Knows(identity);
-                     }};
+  const std::shared_ptr<PrefetchBudget> prefetch_budget_ =
+      std::make_shared<PrefetchBudget>(arena_, config_.read_ahead_limit);
+  SeriesPrefetcher series_{lanes_, prefetch_budget_, [this](const FileIdentity& identity) {
+                             MutexLock lock(registry_.mutex);
+                             return registry_.files.Knows(identity);
+                           }};
   const std::shared_ptr<model::Chooser> chooser_;
   MemoryOfRuns runs_{config_, *chooser_};
   const std::shared_ptr<Preparation> preparation_ =

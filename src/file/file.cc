@@ -41,7 +41,7 @@ File::File(Environment environment, std::unique_ptr<Device> device, FileIdentity
                         .lanes = env_.lanes,
                         .chooser = env_.chooser,
                         .device = identity_.device,
-                        .ahead_room = env_.ahead_room,
+                        .prefetch_budget = env_.prefetch_budget,
                         .watched = !writable}),
       policy_(costs_, shared_, env_.config, store_->memory_speed()),
       writer_(env_.arena),

@@ -67,7 +67,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     /// Told when a large write went through because storage is as quick as memory.
     std::function<void(uint64_t file_bytes)> wrote_through = [](uint64_t) {};
     /// Of all files; nullptr: nothing is read ahead.
-    std::shared_ptr<AheadRoom> ahead_room = nullptr;
+    std::shared_ptr<PrefetchBudget> prefetch_budget = nullptr;
     /// Where the bytes of a file rest.
     std::function<std::unique_ptr<Store>(const std::shared_ptr<Device>&)> make_store =
         DirectStoreOn;

@@ -74,7 +74,7 @@ class FileBench {
                                   },
                                   chooser_ = std::make_shared<model::Chooser>(chooser_times_),
                                   [](uint64_t) {},
-                                  ahead_room_};
+                                  prefetch_budget_};
     if (make_store_) environment.make_store = make_store_;
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
     if (wrap_) device = wrap_(std::move(device));
@@ -114,7 +114,8 @@ class FileBench {
       .calibrate = [](model::CopyCost& cost) { cost.Add(1 << 20, 1 << 20, 1e-7); }};
   std::shared_ptr<model::Chooser> chooser_;  ///< of the last Open
   Arena arena_;
-  std::shared_ptr<AheadRoom> ahead_room_;  ///< before Open; nullptr: nothing is read ahead
+  std::shared_ptr<PrefetchBudget>
+      prefetch_budget_;  ///< before Open; nullptr: nothing is read ahead
   std::shared_ptr<MemoryFile> storage_;
   /// Before Open; empty: the file itself.
   std::function<std::unique_ptr<Store>(const std::shared_ptr<Device>&)> make_store_;

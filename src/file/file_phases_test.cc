@@ -20,7 +20,7 @@ class FilePhasesTest : public ::testing::Test {
     // Each read is a phase: nothing here waits for a clock.
     bench_.chooser_times_.shortest_pause_ns = 1;
     bench_.config_.read_ahead = Toggle::kOn;
-    bench_.ahead_room_ = std::make_shared<AheadRoom>(bench_.arena_, 16 * kMib);
+    bench_.prefetch_budget_ = std::make_shared<PrefetchBudget>(bench_.arena_, 16 * kMib);
     bench_.record_ = false;
     bench_.Open(std::string(16 * kMib, 'x'));
     EXPECT_TRUE(bench_.file_->Lock(true).ok());

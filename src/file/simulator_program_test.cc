@@ -39,7 +39,7 @@ Simulator::Simulator(const SimulatorOptions& options)
     bench_.config_.read_ahead = Toggle::kOn;
     bench_.chooser_times_.quick_request_ns = 3'600'000'000'000;
   }
-  bench_.ahead_room_ = std::make_shared<AheadRoom>(bench_.arena_, UINT64_MAX);
+  bench_.prefetch_budget_ = std::make_shared<PrefetchBudget>(bench_.arena_, UINT64_MAX);
   if (options.existing) {
     model_ = std::string(options.base_address, 'u') + Superblock('o', 1000) +
              std::string(Pick(100'000), 'o');

@@ -6,7 +6,7 @@
 /// what it takes to open a dataset is part of the phase in which its elements are read, also before them. Phase and pause
 /// are an epoch, and the equations are those of writes
 /// (model/epoch.h): a read that the program makes is t_io, one that lanes make ahead of it (or after its call) is hidden
-/// behind the computation before it, and costs a copy. Nothing is chosen by this: what to fetch, cache/foresight.h knows.
+/// behind the computation before it, and costs a copy. Nothing is chosen by this: what to fetch, cache/access_predictor.h knows.
 /// It is what the summary, the history and `tidelane predict --read` say of reads.
 ///
 /// Whatever is neither storage's time, nor a copy, nor a wait for a read is computation: decoding is, and writing, behind

@@ -1,4 +1,4 @@
-#include "cache/foresight.h"
+#include "cache/access_predictor.h"
 
 #include <algorithm>
 
@@ -27,14 +27,14 @@ uint64_t Append(uint64_t begin, uint64_t end, uint64_t most, std::vector<ByteRan
 }  // namespace
 
 // Neighbours, with a gap that costs less to fetch than a request, or an overlap as of slabs with halos.
-bool Foresight::Joins(uint64_t address, uint64_t size) {
+bool AccessPredictor::Joins(uint64_t address, uint64_t size) {
   if (count_ == 0) return false;
   const Run& run = Back(0);
   return address > run.last && address + size > run.end &&
          address <= run.end + Tolerance(run.end - run.last);
 }
 
-bool Foresight::Observe(uint64_t address, uint64_t size) {
+bool AccessPredictor::Observe(uint64_t address, uint64_t size) {
   if (size == 0 || address + size < address) return false;
   if (!Joins(address, size)) {
     if (count_ != 0) Judge(address);
@@ -54,7 +54,7 @@ bool Foresight::Observe(uint64_t address, uint64_t size) {
 }
 
 // The current run has ended, and the next one begins at `address`: as foretold?
-void Foresight::Judge(uint64_t address) {
+void AccessPredictor::Judge(uint64_t address) {
   const Run& run = Back(0);
   if (period_ != 0 && claimed_next_) {
     const Run& then = Back(period_);
@@ -66,7 +66,7 @@ void Foresight::Judge(uint64_t address) {
   if (claimed_at_ != 0) run.length() >= 2 * claimed_at_ ? further_.Right() : further_.Wrong();
 }
 
-void Foresight::Begin(uint64_t address, uint64_t size) {
+void AccessPredictor::Begin(uint64_t address, uint64_t size) {
   ++count_;
   Back(0) = {address, address + size, address, 1};
   claimed_at_ = 0;
@@ -75,14 +75,14 @@ void Foresight::Begin(uint64_t address, uint64_t size) {
   period_ = BestPeriod();
 }
 
-void Foresight::UpdateFits() {
+void AccessPredictor::UpdateFits() {
   for (size_t period = 1; period <= kLongestPeriod; ++period) {
     if (!FitsNow(period)) fits_[period] = {};
   }
 }
 
 // Whether the run before this one was as long as its like, and this one lies as far from it.
-bool Foresight::FitsNow(size_t period) {
+bool AccessPredictor::FitsNow(size_t period) {
   if (count_ < period + 2) return false;
   const uint64_t length = Back(1).length();
   const uint64_t length_then = Back(period + 1).length();
@@ -100,7 +100,7 @@ bool Foresight::FitsNow(size_t period) {
 }
 
 // The one that has held longest; of equals the shortest.
-size_t Foresight::BestPeriod() const {
+size_t AccessPredictor::BestPeriod() const {
   size_t best = 0;
   for (size_t period = 1; period <= kLongestPeriod; ++period) {
     const uint64_t runs = fits_[period].runs;
@@ -109,7 +109,7 @@ size_t Foresight::BestPeriod() const {
   return best;
 }
 
-void Foresight::Predict(uint64_t most, uint64_t eof, std::vector<ByteRange>& next) {
+void AccessPredictor::Predict(uint64_t most, uint64_t eof, std::vector<ByteRange>& next) {
   next.clear();
   if (count_ == 0) return;
   const Run& run = Back(0);
@@ -121,7 +121,7 @@ void Foresight::Predict(uint64_t most, uint64_t eof, std::vector<ByteRange>& nex
   }
 }
 
-void Foresight::PredictAgain(uint64_t most, uint64_t eof, std::vector<ByteRange>& next) {
+void AccessPredictor::PredictAgain(uint64_t most, uint64_t eof, std::vector<ByteRange>& next) {
   const Run& run = Back(0);
   const Fit& fit = fits_[period_];
   uint64_t left = std::min(most, fit.bytes + run.length());

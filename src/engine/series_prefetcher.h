@@ -2,7 +2,7 @@
 /// Files that follow one another by name: time_0001.h5, time_0002.h5, … A program that opened one after the other, reads
 /// the same places of each: when it has closed one, lanes open the next and fetch these.
 ///
-///   1. A file that is only read notes the places that were asked for (ReadPath::NotePlaces).
+///   1. A file that is only read notes the places that were asked for (ReadPath::RecordRanges).
 ///   2. It is closed, and the file opened before it has the name before it: the next one is fetched, by POSIX calls alone.
 ///   3. The program opens that file, only to read: what was fetched becomes the file's (ReadPath::AdoptAhead), which believes
 ///      it once it holds its lock and size and times are those that the file had before it was fetched.
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/annotations.h"
-#include "cache/ahead_pieces.h"
+#include "cache/prefetch_buffer.h"
 #include "device/device.h"
 #include "file/file.h"
 #include "lane/lanes.h"
@@ -44,11 +44,11 @@ struct NumberedName {
 
 class NextFile;
 
-class FileSeries {
+class SeriesPrefetcher {
  public:
   /// `is_ours`: whether that file is open or draining here, or being written.
-  FileSeries(Lanes& lanes, std::shared_ptr<AheadRoom> room,
-             std::function<bool(const FileIdentity&)> is_ours);
+  SeriesPrefetcher(Lanes& lanes, std::shared_ptr<PrefetchBudget> room,
+                   std::function<bool(const FileIdentity&)> is_ours);
 
   /// A file was opened, only to read it.
   void Opened(File& file) TL_EXCLUDES(mutex_);
@@ -59,7 +59,7 @@ class FileSeries {
 
  private:
   Lanes& lanes_;
-  const std::shared_ptr<AheadRoom> room_;
+  const std::shared_ptr<PrefetchBudget> room_;
   const std::function<bool(const FileIdentity&)> is_ours_;
   Mutex mutex_;
   std::optional<NumberedName> last_ TL_GUARDED_BY(mutex_);  // the file opened last

@@ -1,4 +1,4 @@
-#include "engine/file_series.h"
+#include "engine/series_prefetcher.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ std::string NumberedName::With(uint64_t other) const {
 class NextFile final : public LaneTask {
  public:
   NextFile(std::string path, std::vector<ByteRange> places, Lanes& lanes,
-           std::shared_ptr<AheadRoom> room, std::function<bool(const FileIdentity&)> is_ours)
+           std::shared_ptr<PrefetchBudget> room, std::function<bool(const FileIdentity&)> is_ours)
       : path_(std::move(path)),
         places_(std::move(places)),
         lanes_(lanes),
@@ -69,7 +69,7 @@ class NextFile final : public LaneTask {
   void GiveTo(File* file) TL_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     over_ = true;
-    const std::shared_ptr<AheadPieces> pieces = std::exchange(pieces_, nullptr);
+    const std::shared_ptr<PrefetchBuffer> pieces = std::exchange(pieces_, nullptr);
     if (pieces == nullptr) return;
     if (file != nullptr && file->identity() == identity_) {
       file->reads().AdoptAhead(pieces, version_);
@@ -95,7 +95,7 @@ class NextFile final : public LaneTask {
       place.end = std::min(place.end, version.size);
       place.begin = std::min(place.begin, place.end);
     }
-    auto pieces = std::make_shared<AheadPieces>(room_->slab_size());
+    auto pieces = std::make_shared<PrefetchBuffer>(room_->slab_size());
     pieces->Want(places_, room_->most());
     const auto fetcher = std::make_shared<AheadFetcher>(
         lanes_, room_, pieces, [device](uint64_t address, uint64_t size, std::byte* to) {
@@ -114,20 +114,20 @@ class NextFile final : public LaneTask {
   const std::string path_;
   std::vector<ByteRange> places_;  // RunOne's
   Lanes& lanes_;
-  const std::shared_ptr<AheadRoom> room_;
+  const std::shared_ptr<PrefetchBudget> room_;
   const std::function<bool(const FileIdentity&)> is_ours_;
   Mutex mutex_;
   bool over_ TL_GUARDED_BY(mutex_) = false;
   FileVersion version_ TL_GUARDED_BY(mutex_);
   FileIdentity identity_ TL_GUARDED_BY(mutex_);
-  std::shared_ptr<AheadPieces> pieces_ TL_GUARDED_BY(mutex_);
+  std::shared_ptr<PrefetchBuffer> pieces_ TL_GUARDED_BY(mutex_);
 };
 
-FileSeries::FileSeries(Lanes& lanes, std::shared_ptr<AheadRoom> room,
-                       std::function<bool(const FileIdentity&)> is_ours)
+SeriesPrefetcher::SeriesPrefetcher(Lanes& lanes, std::shared_ptr<PrefetchBudget> room,
+                                   std::function<bool(const FileIdentity&)> is_ours)
     : lanes_(lanes), room_(std::move(room)), is_ours_(std::move(is_ours)) {}
 
-void FileSeries::Opened(File& file) {
+void SeriesPrefetcher::Opened(File& file) {
   std::optional<NumberedName> name = NumberedName::Of(file.path());
   if (!name.has_value()) return;
   std::shared_ptr<NextFile> next;
@@ -139,12 +139,12 @@ void FileSeries::Opened(File& file) {
     last_ = std::move(name);
     next = std::exchange(next_, nullptr);
   }
-  file.reads().NotePlaces();
+  file.reads().RecordRanges();
   if (next != nullptr) next->GiveTo(&file);
 }
 
-void FileSeries::Closing(File& file) {
-  std::vector<ByteRange> places = file.reads().TakePlaces();
+void SeriesPrefetcher::Closing(File& file) {
+  std::vector<ByteRange> places = file.reads().TakeRecordedRanges();
   if (places.empty()) return;
   std::shared_ptr<NextFile> next;
   {
@@ -157,7 +157,7 @@ void FileSeries::Closing(File& file) {
   lanes_.Schedule(std::move(next));
 }
 
-void FileSeries::Forget() {
+void SeriesPrefetcher::Forget() {
   std::shared_ptr<NextFile> next;
   {
     MutexLock lock(mutex_);

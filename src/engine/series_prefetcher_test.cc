@@ -1,5 +1,5 @@
 // Names that make up a series.
-#include "engine/file_series.h"
+#include "engine/series_prefetcher.h"
 
 #include <gtest/gtest.h>
 

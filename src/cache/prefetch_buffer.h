@@ -25,22 +25,22 @@
 
 #include "base/annotations.h"
 #include "buffer/arena.h"
-#include "cache/foresight.h"
+#include "cache/access_predictor.h"
 
 namespace tidelane {
 
 /// How much may be fetched ahead, in all files together, and the memory for it.
-class AheadRoom {
+class PrefetchBudget {
  public:
   /// `most` bytes, and never the second half of the arena: that is for bytes that are written.
-  AheadRoom(Arena& arena, uint64_t most);
+  PrefetchBudget(Arena& arena, uint64_t most);
 
   uint64_t most() const { return most_; }
   uint32_t slab_size() const { return arena_.slab_size(); }
   bool none() const { return most_ < arena_.slab_size(); }
 
   /// A slab, given back when nobody refers to it any more; nullptr when there is no room.
-  static std::shared_ptr<Slab> TakeSlab(const std::shared_ptr<AheadRoom>& room);
+  static std::shared_ptr<Slab> TakeSlab(const std::shared_ptr<PrefetchBudget>& room);
 
  private:
   Arena& arena_;
@@ -48,13 +48,13 @@ class AheadRoom {
   std::atomic<uint64_t> used_{0};
 };
 
-class AheadPieces {
+class PrefetchBuffer {
  public:
   /// Pieces are at most so long, and end at multiples of it.
-  explicit AheadPieces(uint64_t longest) : longest_(longest) {}
-  ~AheadPieces() { Drop(0, UINT64_MAX); }
-  AheadPieces(const AheadPieces&) = delete;
-  AheadPieces& operator=(const AheadPieces&) = delete;
+  explicit PrefetchBuffer(uint64_t longest) : longest_(longest) {}
+  ~PrefetchBuffer() { Drop(0, UINT64_MAX); }
+  PrefetchBuffer(const PrefetchBuffer&) = delete;
+  PrefetchBuffer& operator=(const PrefetchBuffer&) = delete;
 
   bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
 

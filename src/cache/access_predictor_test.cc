@@ -1,5 +1,5 @@
 // What the predictor tells of patterns that programs have, and how seldom it speaks of those that they have not.
-#include "cache/foresight.h"
+#include "cache/access_predictor.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -50,8 +50,8 @@ class Program {
         one.begin = std::min(one.end, range.end);
     }
     const uint64_t left = Sum(next_);
-    foresight_.Observe(address, size);
-    foresight_.Predict(most_, eof_, next_);
+    predictor_.Observe(address, size);
+    predictor_.Predict(most_, eof_, next_);
     for (const ByteRange& one : next_) EXPECT_LE(one.end, eof_);
     uint64_t kept = 0;
     for (const ByteRange& one : before_) kept += Covered(next_, one);
@@ -62,7 +62,7 @@ class Program {
   uint64_t hit() const { return hit_; }
   uint64_t wasted() const { return wasted_; }
   const Reads& next() const { return next_; }
-  Foresight foresight_;
+  AccessPredictor predictor_;
 
  private:
   const uint64_t eof_;
@@ -74,13 +74,13 @@ class Program {
   uint64_t wasted_ = 0;
 };
 
-TEST(Foresight, OneReadTellsNothing) {
+TEST(AccessPredictor, OneReadTellsNothing) {
   Program program;
   program.Read(4096, kMiB);
   EXPECT_TRUE(program.next().empty());
 }
 
-TEST(Foresight, ARunGoesOnAsFarAsItHasCome) {
+TEST(AccessPredictor, ARunGoesOnAsFarAsItHasCome) {
   Program program;
   program.Read(0, kMiB);
   program.Read(kMiB, kMiB);
@@ -89,21 +89,21 @@ TEST(Foresight, ARunGoesOnAsFarAsItHasCome) {
   EXPECT_EQ(program.next(), (Reads{{3 * kMiB, 6 * kMiB}}));
 }
 
-TEST(Foresight, NothingLiesBeyondTheEnd) {
+TEST(AccessPredictor, NothingLiesBeyondTheEnd) {
   Program program(5 * kMiB / 2);
   program.Read(0, kMiB);
   program.Read(kMiB, kMiB);
   EXPECT_EQ(program.next(), (Reads{{2 * kMiB, 5 * kMiB / 2}}));
 }
 
-TEST(Foresight, NoMoreThanIsAllowed) {
+TEST(AccessPredictor, NoMoreThanIsAllowed) {
   Program program(kNoEnd, kMiB / 2);
   for (uint64_t i = 0; i < 8; ++i) program.Read(i * kMiB, kMiB);
   EXPECT_EQ(program.next(), (Reads{{8 * kMiB, 17 * kMiB / 2}}));
 }
 
 // The variables of a time step lie one after another, with some metadata in between; steps too.
-TEST(Foresight, TheSecondStepOfASeriesIsToldFromTheFirst) {
+TEST(AccessPredictor, TheSecondStepOfASeriesIsToldFromTheFirst) {
   std::mt19937 random(1);
   Program program;
   uint64_t address = 2048;
@@ -120,7 +120,7 @@ TEST(Foresight, TheSecondStepOfASeriesIsToldFromTheFirst) {
 }
 
 // Three of eight variables, in an order of the program's own.
-TEST(Foresight, SomeVariablesOfEachStepAreToldFromTheThirdOn) {
+TEST(AccessPredictor, SomeVariablesOfEachStepAreToldFromTheThirdOn) {
   std::mt19937 random(2);
   Program program;
   uint64_t step_begin = 0;
@@ -136,7 +136,7 @@ TEST(Foresight, SomeVariablesOfEachStepAreToldFromTheThirdOn) {
   }
 }
 
-TEST(Foresight, EverySixthSlabIsToldFromTheFourthOn) {
+TEST(AccessPredictor, EverySixthSlabIsToldFromTheFourthOn) {
   Program program;
   for (uint64_t i = 0; i < 10; ++i) {
     program.Read(i * 6 * kMiB, kMiB);
@@ -147,7 +147,7 @@ TEST(Foresight, EverySixthSlabIsToldFromTheFourthOn) {
   }
 }
 
-TEST(Foresight, BackwardsToo) {
+TEST(AccessPredictor, BackwardsToo) {
   Program program;
   for (uint64_t i = 10; i-- > 0;) {
     program.Read(i * 3 * kMiB, kMiB);
@@ -158,7 +158,7 @@ TEST(Foresight, BackwardsToo) {
   }
 }
 
-TEST(Foresight, TheNextEpochBeginsWhereTheLastOnesDid) {
+TEST(AccessPredictor, TheNextEpochBeginsWhereTheLastOnesDid) {
   Program program(64 * kMiB);
   for (int epoch = 0; epoch < 5; ++epoch) {
     for (uint64_t i = 0; i < 64; ++i) program.Read(i * kMiB, kMiB);
@@ -172,13 +172,13 @@ TEST(Foresight, TheNextEpochBeginsWhereTheLastOnesDid) {
 }
 
 // What was read once is not kept: halos are fetched again.
-TEST(Foresight, SlabsWithHalosOverlap) {
+TEST(AccessPredictor, SlabsWithHalosOverlap) {
   Program program;
   for (uint64_t i = 0; i < 8; ++i) program.Read(i * kMiB, kMiB + 65536);
   EXPECT_LE(program.TakeMissed(), 2 * kMiB + 8 * 65536);
 }
 
-TEST(Foresight, WhoReadsAtRandomIsSoonLeftAlone) {
+TEST(AccessPredictor, WhoReadsAtRandomIsSoonLeftAlone) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);
     Program program(1000 * 64 * 1024);
@@ -188,7 +188,7 @@ TEST(Foresight, WhoReadsAtRandomIsSoonLeftAlone) {
 }
 
 // Each sample is two neighbouring reads: a run, as far as can be told.
-TEST(Foresight, SamplesOfSeveralReadsToo) {
+TEST(AccessPredictor, SamplesOfSeveralReadsToo) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);
     Program program(1000 * 128 * 1024);
@@ -201,7 +201,7 @@ TEST(Foresight, SamplesOfSeveralReadsToo) {
   }
 }
 
-TEST(Foresight, AfterRandomReadsAPatternIsFoundAgain) {
+TEST(AccessPredictor, AfterRandomReadsAPatternIsFoundAgain) {
   std::mt19937_64 random(3);
   Program program(uint64_t{100'000} * 64 * 1024);
   for (int i = 0; i < 5000; ++i) program.Read(random() % 1000 * 64 * 1024, 64 * 1024);
@@ -211,7 +211,7 @@ TEST(Foresight, AfterRandomReadsAPatternIsFoundAgain) {
 }
 
 // Whatever is read: what it predicts is bounded by what was read.
-TEST(Foresight, NeverFurtherThanThePatternHasHeld) {
+TEST(AccessPredictor, NeverFurtherThanThePatternHasHeld) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     std::mt19937_64 random(seed);
     Program program;

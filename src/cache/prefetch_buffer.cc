@@ -1,4 +1,4 @@
-#include "cache/ahead_pieces.h"
+#include "cache/prefetch_buffer.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,10 +14,10 @@ constexpr size_t kMostInBatch = 64;
 
 }  // namespace
 
-AheadRoom::AheadRoom(Arena& arena, uint64_t most)
+PrefetchBudget::PrefetchBudget(Arena& arena, uint64_t most)
     : arena_(arena), most_(std::min(most, arena.cap() / 2)) {}
 
-std::shared_ptr<Slab> AheadRoom::TakeSlab(const std::shared_ptr<AheadRoom>& room) {
+std::shared_ptr<Slab> PrefetchBudget::TakeSlab(const std::shared_ptr<PrefetchBudget>& room) {
   const uint64_t size = room->slab_size();
   if (room->arena_.in_use() + size > room->arena_.cap() / 2) return nullptr;
   const bool fits = room->used_.fetch_add(size, std::memory_order_relaxed) + size <= room->most_;
@@ -33,13 +33,13 @@ std::shared_ptr<Slab> AheadRoom::TakeSlab(const std::shared_ptr<AheadRoom>& room
           }};
 }
 
-AheadPieces::Map::iterator AheadPieces::From(uint64_t address) {
+PrefetchBuffer::Map::iterator PrefetchBuffer::From(uint64_t address) {
   auto it = pieces_.upper_bound(address);
   if (it != pieces_.begin() && std::prev(it)->second.end > address) --it;
   return it;
 }
 
-AheadPieces::Map::iterator AheadPieces::Erase(Map::iterator it) {
+PrefetchBuffer::Map::iterator PrefetchBuffer::Erase(Map::iterator it) {
   const Piece& piece = it->second;
   const uint64_t size = piece.end - it->first;
   if (piece.state == State::kHere) {
@@ -53,7 +53,7 @@ AheadPieces::Map::iterator AheadPieces::Erase(Map::iterator it) {
   return it;
 }
 
-bool AheadPieces::Want(const std::vector<ByteRange>& ranges, uint64_t most) {
+bool PrefetchBuffer::Want(const std::vector<ByteRange>& ranges, uint64_t most) {
   MutexLock lock(mutex_);
   ++wish_;
   // What lanes have not begun of older wishes: newer ones know better.
@@ -63,7 +63,7 @@ bool AheadPieces::Want(const std::vector<ByteRange>& ranges, uint64_t most) {
   return !wanted_.empty();
 }
 
-void AheadPieces::WantRange(ByteRange range) {
+void PrefetchBuffer::WantRange(ByteRange range) {
   uint64_t at = range.begin;
   for (auto it = From(at); at < range.end;) {
     if (it != pieces_.end() && it->first <= at) {
@@ -81,14 +81,14 @@ void AheadPieces::WantRange(ByteRange range) {
   Resize();
 }
 
-void AheadPieces::AddWanted(Map::iterator before, uint64_t begin, uint64_t end, uint64_t wish) {
+void PrefetchBuffer::AddWanted(Map::iterator before, uint64_t begin, uint64_t end, uint64_t wish) {
   Piece& piece = pieces_.emplace_hint(before, begin, Piece())->second;
   piece.end = end;
   piece.wish = wish;
   bytes_ += end - begin;
 }
 
-void AheadPieces::MakeRoom(uint64_t most) {
+void PrefetchBuffer::MakeRoom(uint64_t most) {
   for (auto it = pieces_.begin(); it != pieces_.end() && bytes_ > most;) {
     const bool old = it->second.wish != wish_ && it->second.state == State::kHere;
     it = old ? Erase(it) : std::next(it);
@@ -99,7 +99,7 @@ void AheadPieces::MakeRoom(uint64_t most) {
   }
 }
 
-bool AheadPieces::Covers(uint64_t begin, uint64_t end) {
+bool PrefetchBuffer::Covers(uint64_t begin, uint64_t end) {
   MutexLock lock(mutex_);
   for (auto it = From(begin); begin < end; ++it) {
     if (it == pieces_.end() || it->first > begin || it->second.dropped) return false;
@@ -108,14 +108,14 @@ bool AheadPieces::Covers(uint64_t begin, uint64_t end) {
   return true;
 }
 
-bool AheadPieces::Touches(uint64_t begin, uint64_t end) {
+bool PrefetchBuffer::Touches(uint64_t begin, uint64_t end) {
   MutexLock lock(mutex_);
   const auto it = From(begin);
   return it != pieces_.end() && it->first < end;
 }
 
 // The program reads it itself: lanes need not.
-void AheadPieces::TakeBack(Map::iterator it, uint64_t begin, uint64_t end) {
+void PrefetchBuffer::TakeBack(Map::iterator it, uint64_t begin, uint64_t end) {
   const uint64_t piece_begin = it->first;
   const Piece piece = it->second;
   std::erase(wanted_, piece_begin);
@@ -129,7 +129,7 @@ void AheadPieces::TakeBack(Map::iterator it, uint64_t begin, uint64_t end) {
   Resize();
 }
 
-AheadPieces::Part AheadPieces::Take(uint64_t begin, uint64_t end) {
+PrefetchBuffer::Part PrefetchBuffer::Take(uint64_t begin, uint64_t end) {
   MutexLock lock(mutex_);
   uint64_t waited_ns = 0;
   for (;;) {
@@ -158,7 +158,7 @@ AheadPieces::Part AheadPieces::Take(uint64_t begin, uint64_t end) {
   }
 }
 
-void AheadPieces::Drop(uint64_t begin, uint64_t end) {
+void PrefetchBuffer::Drop(uint64_t begin, uint64_t end) {
   if (empty()) return;
   MutexLock lock(mutex_);
   for (auto it = From(begin); it != pieces_.end() && it->first < end;) {
@@ -172,17 +172,17 @@ void AheadPieces::Drop(uint64_t begin, uint64_t end) {
   }
 }
 
-void AheadPieces::AwaitLanes() {
+void PrefetchBuffer::AwaitLanes() {
   MutexLock lock(mutex_);
   while (on_their_way_ != 0) arrived_.Wait(mutex_);
 }
 
-bool AheadPieces::AnyWanted() {
+bool PrefetchBuffer::AnyWanted() {
   MutexLock lock(mutex_);
   return !wanted_.empty();
 }
 
-std::vector<AheadPieces::Fetch> AheadPieces::TakeBatch(const std::shared_ptr<Slab>& slab) {
+std::vector<PrefetchBuffer::Fetch> PrefetchBuffer::TakeBatch(const std::shared_ptr<Slab>& slab) {
   std::vector<Fetch> batch;
   batch.reserve(kMostInBatch);  // below, nothing may fail half-way
   uint64_t used = 0;
@@ -206,7 +206,7 @@ std::vector<AheadPieces::Fetch> AheadPieces::TakeBatch(const std::shared_ptr<Sla
   return batch;
 }
 
-void AheadPieces::End(const Fetch& fetch, bool fetched) {
+void PrefetchBuffer::End(const Fetch& fetch, bool fetched) {
   MutexLock lock(mutex_);
   const auto it = pieces_.find(fetch.begin);
   it->second.state = State::kHere;
@@ -216,12 +216,12 @@ void AheadPieces::End(const Fetch& fetch, bool fetched) {
   arrived_.NotifyAll();
 }
 
-void AheadPieces::GiveUp() {
+void PrefetchBuffer::GiveUp() {
   MutexLock lock(mutex_);
   for (const uint64_t begin : std::exchange(wanted_, {})) Erase(pieces_.find(begin));
 }
 
-AheadPieces::Score AheadPieces::score() {
+PrefetchBuffer::Score PrefetchBuffer::score() {
   MutexLock lock(mutex_);
   return score_;
 }

@@ -1,5 +1,5 @@
 // What becomes of bytes that are fetched ahead: used once, dropped when they change, given back when they are in the way.
-#include "cache/ahead_pieces.h"
+#include "cache/prefetch_buffer.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,19 +17,19 @@ namespace {
 
 constexpr uint64_t kSlab = 64 * 1024;
 
-class AheadPiecesTest : public ::testing::Test {
+class PrefetchBufferTest : public ::testing::Test {
  protected:
-  AheadPiecesTest() {
+  PrefetchBufferTest() {
     file_.resize(64 * kSlab);
     for (size_t i = 0; i < file_.size(); ++i) file_[i] = static_cast<char>(i * 7 + i / 1000);
   }
 
   // A lane's work; how many bytes it fetched.
   uint64_t FetchBatch(bool works = true) {
-    const std::shared_ptr<Slab> slab = AheadRoom::TakeSlab(room_);
+    const std::shared_ptr<Slab> slab = PrefetchBudget::TakeSlab(room_);
     if (slab == nullptr) return pieces_.GiveUp(), 0;
     uint64_t bytes = 0;
-    for (const AheadPieces::Fetch& fetch : pieces_.TakeBatch(slab)) {
+    for (const PrefetchBuffer::Fetch& fetch : pieces_.TakeBatch(slab)) {
       std::memcpy(fetch.to, file_.data() + fetch.begin, fetch.size);
       pieces_.End(fetch, works);
       bytes += fetch.size;
@@ -45,7 +45,7 @@ class AheadPiecesTest : public ::testing::Test {
   uint64_t Read(uint64_t begin, uint64_t end) {
     uint64_t from_storage = 0;
     for (uint64_t at = begin; at < end;) {
-      const AheadPieces::Part part = pieces_.Take(at, end);
+      const PrefetchBuffer::Part part = pieces_.Take(at, end);
       EXPECT_GT(part.end, at);
       if (part.data == nullptr) {
         from_storage += part.end - at;
@@ -63,11 +63,11 @@ class AheadPiecesTest : public ::testing::Test {
 
   std::string file_;
   Arena arena_{32 * kSlab};
-  std::shared_ptr<AheadRoom> room_ = std::make_shared<AheadRoom>(arena_, UINT64_MAX);
-  AheadPieces pieces_{kSlab};
+  std::shared_ptr<PrefetchBudget> room_ = std::make_shared<PrefetchBudget>(arena_, UINT64_MAX);
+  PrefetchBuffer pieces_{kSlab};
 };
 
-TEST_F(AheadPiecesTest, WhatWasFetchedIsReadOnceAndItsMemoryGivenBack) {
+TEST_F(PrefetchBufferTest, WhatWasFetchedIsReadOnceAndItsMemoryGivenBack) {
   EXPECT_TRUE(pieces_.empty());
   EXPECT_TRUE(Want({{1000, 3 * kSlab}}));
   EXPECT_TRUE(pieces_.Covers(1000, 3 * kSlab));
@@ -82,7 +82,7 @@ TEST_F(AheadPiecesTest, WhatWasFetchedIsReadOnceAndItsMemoryGivenBack) {
   EXPECT_EQ(Read(1000, 2000), 1000u);
 }
 
-TEST_F(AheadPiecesTest, TheProgramTakesBackWhatNoLaneHasBegun) {
+TEST_F(PrefetchBufferTest, TheProgramTakesBackWhatNoLaneHasBegun) {
   Want({{0, 2 * kSlab}});
   EXPECT_EQ(Read(1000, 2000), 1000u);
   EXPECT_FALSE(pieces_.Touches(1000, 2000));
@@ -92,7 +92,7 @@ TEST_F(AheadPiecesTest, TheProgramTakesBackWhatNoLaneHasBegun) {
   EXPECT_EQ(Read(0, 2 * kSlab), 1000u);
 }
 
-TEST_F(AheadPiecesTest, BytesThatChangeAreDropped) {
+TEST_F(PrefetchBufferTest, BytesThatChangeAreDropped) {
   Want({{0, 4 * kSlab}});
   EXPECT_GT(FetchBatch(), 0u);
   pieces_.Drop(10, 20);            // here
@@ -103,9 +103,9 @@ TEST_F(AheadPiecesTest, BytesThatChangeAreDropped) {
   EXPECT_EQ(Read(0, 4 * kSlab), 2 * kSlab);
 }
 
-TEST_F(AheadPiecesTest, BytesThatChangeOnTheirWayAreNotUsed) {
+TEST_F(PrefetchBufferTest, BytesThatChangeOnTheirWayAreNotUsed) {
   Want({{0, kSlab}});
-  std::shared_ptr<Slab> slab = AheadRoom::TakeSlab(room_);
+  std::shared_ptr<Slab> slab = PrefetchBudget::TakeSlab(room_);
   const auto batch = pieces_.TakeBatch(slab);
   ASSERT_EQ(batch.size(), 1u);
   pieces_.Drop(100, 101);
@@ -115,16 +115,16 @@ TEST_F(AheadPiecesTest, BytesThatChangeOnTheirWayAreNotUsed) {
   EXPECT_EQ(Read(0, kSlab), kSlab);
 }
 
-TEST_F(AheadPiecesTest, AFailedFetchIsSilentAndTheReadGoesToStorage) {
+TEST_F(PrefetchBufferTest, AFailedFetchIsSilentAndTheReadGoesToStorage) {
   Want({{0, kSlab}});
   FetchBatch(false);
   EXPECT_EQ(wasted(), 0u);
   EXPECT_EQ(Read(0, kSlab), kSlab);
 }
 
-TEST_F(AheadPiecesTest, AReaderWaitsForBytesOnTheirWay) {
+TEST_F(PrefetchBufferTest, AReaderWaitsForBytesOnTheirWay) {
   Want({{0, kSlab}});
-  std::shared_ptr<Slab> slab = AheadRoom::TakeSlab(room_);
+  std::shared_ptr<Slab> slab = PrefetchBudget::TakeSlab(room_);
   const auto batch = pieces_.TakeBatch(slab);
   std::thread reader([&] { EXPECT_EQ(Read(0, kSlab), 0u); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -133,7 +133,7 @@ TEST_F(AheadPiecesTest, AReaderWaitsForBytesOnTheirWay) {
   reader.join();
 }
 
-TEST_F(AheadPiecesTest, NewWishesReplaceOldOnesThatNoLaneHasBegun) {
+TEST_F(PrefetchBufferTest, NewWishesReplaceOldOnesThatNoLaneHasBegun) {
   Want({{0, 4 * kSlab}});
   FetchBatch();
   EXPECT_TRUE(Want({{8 * kSlab, 9 * kSlab}}));
@@ -142,7 +142,7 @@ TEST_F(AheadPiecesTest, NewWishesReplaceOldOnesThatNoLaneHasBegun) {
   EXPECT_TRUE(pieces_.Covers(8 * kSlab, 9 * kSlab));
 }
 
-TEST_F(AheadPiecesTest, WhatIsNotWantedAnyMoreMakesRoom) {
+TEST_F(PrefetchBufferTest, WhatIsNotWantedAnyMoreMakesRoom) {
   Want({{0, 4 * kSlab}}, 4 * kSlab);
   FetchAll();
   Want({{3 * kSlab, 6 * kSlab}}, 4 * kSlab);
@@ -153,7 +153,7 @@ TEST_F(AheadPiecesTest, WhatIsNotWantedAnyMoreMakesRoom) {
   EXPECT_FALSE(pieces_.Touches(24 * kSlab, 40 * kSlab));
 }
 
-TEST_F(AheadPiecesTest, SmallPiecesShareASlab) {
+TEST_F(PrefetchBufferTest, SmallPiecesShareASlab) {
   std::vector<ByteRange> ranges;
   for (uint64_t i = 0; i < 7; ++i) ranges.push_back({i * 40'000, i * 40'000 + 8000});
   Want(ranges);
@@ -165,36 +165,36 @@ TEST_F(AheadPiecesTest, SmallPiecesShareASlab) {
   EXPECT_EQ(arena_.in_use(), 0u);
 }
 
-TEST_F(AheadPiecesTest, HalfOfTheArenaIsForWrites) {
+TEST_F(PrefetchBufferTest, HalfOfTheArenaIsForWrites) {
   Want({{0, 64 * kSlab}});
   while (pieces_.AnyWanted()) FetchBatch();
   EXPECT_EQ(arena_.in_use(), arena_.cap() / 2);
   pieces_.DropAll();
   EXPECT_EQ(arena_.in_use(), 0u);
-  room_ = std::make_shared<AheadRoom>(arena_, 3 * kSlab);
+  room_ = std::make_shared<PrefetchBudget>(arena_, 3 * kSlab);
   Want({{0, 64 * kSlab}});
   while (pieces_.AnyWanted()) FetchBatch();
   EXPECT_EQ(arena_.in_use(), 3 * kSlab);
 }
 
 // Lanes fetch while the program wants, reads and changes bytes: what is read is what was last written.
-TEST_F(AheadPiecesTest, AProgramAndTwoLanes) {
+TEST_F(PrefetchBufferTest, AProgramAndTwoLanes) {
   for (unsigned seed = 0; seed < 4; ++seed) {
     std::atomic<bool> over{false};
     std::vector<std::atomic<uint8_t>> versions(64);  // one for each slab's bytes
-    AheadPieces pieces(kSlab);
+    PrefetchBuffer pieces(kSlab);
     const auto lane = [&] {
       while (!over) {
         if (!pieces.AnyWanted()) {
           std::this_thread::yield();
           continue;
         }
-        const std::shared_ptr<Slab> slab = AheadRoom::TakeSlab(room_);
+        const std::shared_ptr<Slab> slab = PrefetchBudget::TakeSlab(room_);
         if (slab == nullptr) {
           pieces.GiveUp();  // as the engine's lanes do: nobody waits for what cannot come
           continue;
         }
-        for (const AheadPieces::Fetch& fetch : pieces.TakeBatch(slab)) {
+        for (const PrefetchBuffer::Fetch& fetch : pieces.TakeBatch(slab)) {
           for (uint64_t i = 0; i < fetch.size; i += 512) {
             const uint64_t at = (fetch.begin + i) / kSlab;
             fetch.to[i] = static_cast<std::byte>(versions[at].load());
@@ -224,7 +224,7 @@ TEST_F(AheadPiecesTest, AProgramAndTwoLanes) {
           break;
         default:
           for (uint64_t at = begin; at < end;) {
-            const AheadPieces::Part part = pieces.Take(at, end);
+            const PrefetchBuffer::Part part = pieces.Take(at, end);
             // Pieces begin at multiples of 512, where a version stands.
             for (uint64_t j = at; part.data != nullptr && j < part.end; j += 512) {
               ASSERT_EQ(static_cast<uint8_t>(part.data[j - at]), versions[j / kSlab].load()) << j;

@@ -33,7 +33,7 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-class Foresight {
+class AccessPredictor {
  public:
   static constexpr size_t kLongestPeriod = 64;
   static constexpr size_t kMostRanges = 256;

@@ -224,11 +224,11 @@ Status Engine::Open(const char* path, const OpenOptions& options, std::shared_pt
 // looks at the file of a program that was stopped is not stopped with it.
 void Engine::AwaitRanks(const FileIdentity& identity) {
   if (MutationEnabled("ranks_outside")) return;
-  const auto board = PendingBoard::Watch(identity, BoardFile::Missing::kLeave);
-  if (board == nullptr || !board->OthersHold(0, UINT64_MAX)) return;
+  const auto table = DirtyRangeTable::Watch(identity, TableFile::Missing::kLeave);
+  if (table == nullptr || !table->OthersHold(0, UINT64_MAX)) return;
   const Waiting waiting(Wait::kOpen);
-  static_cast<void>(board->AwaitOthers(0, UINT64_MAX, PendingBoard::Whose::kOthers,
-                                       PendingBoard::Clock::now() + kLongestForRanks));
+  static_cast<void>(table->AwaitOthers(0, UINT64_MAX, DirtyRangeTable::Whose::kOthers,
+                                       DirtyRangeTable::Clock::now() + kLongestForRanks));
 }
 
 Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,

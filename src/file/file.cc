@@ -67,23 +67,24 @@ void File::SetSettings(const FileSettings& settings) {
   MaybeScheduleFlushLocked();
 }
 
-void File::SetBoard(std::unique_ptr<PendingBoard> board) {
-  board_ = std::move(board);
+void File::SetDirtyRanges(std::unique_ptr<DirtyRangeTable> table) {
+  dirty_ranges_ = std::move(table);
   try {
     Bell::Get().Add(weak_from_this(), [this] {
-      if (board_->awaited()) Start();
+      if (dirty_ranges_->awaited()) Start();
     });
   } catch (const std::bad_alloc&) {  // the ranks have agreed: without a bell, bytes linger
   }
 }
 
 void File::AwaitOthers(uint64_t address, uint64_t size, Whose whose) {
-  if (board_ == nullptr || !board_->OthersHold(address, address + size, whose)) return;
+  if (dirty_ranges_ == nullptr || !dirty_ranges_->OthersHold(address, address + size, whose))
+    return;
   const Waiting waiting(Wait::kRanks);
-  const uint64_t lost = board_->lost();
-  board_->AwaitOthers(address, address + size, whose);
+  const uint64_t lost = dirty_ranges_->lost();
+  dirty_ranges_->AwaitOthers(address, address + size, whose);
   // What is read is then what storage has; that it is not what was written is said nowhere else.
-  if (board_->lost() != lost)
+  if (dirty_ranges_->lost() != lost)
     std::fprintf(stderr, "tidelane: %s: a process ended before it had stored what it wrote there\n",
                  path_.c_str());
 }

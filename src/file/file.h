@@ -43,7 +43,7 @@
 #include "file/write_policy.h"
 #include "lane/lanes.h"
 #include "model/chooser.h"
-#include "ranks/pending_board.h"
+#include "ranks/dirty_range_table.h"
 #include "store/store.h"
 
 namespace tidelane {
@@ -100,15 +100,17 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
 
   /// Of a shared file, before the first write: from now on other processes on this machine see what is pending, and this
   /// one waits for theirs in AwaitOthers.
-  void SetBoard(std::unique_ptr<PendingBoard> board) TL_EXCLUDES(mutex_);
+  void SetDirtyRanges(std::unique_ptr<DirtyRangeTable> table) TL_EXCLUDES(mutex_);
   /// Whether all ranks that have opened the file together see one another's bytes.
-  bool has_board() const { return board_ != nullptr && board_->group().complete; }
-  /// Until no other process holds bytes there that it wrote before this call. Nothing where there is no board.
-  using Whose = PendingBoard::Whose;
+  bool shares_dirty_ranges() const {
+    return dirty_ranges_ != nullptr && dirty_ranges_->group().complete;
+  }
+  /// Until no other process holds bytes there that it wrote before this call. Nothing where there is no table.
+  using Whose = DirtyRangeTable::Whose;
   void AwaitOthers(uint64_t address, uint64_t size, Whose whose = Whose::kOthers);
   /// Whether those hold any bytes that ranks which have opened this file together do not know of.
   bool OutsidersHold() const {
-    return board_ != nullptr && board_->OthersHold(0, UINT64_MAX, Whose::kOutsiders);
+    return dirty_ranges_ != nullptr && dirty_ranges_->OthersHold(0, UINT64_MAX, Whose::kOutsiders);
   }
 
   /// Whether so many bytes in small pieces, between which other ranks write, had better be written by the program itself:
@@ -368,7 +370,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   const std::string path_;
   const bool writable_;
   const bool shared_;
-  std::unique_ptr<PendingBoard> board_;  // set before it is used by several threads
+  std::unique_ptr<DirtyRangeTable> dirty_ranges_;  // set before it is used by several threads
   std::atomic<uint64_t> eof_{0};
   SuperblockPlace superblock_;  // the program's side's
   Reservation reservation_;     // likewise

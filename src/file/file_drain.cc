@@ -147,7 +147,7 @@ void File::SettleLocked() {
     writer_.Recycle(false);
   }
   // What could not be stored is told by this rank's flush and close; nobody can wait for it.
-  if (board_ != nullptr && (DrainedLocked() || StuckLocked())) board_->Clear();
+  if (dirty_ranges_ != nullptr && (DrainedLocked() || StuckLocked())) dirty_ranges_->Clear();
   if (drain_.CameTo(FactsLocked())) failures_.Drained();
 }
 

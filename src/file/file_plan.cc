@@ -24,7 +24,8 @@ bool File::ShouldFlushInlineLocked() const {
 void File::MaybeScheduleFlushLocked() {
   if (policy_.ProgramStores()) return;
   // Another rank may be on its way to read it: it would wait out the linger.
-  if (board_ != nullptr && pending_.ordinary() != 0 && board_->awaited()) planner_.Hurry();
+  if (dirty_ranges_ != nullptr && pending_.ordinary() != 0 && dirty_ranges_->awaited())
+    planner_.Hurry();
   if (WorthwhileLocked()) {
     ScheduleFlushLocked();
   } else if (!planner_.lingering() && pending_.ordinary() != 0) {

@@ -14,7 +14,7 @@
 #include "base/counters.h"
 #include "base/fresh_file.h"
 #include "file/file_fixture.h"
-#include "ranks/pending_board.h"
+#include "ranks/dirty_range_table.h"
 
 namespace tidelane {
 namespace {
@@ -401,12 +401,12 @@ TEST_F(FileTest, AReadLockOnAnAdoptedFileComesWhenTheBytesAreStored) {
 TEST_F(FileTest, WhatAProcessHeldThatHasEndedIsSaidToBeLost) {
   Open();
   const FileIdentity shared{RandomBits(), RandomBits()};
-  file_->SetBoard(PendingBoard::Join(shared, 0));
+  file_->SetDirtyRanges(DirtyRangeTable::Join(shared, 0));
   const pid_t other = fork();
   if (other == 0) {
-    const auto board = PendingBoard::Join(shared, 1);
-    if (board != nullptr) board->Extend(0, 10);
-    _exit(board == nullptr ? 1 : 0);
+    const auto table = DirtyRangeTable::Join(shared, 1);
+    if (table != nullptr) table->Extend(0, 10);
+    _exit(table == nullptr ? 1 : 0);
   }
   int status = -1;
   ASSERT_EQ(waitpid(other, &status, 0), other);

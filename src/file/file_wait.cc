@@ -286,7 +286,7 @@ void File::UnlockAfterFork(bool child) {
     storing_here_ = false;
     planner_.ForgetLinger();
     new (&changed_) Condition();
-    board_ = nullptr;  // it is the parent's
+    dirty_ranges_ = nullptr;  // it is the parent's
   }
   mutex_.unlock();
 }

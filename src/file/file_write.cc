@@ -94,7 +94,7 @@ void File::InsertLocked(const SlabWriter::Space& space, uint64_t address, const 
   order_.Captured();
   tally_.bytes += space.size;
   const uint64_t end = address + space.size;
-  if (board_ != nullptr) board_->Extend(address, end);
+  if (dirty_ranges_ != nullptr) dirty_ranges_->Extend(address, end);
   if (end > eof_.load(std::memory_order_relaxed)) eof_.store(end, std::memory_order_relaxed);
   MaybeScheduleFlushLocked();
 }

@@ -24,7 +24,7 @@
 #include "file/file.h"
 #include "h5/mpi.h"
 #include "ranks/agreement_backoff.h"
-#include "ranks/written_places.h"
+#include "ranks/write_footprint.h"
 
 namespace tidelane::h5 {
 
@@ -108,7 +108,7 @@ class ParallelFile {
       true;                     ///< ranks read metadata together: none of them may ask HDF5 for it
   bool outsiders_hold = false;  ///< bytes, when the collective write in progress began
   bool wrote_alone = false;     ///< this rank has captured independent writes
-  WrittenPlaces places;         ///< where this rank wrote what it may not have stored yet
+  WriteFootprint places;        ///< where this rank wrote what it may not have stored yet
   AgreementBackoff small_writes;
 
  private:

@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "base/fresh_file.h"
-#include "ranks/pending_board.h"
+#include "ranks/dirty_range_table.h"
 
 namespace tidelane {
 namespace {
@@ -134,7 +134,7 @@ TEST(Bell, AForkedProcessHasItsOwn) {
 TEST(Bell, WhoWaitsForBytesRings) {
   Answers answers;
   const FileIdentity file{RandomBits(), RandomBits()};
-  const auto first = PendingBoard::Join(file, 0), second = PendingBoard::Join(file, 1);
+  const auto first = DirtyRangeTable::Join(file, 0), second = DirtyRangeTable::Join(file, 1);
   ASSERT_TRUE(first != nullptr && second != nullptr);
   first->SetGroup({.id = 1, .complete = true});
   first->Extend(0, 10);

@@ -215,7 +215,7 @@ bool AskRanks(H5FD_t* pub, Ranks& ranks) {
 struct Prepared {
   std::shared_ptr<File> file;
   std::unique_ptr<Captured> captured;
-  std::unique_ptr<PendingBoard> board;  // nullptr: this machine has no memory for it
+  std::unique_ptr<DirtyRangeTable> table;  // nullptr: this machine has no memory for it
 };
 
 // What this rank can do by itself.
@@ -236,7 +236,7 @@ bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& r
       new Captured{*pub->cls, pub->cls, &library, pub, std::move(file), nullptr});
   // Tests of what is promised across machines have none.
   if (!MutationEnabled("ranks_board"))
-    prepared.board = PendingBoard::Join(prepared.file->identity(), ranks.rank);
+    prepared.table = DirtyRangeTable::Join(prepared.file->identity(), ranks.rank);
   return true;
 } catch (const std::bad_alloc&) {  // the others wait for this rank's answer all the same
   return false;
@@ -268,11 +268,11 @@ std::shared_ptr<h5::ParallelFile> CaptureMpio(h5::Library& library, hid_t driver
   Prepared prepared;
   const bool able = wanted && Prepare(library, pub, name, ranks, prepared, reason);
   if (!wanted) reason = unwanted;
-  // All ranks must see the same file: another node's /tmp is another one. Those of one machine find the same board.
+  // All ranks must see the same file: another node's /tmp is another one. Those of one machine find the same table.
   const uint64_t inode = prepared.file == nullptr ? 0 : prepared.file->identity().inode;
-  const uint64_t board = prepared.board == nullptr ? 0 : prepared.board->id();
+  const uint64_t table = prepared.table == nullptr ? 0 : prepared.table->id();
   const uint64_t group = ranks.rank == 0 ? (RandomBits() >> 1) | 1 : 0;
-  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, board, ~board, group};
+  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, table, ~table, group};
   uint64_t all[std::size(mine)] = {};
   const bool agreed =
       mpi->Max(ranks.communicator, mine, all, std::size(mine)) && all[0] == 0 && all[1] == ~all[2];
@@ -282,9 +282,9 @@ std::shared_ptr<h5::ParallelFile> CaptureMpio(h5::Library& library, hid_t driver
     return nullptr;
   }
   const std::shared_ptr<h5::ParallelFile> file = prepared.captured->file;
-  if (board != 0) {
-    prepared.board->SetGroup({.id = all[5], .complete = all[3] == ~all[4]});
-    file->file()->SetBoard(std::move(prepared.board));
+  if (table != 0) {
+    prepared.table->SetGroup({.id = all[5], .complete = all[3] == ~all[4]});
+    file->file()->SetDirtyRanges(std::move(prepared.table));
   }
   Swap(prepared.captured.release());
   return file;

@@ -1,5 +1,5 @@
 // Files that HDF5's mpio driver has open and whose elements we do not capture: those that are only read, and those that stay HDF5's.
-// Who reads or writes one finds what other processes of this machine hold of it stored (ranks/pending_board.h).
+// Who reads or writes one finds what other processes of this machine hold of it stored (ranks/dirty_range_table.h).
 //
 // As for files that are captured the class pointer is replaced by one to our copy of the class (mpio.cc), on each rank for itself:
 // nothing here is agreed on.
@@ -16,7 +16,7 @@
 #include "base/activity.h"
 #include "extent/test_hooks.h"
 #include "model/history_key.h"
-#include "ranks/pending_board.h"
+#include "ranks/dirty_range_table.h"
 #include "vfd/mpio_class.h"
 
 namespace tidelane::vfd {
@@ -27,7 +27,7 @@ struct Watched {
   H5FD_class_t driver;  // first
   const H5FD_class_t* native;
   h5::Library* library;
-  std::unique_ptr<PendingBoard> board;
+  std::unique_ptr<DirtyRangeTable> table;
 };
 
 Watched& Of(H5FD_t* pub) {
@@ -35,9 +35,9 @@ Watched& Of(H5FD_t* pub) {
 }
 
 void Await(Watched& watched, uint64_t begin, uint64_t end) {
-  if (!watched.board->OthersHold(begin, end)) return;
+  if (!watched.table->OthersHold(begin, end)) return;
   const Waiting waiting(Wait::kRanks);
-  watched.board->AwaitOthers(begin, end);
+  watched.table->AwaitOthers(begin, end);
 }
 
 // Only elements are held. Of a collective transfer the size is a count of an MPI type, which may reach anywhere.
@@ -122,10 +122,10 @@ void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char*
   if (MutationEnabled("ranks_board") || MutationEnabled("ranks_outside")) return;
   // Who opens the file for writing later has to be found by who looks. In a job of one rank that is nobody.
   const bool single = model::RanksOfJob() == 1;
-  auto board = PendingBoard::Watch(IdentityIn(found),
-                                   single ? BoardFile::Missing::kLeave : BoardFile::Missing::kMake);
-  if (board == nullptr) return;
-  auto* const watched = new Watched{*pub->cls, pub->cls, &library, std::move(board)};
+  auto table = DirtyRangeTable::Watch(
+      IdentityIn(found), single ? TableFile::Missing::kLeave : TableFile::Missing::kMake);
+  if (table == nullptr) return;
+  auto* const watched = new Watched{*pub->cls, pub->cls, &library, std::move(table)};
   H5FD_class_t& driver_class = watched->driver;
   driver_class.read = Read;
   driver_class.write = Write;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "ranks/written_places.h"
+#include "ranks/write_footprint.h"
 #include "vol/instance.h"
 #include "vol/writing.h"
 

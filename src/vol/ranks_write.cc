@@ -326,14 +326,14 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
   return result;
 }
 
-// Whether every rank that reads what this one writes alone finds it: by itself, on the board, or at the next flush.
+// Whether every rank that reads what this one writes alone finds it: by itself, on the table, or at the next flush.
 bool MayDeferAlone(const h5::ParallelFile& file, const CallScope& scope) {
   const Consistency consistency = file.file()->settings().consistency;
   if (scope.tracks() || consistency == Consistency::kMpi) return true;
   // A job of one rank may run where there is no memory that processes could share.
   const bool single =
       file.ranks() == 1 && (model::RanksOfJob() == 1 || MutationEnabled("ranks_board"));
-  return consistency == Consistency::kAuto && (file.file()->has_board() || single);
+  return consistency == Consistency::kAuto && (file.file()->shares_dirty_ranges() || single);
 }
 
 // Pieces like those of a block of rows: between them other ranks write.

@@ -1,4 +1,4 @@
-#include "ranks/pending_board.h"
+#include "ranks/dirty_range_table.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ constexpr unsigned kLooksForLife = 16;  // so many, before a look whether it liv
 constexpr uint64_t kMagic =
     0x3264'7261'6f42'6c54;  // "TlBoard2"; another layout of parts is another number
 
-// The user's boards, in a folder that is memory.
+// The user's tables, in a folder that is memory.
 std::string Prefix() {
   char text[64];
   std::snprintf(text, sizeof text, "/dev/shm/tidelane-%u-", static_cast<unsigned>(geteuid()));
@@ -42,7 +42,7 @@ void WaitForChange(std::atomic<uint32_t>& word, uint32_t seen) {
 }  // namespace
 
 // All zero: nothing is held. Both lists are filled from the front and cleared from the back: the first empty one ends them.
-struct PendingBoard::Part {
+struct DirtyRangeTable::Part {
   struct Rows {
     std::atomic<uint64_t> begin;
     std::atomic<uint64_t> length;
@@ -71,7 +71,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 // Who had it before may have been killed while it held something. `cleared` and `waiting` go on: others may be looking at them.
-void PendingBoard::Part::Reset() {
+void DirtyRangeTable::Part::Reset() {
   for (Rows& one : rows) one.count.store(0);
   for (Range& range : ranges) range.end.store(0);
   group.store(0);
@@ -79,54 +79,54 @@ void PendingBoard::Part::Reset() {
   bell.store(0);
 }
 
-PendingBoard::PendingBoard(std::unique_ptr<BoardFile> file, std::optional<uint64_t> own)
+DirtyRangeTable::DirtyRangeTable(std::unique_ptr<TableFile> file, std::optional<uint64_t> own)
     : file_(std::move(file)), own_(own) {}
 
-PendingBoard::~PendingBoard() {
+DirtyRangeTable::~DirtyRangeTable() {
   if (file_->ours()) Clear();
 }
 
-bool PendingBoard::awaited() const {
+bool DirtyRangeTable::awaited() const {
   return own_.has_value() && part(*own_).awaited.load(std::memory_order_relaxed) != 0;
 }
 
-PendingBoard::Part& PendingBoard::part(uint64_t number) const {
+DirtyRangeTable::Part& DirtyRangeTable::part(uint64_t number) const {
   return *reinterpret_cast<Part*>(file_->part(number));
 }
 
 // Other processes of the user can write there what they like.
-uint64_t PendingBoard::used() const {
+uint64_t DirtyRangeTable::used() const {
   return std::min<uint64_t>(file_->head().used.load(), kParts);
 }
 
-std::string PendingBoard::PathOf(const FileIdentity& file) {
+std::string DirtyRangeTable::PathOf(const FileIdentity& file) {
   char text[64];
   std::snprintf(text, sizeof text, "%" PRIx64 "-%" PRIx64, file.device, file.inode);
   return Prefix() + text;
 }
 
-std::unique_ptr<BoardFile> PendingBoard::FileOf(const FileIdentity& file,
-                                                BoardFile::Missing missing) {
-  auto found = BoardFile::Open(PathOf(file), {kMagic, sizeof(Part), kParts}, missing);
+std::unique_ptr<TableFile> DirtyRangeTable::FileOf(const FileIdentity& file,
+                                                   TableFile::Missing missing) {
+  auto found = TableFile::Open(PathOf(file), {kMagic, sizeof(Part), kParts}, missing);
   if (found == nullptr || found->head().used.load() != 0) return found;
   static std::atomic<Clock::rep> swept{0};
   const Clock::rep now = Clock::now().time_since_epoch().count();
   const Clock::rep before = swept.load();
   if (before != 0 && now - before < Clock::duration(kSweepEvery).count()) return found;
   swept.store(now);
-  BoardFile::RemoveUnused(Prefix(), kMagic);
+  TableFile::RemoveUnused(Prefix(), kMagic);
   return found;
 }
 
-std::unique_ptr<PendingBoard> PendingBoard::Watch(const FileIdentity& file,
-                                                  BoardFile::Missing missing) {
-  std::unique_ptr<BoardFile> found = FileOf(file, missing);
+std::unique_ptr<DirtyRangeTable> DirtyRangeTable::Watch(const FileIdentity& file,
+                                                        TableFile::Missing missing) {
+  std::unique_ptr<TableFile> found = FileOf(file, missing);
   if (found == nullptr) return nullptr;
-  return std::unique_ptr<PendingBoard>(new PendingBoard(std::move(found), std::nullopt));
+  return std::unique_ptr<DirtyRangeTable>(new DirtyRangeTable(std::move(found), std::nullopt));
 }
 
-std::unique_ptr<PendingBoard> PendingBoard::Join(const FileIdentity& file, int wanted_part) {
-  std::unique_ptr<BoardFile> found = FileOf(file, BoardFile::Missing::kMake);
+std::unique_ptr<DirtyRangeTable> DirtyRangeTable::Join(const FileIdentity& file, int wanted_part) {
+  std::unique_ptr<TableFile> found = FileOf(file, TableFile::Missing::kMake);
   if (found == nullptr) return nullptr;
   // All look at each part that was ever used: few, where few of the ranks are on this machine.
   const uint64_t first = std::min<uint64_t>(static_cast<uint64_t>(wanted_part), found->head().used);
@@ -136,23 +136,23 @@ std::unique_ptr<PendingBoard> PendingBoard::Join(const FileIdentity& file, int w
     if (found->Claim(number)) own = number;
   }
   if (!own.has_value()) return nullptr;
-  std::unique_ptr<PendingBoard> board(new PendingBoard(std::move(found), own));
-  board->part(*own).Reset();
-  std::atomic<uint32_t>& used = board->file_->head().used;
+  std::unique_ptr<DirtyRangeTable> table(new DirtyRangeTable(std::move(found), own));
+  table->part(*own).Reset();
+  std::atomic<uint32_t>& used = table->file_->head().used;
   const auto least = static_cast<uint32_t>(*own + 1);
   for (uint32_t seen = used.load(); seen < least && !used.compare_exchange_weak(seen, least);) {
   }
-  return board;
+  return table;
 }
 
-void PendingBoard::SetGroup(const Group& group) {
+void DirtyRangeTable::SetGroup(const Group& group) {
   group_ = group;
   if (!own_.has_value()) return;
   part(*own_).bell.store(Bell::Get().number());
   part(*own_).group.store(group.id);
 }
 
-void PendingBoard::Extend(uint64_t begin, uint64_t end) {
+void DirtyRangeTable::Extend(uint64_t begin, uint64_t end) {
   if (used_rows_ == 0) Bell::Get().Hold();
   if (used_ == 0 && AddToRows(begin, end - begin)) return;
   AddToRanges(begin, end);
@@ -160,7 +160,7 @@ void PendingBoard::Extend(uint64_t begin, uint64_t end) {
 
 // Rows of a block follow one another at a distance. Readers in other processes may look at any moment: rows only get longer, or more,
 // until all are cleared.
-bool PendingBoard::AddToRows(uint64_t begin, uint64_t size) {
+bool DirtyRangeTable::AddToRows(uint64_t begin, uint64_t size) {
   Part& mine = part(*own_);
   if (used_rows_ > 0) {
     Part::Rows& last = mine.rows[used_rows_ - 1];
@@ -186,7 +186,7 @@ bool PendingBoard::AddToRows(uint64_t begin, uint64_t size) {
   return true;
 }
 
-void PendingBoard::AddToRanges(uint64_t begin, uint64_t end) {
+void DirtyRangeTable::AddToRanges(uint64_t begin, uint64_t end) {
   Part& mine = part(*own_);
   int nearest = -1;
   uint64_t nearest_distance = std::numeric_limits<uint64_t>::max();
@@ -208,7 +208,7 @@ void PendingBoard::AddToRanges(uint64_t begin, uint64_t end) {
   if (end > range.end.load(std::memory_order_relaxed)) range.end.store(end);
 }
 
-void PendingBoard::Clear() {
+void DirtyRangeTable::Clear() {
   if (used_rows_ == 0) return;
   Part& mine = part(*own_);
   for (; used_rows_ > 0; --used_rows_) mine.rows[used_rows_ - 1].count.store(0);
@@ -219,7 +219,7 @@ void PendingBoard::Clear() {
     syscall(SYS_futex, &mine.cleared, FUTEX_WAKE, std::numeric_limits<int>::max());
 }
 
-bool PendingBoard::Holds(const Part& part, uint64_t begin, uint64_t end) {
+bool DirtyRangeTable::Holds(const Part& part, uint64_t begin, uint64_t end) {
   for (const Part::Rows& rows : part.rows) {
     const uint64_t count = rows.count.load();
     if (count == 0) break;
@@ -244,14 +244,14 @@ bool PendingBoard::Holds(const Part& part, uint64_t begin, uint64_t end) {
 }
 
 // Parts of processes that were killed stay in use: somebody may have looked at them before.
-bool PendingBoard::Concerns(uint64_t number, Whose whose) const {
+bool DirtyRangeTable::Concerns(uint64_t number, Whose whose) const {
   if (number == own_) return false;
   if (whose == Whose::kOthers && !MutationEnabled("ranks_outside")) return true;
   const bool outside = group_.id == 0 || part(number).group.load() != group_.id;
   return outside == (whose == Whose::kOutsiders) && !(outside && MutationEnabled("ranks_outside"));
 }
 
-bool PendingBoard::OthersHold(uint64_t begin, uint64_t end, Whose whose) const {
+bool DirtyRangeTable::OthersHold(uint64_t begin, uint64_t end, Whose whose) const {
   const uint64_t parts = used();
   for (uint64_t number = 0; number < parts; ++number) {
     if (Concerns(number, whose) && Holds(part(number), begin, end)) return true;
@@ -259,8 +259,8 @@ bool PendingBoard::OthersHold(uint64_t begin, uint64_t end, Whose whose) const {
   return false;
 }
 
-bool PendingBoard::AwaitOthers(uint64_t begin, uint64_t end, Whose whose,
-                               Clock::time_point deadline) {
+bool DirtyRangeTable::AwaitOthers(uint64_t begin, uint64_t end, Whose whose,
+                                  Clock::time_point deadline) {
   const uint64_t parts = used();
   for (uint64_t number = 0; number < parts; ++number) {
     if (Concerns(number, whose) && Holds(part(number), begin, end)) part(number).Ring();
@@ -272,7 +272,7 @@ bool PendingBoard::AwaitOthers(uint64_t begin, uint64_t end, Whose whose,
 }
 
 // Nobody waits for it again.
-bool PendingBoard::VoidIfFree(uint64_t number) {
+bool DirtyRangeTable::VoidIfFree(uint64_t number) {
   if (file_->Claimed(number)) return false;
   MutexLock lock(voiding_);  // another thread of this process would claim it, too
   if (!file_->Claim(number)) return false;
@@ -284,8 +284,8 @@ bool PendingBoard::VoidIfFree(uint64_t number) {
 
 // What it takes hold of after we have looked, it wrote at the same time: natively, too, either may come first. So one time that it
 // has stored everything is enough.
-bool PendingBoard::AwaitPart(uint64_t number, uint64_t begin, uint64_t end,
-                             Clock::time_point deadline) {
+bool DirtyRangeTable::AwaitPart(uint64_t number, uint64_t begin, uint64_t end,
+                                Clock::time_point deadline) {
   Part& other = part(number);
   const uint32_t seen = other.cleared.load();
   for (unsigned looks = 1; other.cleared.load() == seen && Holds(other, begin, end); ++looks) {

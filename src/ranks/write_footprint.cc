@@ -1,4 +1,4 @@
-#include "ranks/written_places.h"
+#include "ranks/write_footprint.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
 constexpr size_t kNumbersOfBox = size_t{2} * WrittenBox::kDimensions;
-constexpr size_t kNumbersOfRank = (1 + WrittenPlaces::kBoxes) * kNumbersOfBox;
+constexpr size_t kNumbersOfRank = (1 + WriteFootprint::kBoxes) * kNumbersOfBox;
 
 void Encode(const WrittenBox& box, std::vector<uint64_t>& numbers) {
   numbers.insert(numbers.end(), box.begin.begin(), box.begin.end());
@@ -59,7 +59,7 @@ bool WrittenBox::Join(const WrittenBox& other) {
   return true;
 }
 
-void WrittenPlaces::Add(const Place& place) {
+void WriteFootprint::Add(const Place& place) {
   if (place.box.empty()) return;
   Dataset& dataset = datasets_[place.dataset];
   if (dataset.extent != place.extent && dataset.range.end != 0) {
@@ -78,18 +78,18 @@ void WrittenPlaces::Add(const Place& place) {
   dataset.boxes.back().Cover(place.box);
 }
 
-ElementRange WrittenPlaces::RangeOf(const Place& place) const {
+ElementRange WriteFootprint::RangeOf(const Place& place) const {
   const auto found = datasets_.find(place.dataset);
   if (found == datasets_.end()) return {};
   return found->second.extent == place.extent ? found->second.range : ElementRange{0, kAll};
 }
 
-WrittenPlaces::Boxes WrittenPlaces::BoxesOf(const Place& place) const {
+WriteFootprint::Boxes WriteFootprint::BoxesOf(const Place& place) const {
   const auto found = datasets_.find(place.dataset);
   return found == datasets_.end() ? Boxes() : found->second.boxes;
 }
 
-std::vector<uint64_t> EncodeBoxes(const WrittenBox& next, const WrittenPlaces::Boxes& written) {
+std::vector<uint64_t> EncodeBoxes(const WrittenBox& next, const WriteFootprint::Boxes& written) {
   std::vector<uint64_t> numbers;
   numbers.reserve(kNumbersOfRank);
   Encode(next, numbers);
@@ -104,7 +104,7 @@ bool AnyOverwrites(const std::vector<uint64_t>& all) {
     if (next.empty()) continue;
     for (size_t owner = 0; owner < ranks; ++owner) {
       if (owner == writer) continue;
-      for (size_t i = 1; i <= WrittenPlaces::kBoxes; ++i) {
+      for (size_t i = 1; i <= WriteFootprint::kBoxes; ++i) {
         if (next.Overlaps(Decode(&all[owner * kNumbersOfRank + i * kNumbersOfBox]))) return true;
       }
     }

@@ -2,12 +2,12 @@
 /// Where the processes of MPI programs on one machine let each other see which bytes of a shared file they hold and have not
 /// stored yet: memory that all of them have mapped.
 ///
-/// Natively a write that has returned is there for every rank that hears of it, by a barrier or a message. With the board it
+/// Natively a write that has returned is there for every rank that hears of it, by a barrier or a message. With the table it
 /// is so here, too: who reads or writes alone first looks, and waits for those that hold bytes of the same range. Their
 /// lanes store them in any case, soon, whatever their programs do meanwhile; so such a wait ends without anybody's help. A process
 /// that was killed stores nothing any more: who waits looks now and then whether it is still there.
 ///
-/// A board belongs to a file, and not to one open of it: the file may be open on several communicators at once. Ranks of one
+/// A table belongs to a file, and not to one open of it: the file may be open on several communicators at once. Ranks of one
 /// communicator meet where it matters (h5/parallel_file.h), so that what the others of it hold is stored by then; outsiders are
 /// those who take no part in that.
 ///
@@ -17,7 +17,7 @@
 /// Invariants:
 ///  1. A process's rows and ranges cover what it holds from before its write returns until the bytes are stored, or have failed.
 ///  2. Each process changes its own part only.
-///  3. What board_file.h says of the memory.
+///  3. What table_file.h says of the memory.
 /// Thread safety: Extend and Clear under the file's lock; everything else from any thread, in any process.
 #pragma once
 
@@ -31,34 +31,35 @@
 
 #include "base/annotations.h"
 #include "device/device.h"
-#include "ranks/board_file.h"
+#include "ranks/table_file.h"
 
 namespace tidelane {
 
-class PendingBoard {
+class DirtyRangeTable {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr int kRows = 16;    ///< of a process: pieces of one length, at equal distances
   static constexpr int kRanges = 16;  ///< of what comes after; more are joined
-  static constexpr uint64_t kParts = 4096;  ///< processes on one board
+  static constexpr uint64_t kParts = 4096;  ///< processes on one table
 
   /// The ranks of one communicator that have opened the file together.
   struct Group {
     uint64_t id = 0;        ///< what it is told from all others by
-    bool complete = false;  ///< all of them are on this board
+    bool complete = false;  ///< all of them are on this table
   };
   enum class Whose { kOthers, kOutsiders };
 
   static std::string PathOf(const FileIdentity& file);
-  /// Takes a part of this file's board, the one of that number if it is free. nullptr: that is not possible.
-  static std::unique_ptr<PendingBoard> Join(const FileIdentity& file, int wanted_part);
+  /// Takes a part of this file's table, the one of that number if it is free. nullptr: that is not possible.
+  static std::unique_ptr<DirtyRangeTable> Join(const FileIdentity& file, int wanted_part);
   /// For who only looks: it holds nothing. nullptr: not possible, or, where none is to be made, nobody has this file open.
-  static std::unique_ptr<PendingBoard> Watch(const FileIdentity& file, BoardFile::Missing missing);
-  ~PendingBoard();
-  PendingBoard(const PendingBoard&) = delete;
-  PendingBoard& operator=(const PendingBoard&) = delete;
+  static std::unique_ptr<DirtyRangeTable> Watch(const FileIdentity& file,
+                                                TableFile::Missing missing);
+  ~DirtyRangeTable();
+  DirtyRangeTable(const DirtyRangeTable&) = delete;
+  DirtyRangeTable& operator=(const DirtyRangeTable&) = delete;
 
-  /// The same for all who are on the same board, and on no other one of this time. Below 2^63.
+  /// The same for all who are on the same table, and on no other one of this time. Below 2^63.
   uint64_t id() const { return file_->head().id; }
   /// Before the first Extend. Until then all are outsiders.
   void SetGroup(const Group& group);
@@ -81,8 +82,8 @@ class PendingBoard {
 
  private:
   struct Part;
-  PendingBoard(std::unique_ptr<BoardFile> file, std::optional<uint64_t> own);
-  static std::unique_ptr<BoardFile> FileOf(const FileIdentity& file, BoardFile::Missing missing);
+  DirtyRangeTable(std::unique_ptr<TableFile> file, std::optional<uint64_t> own);
+  static std::unique_ptr<TableFile> FileOf(const FileIdentity& file, TableFile::Missing missing);
   Part& part(uint64_t number) const;
   uint64_t used() const;
   bool Concerns(uint64_t number, Whose whose) const;
@@ -92,7 +93,7 @@ class PendingBoard {
   bool VoidIfFree(uint64_t number) TL_EXCLUDES(voiding_);
   bool AwaitPart(uint64_t number, uint64_t begin, uint64_t end, Clock::time_point deadline);
 
-  const std::unique_ptr<BoardFile> file_;
+  const std::unique_ptr<TableFile> file_;
   const std::optional<uint64_t> own_;  // this process's part
   Mutex voiding_;
   std::atomic<uint64_t> lost_{0};

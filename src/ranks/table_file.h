@@ -28,7 +28,7 @@
 
 namespace tidelane {
 
-class BoardFile {
+class TableFile {
  public:
   /// At the beginning of the memory. All zero but for the first two where nobody has used it yet.
   struct alignas(64) Head {
@@ -46,11 +46,11 @@ class BoardFile {
   enum class Missing { kMake, kLeave };
 
   /// nullptr: there is none, or it could not be had.
-  static std::unique_ptr<BoardFile> Open(const std::string& path, const Shape& shape,
+  static std::unique_ptr<TableFile> Open(const std::string& path, const Shape& shape,
                                          Missing missing);
-  ~BoardFile();
-  BoardFile(const BoardFile&) = delete;
-  BoardFile& operator=(const BoardFile&) = delete;
+  ~TableFile();
+  TableFile(const TableFile&) = delete;
+  TableFile& operator=(const TableFile&) = delete;
 
   /// Removes the files of this kind in one folder whose paths begin so and which nobody uses: programs that were killed leave them.
   static void RemoveUnused(const std::string& prefix, uint64_t magic);
@@ -61,13 +61,13 @@ class BoardFile {
   bool Claim(uint64_t number);
   /// It is nobody's again, as when the file is given up.
   void Release(uint64_t number);
-  /// Whether some process has claimed it through another BoardFile. Not known: true.
+  /// Whether some process has claimed it through another TableFile. Not known: true.
   bool Claimed(uint64_t number) const;
   /// Whether this process opened it.
   bool ours() const;
 
  private:
-  BoardFile(int descriptor, void* memory, std::string path, const Shape& shape);
+  TableFile(int descriptor, void* memory, std::string path, const Shape& shape);
   static void* Map(int descriptor, const Shape& shape, bool alone);
 
   const int descriptor_;

@@ -1,4 +1,4 @@
-#include "ranks/written_places.h"
+#include "ranks/write_footprint.h"
 
 #include <gtest/gtest.h>
 
@@ -23,13 +23,13 @@ std::vector<uint64_t> Together(std::initializer_list<std::vector<uint64_t>> rank
   return all;
 }
 
-TEST(WrittenPlaces, NothingIsHeldAtFirst) {
-  const WrittenPlaces places;
+TEST(WriteFootprint, NothingIsHeldAtFirst) {
+  const WriteFootprint places;
   EXPECT_FALSE(places.RangeOf(Rows(0, 100)).Overlaps({0, 1000}));
 }
 
-TEST(WrittenPlaces, RangeCoversAllThatWasAdded) {
-  WrittenPlaces places;
+TEST(WriteFootprint, RangeCoversAllThatWasAdded) {
+  WriteFootprint places;
   places.Add(Rows(10, 20));
   places.Add(Rows(40, 50));
   EXPECT_TRUE(places.RangeOf(Rows(0, 1)).Overlaps({100, 101}));
@@ -38,23 +38,23 @@ TEST(WrittenPlaces, RangeCoversAllThatWasAdded) {
   EXPECT_FALSE(places.RangeOf(Rows(0, 1, 2)).Overlaps({0, 1000}));  // another dataset
 }
 
-TEST(WrittenPlaces, AfterTheExtentHasChangedRangesCoverEverything) {
-  WrittenPlaces places;
+TEST(WriteFootprint, AfterTheExtentHasChangedRangesCoverEverything) {
+  WriteFootprint places;
   places.Add(Rows(10, 20));
   Place wider = Rows(50, 60);
   wider.extent = {100, 11};
   EXPECT_TRUE(places.RangeOf(wider).Overlaps({900, 901}));
 }
 
-TEST(WrittenPlaces, BoxesThatFollowOneAnotherAreOne) {
-  WrittenPlaces places;
+TEST(WriteFootprint, BoxesThatFollowOneAnotherAreOne) {
+  WriteFootprint places;
   for (uint64_t row = 0; row < 50; ++row) places.Add(Rows(row, row + 1));
   EXPECT_EQ(places.BoxesOf(Rows(0, 1))[0], Rows(0, 50).box);
   EXPECT_TRUE(places.BoxesOf(Rows(0, 1))[1].empty());
 }
 
-TEST(WrittenPlaces, ManyBoxesStillCoverAll) {
-  WrittenPlaces places;
+TEST(WriteFootprint, ManyBoxesStillCoverAll) {
+  WriteFootprint places;
   for (uint64_t row = 0; row < 100; row += 10) places.Add(Rows(row, row + 1));
   for (uint64_t row = 0; row < 100; row += 10) {
     bool covered = false;
@@ -64,8 +64,8 @@ TEST(WrittenPlaces, ManyBoxesStillCoverAll) {
   }
 }
 
-TEST(WrittenPlaces, RanksInPartsOfTheirOwnDoNotOverwrite) {
-  WrittenPlaces first, second;
+TEST(WriteFootprint, RanksInPartsOfTheirOwnDoNotOverwrite) {
+  WriteFootprint first, second;
   first.Add(Rows(0, 5));
   second.Add(Rows(50, 55));
   const auto low = EncodeBoxes(Rows(5, 10).box, first.BoxesOf(Rows(5, 10)));
@@ -75,8 +75,8 @@ TEST(WrittenPlaces, RanksInPartsOfTheirOwnDoNotOverwrite) {
   EXPECT_TRUE((ElementRange{0, 550}).Overlaps({50, 600}));
 }
 
-TEST(WrittenPlaces, ARankThatWritesWhereAnotherOneHoldsBytesIsFound) {
-  WrittenPlaces first, second;
+TEST(WriteFootprint, ARankThatWritesWhereAnotherOneHoldsBytesIsFound) {
+  WriteFootprint first, second;
   first.Add(Rows(0, 5));
   second.Add(Rows(50, 55));
   const auto nothing = EncodeBoxes({}, first.BoxesOf(Rows(0, 1)));  // holds, and writes nothing now

@@ -1,4 +1,4 @@
-#include "ranks/board_file.h"
+#include "ranks/table_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,8 +32,8 @@ bool SetLock(int descriptor, short kind, off_t begin, off_t size) {
   return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
 }
 
-off_t BytesOf(const BoardFile::Shape& shape) {
-  return static_cast<off_t>(sizeof(BoardFile::Head) + shape.part_bytes * shape.parts);
+off_t BytesOf(const TableFile::Shape& shape) {
+  return static_cast<off_t>(sizeof(TableFile::Head) + shape.part_bytes * shape.parts);
 }
 
 // Space now: a store to a full /dev/shm would be a signal.
@@ -97,16 +97,16 @@ bool ReadMagic(int descriptor, const struct stat& found, uint64_t& magic) {
 
 }  // namespace
 
-BoardFile::BoardFile(int descriptor, void* memory, std::string path, const Shape& shape)
+TableFile::TableFile(int descriptor, void* memory, std::string path, const Shape& shape)
     : descriptor_(descriptor),
       memory_(memory),
       path_(std::move(path)),
       shape_(shape),
       process_(getpid()) {}
 
-bool BoardFile::ours() const { return getpid() == process_; }
+bool TableFile::ours() const { return getpid() == process_; }
 
-BoardFile::~BoardFile() {
+TableFile::~TableFile() {
   munmap(memory_, static_cast<size_t>(BytesOf(shape_)));
   if (ours()) {
     // First the shared lock goes: of several that are about to leave, the last one finds itself alone.
@@ -117,7 +117,7 @@ BoardFile::~BoardFile() {
 }
 
 // What was made by somebody else is as large already.
-void* BoardFile::Map(int descriptor, const Shape& shape, bool alone) {
+void* TableFile::Map(int descriptor, const Shape& shape, bool alone) {
   const off_t bytes = BytesOf(shape);
   if (alone && (!MayBeSoLong(bytes) || !Allocate(descriptor, 0, sizeof(Head)) ||
                 ftruncate(descriptor, bytes) != 0))
@@ -129,7 +129,7 @@ void* BoardFile::Map(int descriptor, const Shape& shape, bool alone) {
   return memory;
 }
 
-std::unique_ptr<BoardFile> BoardFile::Open(const std::string& path, const Shape& shape,
+std::unique_ptr<TableFile> TableFile::Open(const std::string& path, const Shape& shape,
                                            Missing missing) {
   const bool make = missing == Missing::kMake;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -153,7 +153,7 @@ std::unique_ptr<BoardFile> BoardFile::Open(const std::string& path, const Shape&
       if (memory != nullptr && alone) SetLock(descriptor, F_RDLCK, kUse, 1);
     }
     if (memory != nullptr)
-      return std::unique_ptr<BoardFile>(new BoardFile(descriptor, memory, path, shape));
+      return std::unique_ptr<TableFile>(new TableFile(descriptor, memory, path, shape));
     close(descriptor);
     if (use != Use::kAgain) return nullptr;
     std::this_thread::sleep_for(kBetweenAttempts);
@@ -161,7 +161,7 @@ std::unique_ptr<BoardFile> BoardFile::Open(const std::string& path, const Shape&
   return nullptr;
 }
 
-void BoardFile::RemoveUnused(const std::string& prefix, uint64_t magic) {
+void TableFile::RemoveUnused(const std::string& prefix, uint64_t magic) {
   const size_t name_at = prefix.rfind('/') + 1;
   const std::string folder = prefix.substr(0, name_at);
   DIR* const entries = opendir(folder.c_str());
@@ -183,11 +183,11 @@ void BoardFile::RemoveUnused(const std::string& prefix, uint64_t magic) {
   closedir(entries);
 }
 
-std::byte* BoardFile::part(uint64_t number) const {
+std::byte* TableFile::part(uint64_t number) const {
   return static_cast<std::byte*>(memory_) + sizeof(Head) + shape_.part_bytes * number;
 }
 
-bool BoardFile::Claim(uint64_t number) {
+bool TableFile::Claim(uint64_t number) {
   const auto byte = static_cast<off_t>(kUse + 1 + number);
   if (!SetLock(descriptor_, F_WRLCK, byte, 1)) return false;
   // With those before it, which others look at, claimed or not.
@@ -199,11 +199,11 @@ bool BoardFile::Claim(uint64_t number) {
   return true;
 }
 
-void BoardFile::Release(uint64_t number) {
+void TableFile::Release(uint64_t number) {
   SetLock(descriptor_, F_UNLCK, static_cast<off_t>(kUse + 1 + number), 1);
 }
 
-bool BoardFile::Claimed(uint64_t number) const {
+bool TableFile::Claimed(uint64_t number) const {
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

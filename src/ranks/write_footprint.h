@@ -49,7 +49,7 @@ struct Place {
   WrittenBox box;
 };
 
-class WrittenPlaces {
+class WriteFootprint {
  public:
   static constexpr size_t kBoxes = 4;  ///< of a dataset; more are joined to larger ones
   using Boxes = std::array<WrittenBox, kBoxes>;
@@ -71,7 +71,7 @@ class WrittenPlaces {
 };
 
 /// What a rank is about to write, and where it has written: numbers to be exchanged.
-std::vector<uint64_t> EncodeBoxes(const WrittenBox& next, const WrittenPlaces::Boxes& written);
+std::vector<uint64_t> EncodeBoxes(const WrittenBox& next, const WriteFootprint::Boxes& written);
 /// Of all ranks' numbers, in the order of ranks: whether one is about to write where another one has written.
 bool AnyOverwrites(const std::vector<uint64_t>& all);
 

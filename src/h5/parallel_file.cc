@@ -12,32 +12,32 @@ namespace {
 
 // What each moment needs. `broken` names the rule for tests, which show that it is needed.
 struct Rule {
-  Moment moment;
+  SyncPoint moment;
   const char* broken;
   bool all_before;  // not only this rank's bytes are to be stored by then
   bool chunks;      // filtered chunks that ranks still hold are put into the file first
 };
 
 constexpr Rule kRules[] = {
-    {Moment::kWrite, "ranks_write", true, false},
-    {Moment::kFill, "ranks_fill", true, false},
-    {Moment::kFree, "ranks_free", true, true},
-    {Moment::kTake, "ranks_take", true, false},
-    {Moment::kShrink, "ranks_shrink", true, true},
-    {Moment::kCopy, "ranks_copy", true, true},
-    {Moment::kOverwrite, "ranks_overwrite", true, false},
-    {Moment::kRead, "ranks_read", true, false},
-    {Moment::kFlush, "ranks_flush", false, true},
-    {Moment::kClose, "ranks_close", false, true},
-    {Moment::kAtomic, "ranks_atomic", true, true},
-    {Moment::kMount, "ranks_mount", true, true},
+    {SyncPoint::kWrite, "ranks_write", true, false},
+    {SyncPoint::kFill, "ranks_fill", true, false},
+    {SyncPoint::kFree, "ranks_free", true, true},
+    {SyncPoint::kTake, "ranks_take", true, false},
+    {SyncPoint::kShrink, "ranks_shrink", true, true},
+    {SyncPoint::kCopy, "ranks_copy", true, true},
+    {SyncPoint::kOverwrite, "ranks_overwrite", true, false},
+    {SyncPoint::kRead, "ranks_read", true, false},
+    {SyncPoint::kFlush, "ranks_flush", false, true},
+    {SyncPoint::kClose, "ranks_close", false, true},
+    {SyncPoint::kAtomic, "ranks_atomic", true, true},
+    {SyncPoint::kMount, "ranks_mount", true, true},
 };
 
-constexpr const Rule& RuleOf(Moment moment) { return kRules[static_cast<unsigned>(moment)]; }
+constexpr const Rule& RuleOf(SyncPoint moment) { return kRules[static_cast<unsigned>(moment)]; }
 
 constexpr bool InOrder() {
   for (unsigned i = 0; i < std::size(kRules); ++i) {
-    if (kRules[i].moment != static_cast<Moment>(i)) return false;
+    if (kRules[i].moment != static_cast<SyncPoint>(i)) return false;
   }
   return true;
 }
@@ -45,7 +45,7 @@ static_assert(InOrder());
 
 }  // namespace
 
-bool NeedsChunks(Moment moment) { return RuleOf(moment).chunks; }
+bool NeedsChunks(SyncPoint moment) { return RuleOf(moment).chunks; }
 
 void ParallelFile::Stop(Fallback reason) {
   if (stopped_) return;
@@ -59,7 +59,7 @@ void ParallelFile::SetAtomic(bool atomic) {
   atomic_ = atomic;
 }
 
-Status ParallelFile::Before(Moment moment) {
+Status ParallelFile::Before(SyncPoint moment) {
   const Rule& rule = RuleOf(moment);
   inside_ = true;
   if (MutationEnabled(rule.broken)) return {};

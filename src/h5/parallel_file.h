@@ -29,7 +29,7 @@
 namespace tidelane::h5 {
 
 /// The moments at which ranks' pending bytes matter.
-enum class Moment : unsigned {
+enum class SyncPoint : unsigned {
   kWrite,      ///< HDF5 writes elements collectively: MPI-IO may rewrite what lies between
   kFill,       ///< HDF5 writes fill values or metadata collectively: the same
   kFree,       ///< space is given back, and may be another rank's next
@@ -45,7 +45,7 @@ enum class Moment : unsigned {
 };
 
 /// Whether filtered chunks that ranks still hold are put into the file before such a moment (vol/ranks_filtered.h).
-bool NeedsChunks(Moment moment);
+bool NeedsChunks(SyncPoint moment);
 
 class ParallelFile {
  public:
@@ -74,7 +74,7 @@ class ParallelFile {
 
   /// What this rank does before such a moment; the failure, if its bytes could not be stored. Where all wait, the same on
   /// all ranks but for the message: a failure on one is one on each.
-  Status Before(Moment moment);
+  Status Before(SyncPoint moment);
   /// And when it is over, on this rank.
   void After() { inside_ = false; }
   /// The moments inside of that one need nothing more.

@@ -118,7 +118,7 @@ herr_t WriteVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], 
   const auto native = captured.native->write_vector;
   if (file.inside()) return native(pub, dxpl, count, types, addresses, sizes, buffers);
   // What could not be stored is told by flush and close.
-  static_cast<void>(file.Before(h5::Moment::kFill));
+  static_cast<void>(file.Before(h5::SyncPoint::kFill));
   const herr_t result = native(pub, dxpl, count, types, addresses, sizes, buffers);
   file.After();
   return result;

@@ -199,8 +199,8 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
   gpu::Look();
   InsertFinished(instance, dxpl);
-  const Together together(instance, TakesSpace(instance, object, location->obj_type),
-                          h5::Moment::kTake);
+  const CollectiveGuard together(instance, TakesSpace(instance, object, location->obj_type),
+                                 h5::SyncPoint::kTake);
   if (!together.MayGoOn(instance)) return nullptr;
   const auto create = [&] {
     void* const made = native(object, location, name, lcpl, type, space, dcpl, dapl, dxpl, nullptr);

@@ -41,7 +41,7 @@ bool TellAll(Instance& instance, h5::ParallelFile& parallel, const Status& here)
 
 // Chunks first: what is captured of them is then drained. Where all wait, what this gives is the same on all ranks, as of each
 // of the two.
-Status Before(Instance& instance, h5::ParallelFile& parallel, h5::Moment moment) {
+Status Before(Instance& instance, h5::ParallelFile& parallel, h5::SyncPoint moment) {
   Status committed;
   if (h5::NeedsChunks(moment) && instance.rank_chunks != nullptr)
     committed = instance.rank_chunks->Commit(parallel);
@@ -136,31 +136,32 @@ void ShareFile(Instance& instance, void* file, const char* name, const AccessLis
   captured->metadata_together = together != 0;
 }
 
-Together::Together(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::Moment moment)
+CollectiveGuard::CollectiveGuard(Instance& instance, std::shared_ptr<h5::ParallelFile> file,
+                                 h5::SyncPoint moment)
     : file_(std::move(file)) {
   if (file_ != nullptr) status_ = Before(instance, *file_, moment);
 }
 
-bool Together::MayGoOn(Instance& instance) const {
+bool CollectiveGuard::MayGoOn(Instance& instance) const {
   if (!status_.ok()) h5::PushError(instance.hdf5(), status_);
   return status_.ok();
 }
 
-Together::~Together() {
+CollectiveGuard::~CollectiveGuard() {
   if (file_ != nullptr) file_->After();
 }
 
-std::optional<h5::Moment> MomentOf(Instance& instance, void* dataset,
-                                   H5VL_dataset_specific_args_t* args) {
+std::optional<h5::SyncPoint> MomentOf(Instance& instance, void* dataset,
+                                      H5VL_dataset_specific_args_t* args) {
   if (args->op_type != H5VL_DATASET_SET_EXTENT) return std::nullopt;
   const bool shrinks = Shrinks(instance, dataset, args->args.set_extent.size);
-  return shrinks ? h5::Moment::kShrink : h5::Moment::kTake;
+  return shrinks ? h5::SyncPoint::kShrink : h5::SyncPoint::kTake;
 }
 
 herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
                      H5VL_file_specific_args_t* args, hid_t dxpl, void** request) {
   TrackedCall call(instance, Effect::kFlush, request);
-  const Status status = Before(instance, parallel, h5::Moment::kFlush);
+  const Status status = Before(instance, parallel, h5::SyncPoint::kFlush);
   const herr_t result = instance.hdf5().native().file_cls.specific(file, args, dxpl, nullptr);
   parallel.After();
   const bool stored = TellAll(instance, parallel, status);
@@ -169,7 +170,7 @@ herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
 }
 
 bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel) {
-  const Status status = Before(instance, parallel, h5::Moment::kClose);
+  const Status status = Before(instance, parallel, h5::SyncPoint::kClose);
   parallel.After();
   if (instance.rank_chunks != nullptr) instance.rank_chunks->Forget(parallel);
   return TellAll(instance, parallel, status);
@@ -227,7 +228,7 @@ bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
   if (args->op_type != kSetAtomicity) return false;
   // The argument begins with the flag.
   const bool atomic = *static_cast<const hbool_t*>(args->args);
-  const Status status = Before(instance, parallel, h5::Moment::kAtomic);
+  const Status status = Before(instance, parallel, h5::SyncPoint::kAtomic);
   if (status.ok()) result = instance.hdf5().native().file_cls.optional(file, args, dxpl, request);
   parallel.After();
   if (!status.ok()) {
@@ -263,7 +264,7 @@ herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>&
   }
   if (!MutationEnabled("ranks_chunks") && !CommitChunksOf(instance, *parallel, count, datasets))
     return -1;
-  const Together together(instance, parallel, h5::Moment::kRead);
+  const CollectiveGuard together(instance, parallel, h5::SyncPoint::kRead);
   if (!together.MayGoOn(instance)) return -1;
   return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
 }

@@ -39,12 +39,12 @@ void ShareFile(Instance& instance, void* file, const char* name, const AccessLis
 
 /// Around a native call of all ranks, whose filtered chunks are put into the file first where the moment says so. Does nothing
 /// for objects in other files.
-class Together {
+class CollectiveGuard {
  public:
-  Together(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::Moment moment);
-  ~Together();
-  Together(const Together&) = delete;
-  Together& operator=(const Together&) = delete;
+  CollectiveGuard(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::SyncPoint moment);
+  ~CollectiveGuard();
+  CollectiveGuard(const CollectiveGuard&) = delete;
+  CollectiveGuard& operator=(const CollectiveGuard&) = delete;
 
   /// Whether the call may be made: not, on any rank, where one could not store its bytes. Then that is on the error stack.
   bool MayGoOn(Instance& instance) const;
@@ -56,23 +56,23 @@ class Together {
 
 // What a call means to other ranks' bytes, where one callback does many things.
 template <typename T>
-std::optional<h5::Moment> MomentOf(Instance&, void*, const T&) {
+std::optional<h5::SyncPoint> MomentOf(Instance&, void*, const T&) {
   return std::nullopt;
 }
-inline std::optional<h5::Moment> MomentOf(Instance&, void*, H5VL_link_specific_args_t* args) {
+inline std::optional<h5::SyncPoint> MomentOf(Instance&, void*, H5VL_link_specific_args_t* args) {
   if (args->op_type != H5VL_LINK_DELETE) return std::nullopt;
-  return h5::Moment::kFree;
+  return h5::SyncPoint::kFree;
 }
-inline std::optional<h5::Moment> MomentOf(Instance&, void*, H5VL_object_specific_args_t* args) {
+inline std::optional<h5::SyncPoint> MomentOf(Instance&, void*, H5VL_object_specific_args_t* args) {
   if (args->op_type != H5VL_OBJECT_CHANGE_REF_COUNT) return std::nullopt;
-  return h5::Moment::kFree;
+  return h5::SyncPoint::kFree;
 }
-inline std::optional<h5::Moment> MomentOf(Instance&, void*, H5VL_group_specific_args_t* args) {
+inline std::optional<h5::SyncPoint> MomentOf(Instance&, void*, H5VL_group_specific_args_t* args) {
   if (args->op_type != H5VL_GROUP_MOUNT) return std::nullopt;
-  return h5::Moment::kMount;
+  return h5::SyncPoint::kMount;
 }
-std::optional<h5::Moment> MomentOf(Instance& instance, void* dataset,
-                                   H5VL_dataset_specific_args_t* args);
+std::optional<h5::SyncPoint> MomentOf(Instance& instance, void* dataset,
+                                      H5VL_dataset_specific_args_t* args);
 
 /// A flush by all ranks: all are told if one could not store its bytes.
 herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,

@@ -303,7 +303,7 @@ Status RankChunks::PutAll(Held& held, Plan& plan) {
     any_old = any_old || plan.old_sizes.back() != 0;
   }
   if (any_old || held.file->deleted_group) {
-    Status stored = held.file->Before(h5::Moment::kOverwrite);
+    Status stored = held.file->Before(h5::SyncPoint::kOverwrite);
     held.file->After();
     if (!stored.ok()) return stored;
   }

@@ -165,8 +165,8 @@ Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t d
 
 }  // namespace
 
-Parts PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl) {
-  Parts parts;
+RankSelection PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl) {
+  RankSelection parts;
   for (size_t i = 0; i < writes.count; ++i) {
     Part part = PartOf(instance, At(writes, i), collective, dxpl);
     if (!parts.refusal.has_value()) parts.refusal = part.refusal;

@@ -17,7 +17,7 @@
 
 namespace tidelane::vol {
 
-struct Parts {
+struct RankSelection {
   std::optional<Fallback> refusal;
   uint64_t bytes = 0;
   uint64_t pieces = 0;
@@ -25,7 +25,7 @@ struct Parts {
 };
 
 /// Without the reasons that lie in the transfer list. Throws std::bad_alloc.
-Parts PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl);
+RankSelection PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl);
 
 /// Lists that change elements on their way, or that want HDF5's older ways, are HDF5's.
 bool IsKnownTransfer(Instance& instance, hid_t dxpl);

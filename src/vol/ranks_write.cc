@@ -81,7 +81,7 @@ struct FilteredPart {
 
 // This rank's part of a write by all. What it takes memory to find out, and to exchange, is there before they agree.
 struct Look {
-  Parts parts;
+  RankSelection parts;
   FilteredPart filtered;
   bool holds = true;
   bool small = false;
@@ -100,7 +100,7 @@ class Collective {
 
  private:
   h5::ParallelFile& file_;
-  const Parts& parts_;
+  const RankSelection& parts_;
   const FilteredPart& filtered_;
   Look& look_;
 };
@@ -209,7 +209,7 @@ herr_t Native(Instance& instance, const Writes& writes, hid_t dxpl) {
 }
 
 herr_t Captured(Instance& instance, h5::ParallelFile& file, const Writes& writes,
-                const Parts& parts, hid_t dxpl, CallScope& scope,
+                const RankSelection& parts, hid_t dxpl, CallScope& scope,
                 CallScope::Permission permission) {
   scope.Allow(permission);
   file.BeginCount();
@@ -236,7 +236,7 @@ FilteredPart FilteredPartOf(Instance& instance, h5::ParallelFile& file, const Wr
 
 void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hid_t dxpl,
             bool later, Look& look) {
-  Parts& parts = look.parts;
+  RankSelection& parts = look.parts;
   parts = PartsOf(instance, writes, true, dxpl);
   if (!parts.refusal.has_value() && !IsKnownTransfer(instance, dxpl))
     parts.refusal = Fallback::kMpiTransfer;
@@ -271,9 +271,9 @@ herr_t LeaveAgain(Instance& instance, h5::ParallelFile& file, const Writes& writ
 herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                    const Writes& writes, hid_t dxpl, const Decision& decision) {
   if (decision.holds && !CommitChunks(instance, *file)) return -1;
-  std::optional<Together> together;
+  std::optional<CollectiveGuard> together;
   if (decision.holds || decision.pending || decision.alone) {
-    together.emplace(instance, file, h5::Moment::kWrite);
+    together.emplace(instance, file, h5::SyncPoint::kWrite);
     if (!together->MayGoOn(instance)) return -1;
   }
   return Native(instance, writes, dxpl);
@@ -316,7 +316,7 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
   }
   if (!decision.capture) return LeaveToHdf5(instance, file, writes, dxpl, decision);
   if (decision.may_overlap && (!decision.same_datasets || collective.Overwrites())) {
-    const Together stored(instance, file, h5::Moment::kOverwrite);
+    const CollectiveGuard stored(instance, file, h5::SyncPoint::kOverwrite);
     if (!stored.MayGoOn(instance)) return -1;
   }
   Count(Counter::kCollectivesDeferred);
@@ -337,7 +337,7 @@ bool MayDeferAlone(const h5::ParallelFile& file, const CallScope& scope) {
 }
 
 // Pieces like those of a block of rows: between them other ranks write.
-bool TakesTurns(const h5::ParallelFile& file, const Parts& parts) {
+bool TakesTurns(const h5::ParallelFile& file, const RankSelection& parts) {
   return file.ranks() > 1 && parts.pieces >= kRowsOfABlock &&
          parts.bytes / parts.pieces < kSmallPiece;
 }
@@ -353,7 +353,7 @@ herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& f
     Count(Fallback::kMpiAlone);
     return Native(instance, writes, dxpl);
   }
-  const Parts parts = PartsOf(instance, writes, false, dxpl);
+  const RankSelection parts = PartsOf(instance, writes, false, dxpl);
   if (parts.refusal.has_value()) Count(*parts.refusal);
   if (parts.refusal.has_value() || !file->capturing()) return Native(instance, writes, dxpl);
   File& engine_file = *file->file();

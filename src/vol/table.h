@@ -199,15 +199,15 @@ class RanksAround {
   RanksAround(Instance& instance, bool copies, H5I_type_t kind, Args... args) {
     if (!instance.parallel_files) return;
     const Target target = TargetOf(kind, args...);
-    std::optional<h5::Moment> moment;
-    if (copies) moment = h5::Moment::kCopy;
+    std::optional<h5::SyncPoint> moment;
+    if (copies) moment = h5::SyncPoint::kCopy;
     ((moment = moment.has_value() ? moment : MomentOf(instance, target.last, args)), ...);
     if (!moment.has_value()) return;
     const auto file = ParallelOf(instance, target.located, target.type);
-    if (*moment == h5::Moment::kTake && (file == nullptr || !file->deleted_group)) return;
-    if (*moment == h5::Moment::kFree && file != nullptr && target.location != nullptr)
+    if (*moment == h5::SyncPoint::kTake && (file == nullptr || !file->deleted_group)) return;
+    if (*moment == h5::SyncPoint::kFree && file != nullptr && target.location != nullptr)
       NoteDeleted(instance, *file, target.located, *target.location, (IsAboutLink(args) || ...));
-    const bool mounts = *moment == h5::Moment::kMount;
+    const bool mounts = *moment == h5::SyncPoint::kMount;
     const auto from =
         copies || mounts ? ParallelOf(instance, target.first, target.first_type) : nullptr;
     if (from != file && from != nullptr) from_.emplace(instance, from, *moment);
@@ -221,8 +221,8 @@ class RanksAround {
   }
 
  private:
-  std::optional<Together> from_;
-  std::optional<Together> file_;
+  std::optional<CollectiveGuard> from_;
+  std::optional<CollectiveGuard> file_;
 };
 
 template <typename... Args>

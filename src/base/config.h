@@ -29,7 +29,7 @@ namespace tidelane {
 /// `kAuto` means: decide by measurement.
 enum class Toggle { kOff, kOn, kAuto };
 
-/// `kAuto`: asynchronous where that hides something (model/chooser.h).
+/// `kAuto`: asynchronous where that hides something (model/cost_model.h).
 enum class Mode { kAuto, kAsync, kSync };
 
 /// What compresses and decompresses (codec/deflate.h).

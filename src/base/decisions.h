@@ -1,6 +1,6 @@
 /// \file
 /// The record of the program's epochs (an I/O phase and the computation after it): which mode was chosen for each, what
-/// the cost model had expected, and what came of it. Filled by model/chooser.h and model/read_phases.h, told by the summary.
+/// the cost model had expected, and what came of it. Filled by model/cost_model.h and model/read_phases.h, told by the summary.
 ///
 /// Invariant: bounded, whatever happens: totals, the last kListed epochs, a few storages.
 ///

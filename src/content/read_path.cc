@@ -20,7 +20,7 @@ ReadPath::ReadPath(ByteSource& source, Surroundings surroundings)
       around_(std::move(surroundings)),
       prefetch_(around_.lanes, around_.prefetch_budget),
       may_fetch_(around_.config.read_ahead != Toggle::kOff && prefetch_.possible()),
-      blocks_(around_.config.read_ahead, around_.chooser->BlocksOn(around_.device)) {}
+      blocks_(around_.config.read_ahead, around_.cost_model->BlocksOn(around_.device)) {}
 
 Status ReadPath::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
   const bool large = raw && size >= kLarge;

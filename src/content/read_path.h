@@ -24,7 +24,7 @@
 #include "content/prefetch.h"
 #include "content/read_ahead.h"
 #include "lane/lanes.h"
-#include "model/chooser.h"
+#include "model/cost_model.h"
 
 namespace tidelane {
 
@@ -40,7 +40,7 @@ class ReadPath final : public ParallelReadSource {
   struct Surroundings {
     const Config& config;
     Lanes& lanes;
-    const std::shared_ptr<model::Chooser>& chooser;
+    const std::shared_ptr<model::CostModel>& cost_model;
     uint64_t device = 0;  ///< by which the model knows the storage
     std::shared_ptr<PrefetchBudget> prefetch_budget;
     bool watched = false;  ///< the source says whether others have changed it
@@ -105,7 +105,7 @@ class ReadPath final : public ParallelReadSource {
   bool slow() const { return speed_.slow(); }
 
  private:
-  model::ReadPhases& reads() { return around_.chooser->reads(); }
+  model::ReadPhases& reads() { return around_.cost_model->reads(); }
   AheadFetcher::Fetch Fetcher();
   void ForgetIfChanged() {
     if (around_.watched && watch_.Changed(source_)) Forget();

@@ -88,8 +88,8 @@ Engine::Engine()
       arena_(config_.arena_bytes != 0 ? config_.arena_bytes : DefaultArenaBytes()),
       staging_(arena_.cap() / 2),
       lanes_(config_.lanes),
-      chooser_(std::make_shared<model::Chooser>(
-          model::Chooser::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})),
+      cost_model_(std::make_shared<model::CostModel>(
+          model::CostModel::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})),
       forked_(!config_.forked_defers && IsForkedProcess()) {
 #ifdef TIDELANE_BREAK
   enabled_mutations = config_.test_break;
@@ -116,10 +116,11 @@ FileSettings Engine::SettingsForOpening(const CallContext& call) const {
 }
 
 File::Environment Engine::FileEnvironment() {
-  return {config_,         arena_,
-          lanes_,          [this] { RelieveArena(); },
-          chooser_,        [this](uint64_t file_bytes) { preparation_->WroteThrough(file_bytes); },
-          prefetch_budget_};
+  return {
+      config_,         arena_,
+      lanes_,          [this] { RelieveArena(); },
+      cost_model_,     [this](uint64_t file_bytes) { arena_prefault_->WroteThrough(file_bytes); },
+      prefetch_budget_};
 }
 
 std::unique_ptr<Device> Engine::DeviceOf(int fd) {
@@ -372,7 +373,7 @@ Status Engine::Shutdown() {
     if (!file->drained()) NoteNotStored(file->path());
   }
   lanes_.Stay(false);
-  chooser_->End(NowNs());
+  cost_model_->End(NowNs());
   if (Status written = WriteSummary(config_); !written.ok()) {
     std::fprintf(stderr, "tidelane: TIDELANE_SUMMARY: %s\n", written.Message().c_str());
   }

@@ -23,15 +23,15 @@
 #include "buffer/arena.h"
 #include "buffer/staging.h"
 #include "device/device.h"
+#include "engine/arena_prefault.h"
 #include "engine/closed_files.h"
 #include "engine/memory_of_runs.h"
-#include "engine/preparation.h"
 #include "engine/refused_closes.h"
 #include "engine/registry.h"
 #include "engine/series_prefetcher.h"
 #include "file/file.h"
 #include "lane/lanes.h"
-#include "model/chooser.h"
+#include "model/cost_model.h"
 
 namespace tidelane {
 
@@ -86,7 +86,7 @@ class Engine {
   /// Has lanes store what they can, so that memory becomes free.
   void RelieveArena() TL_EXCLUDES(registry_.mutex);
   Lanes& lanes() { return lanes_; }
-  model::Chooser& chooser() { return *chooser_; }
+  model::CostModel& cost_model() { return *cost_model_; }
 
  private:
   Engine();
@@ -121,10 +121,10 @@ class Engine {
                              MutexLock lock(registry_.mutex);
                              return registry_.files.Knows(identity);
                            }};
-  const std::shared_ptr<model::Chooser> chooser_;
-  MemoryOfRuns runs_{config_, *chooser_};
-  const std::shared_ptr<Preparation> preparation_ =
-      std::make_shared<Preparation>(arena_, lanes_, *chooser_);
+  const std::shared_ptr<model::CostModel> cost_model_;
+  MemoryOfRuns runs_{config_, *cost_model_};
+  const std::shared_ptr<ArenaPrefault> arena_prefault_ =
+      std::make_shared<ArenaPrefault>(arena_, lanes_, *cost_model_);
   RefusedCloses refused_closes_;
   Registry registry_;
   ClosedFiles closed_{registry_};

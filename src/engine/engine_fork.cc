@@ -55,12 +55,12 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   engine.lanes_.LockForFork();
   engine.arena_.LockForFork();
   engine.staging_.LockForFork();
-  engine.chooser_->LockForFork();
+  engine.cost_model_->LockForFork();
 }
 
 void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
-  engine.chooser_->UnlockAfterFork(false);
+  engine.cost_model_->UnlockAfterFork(false);
   engine.staging_.UnlockAfterFork(false);
   engine.arena_.UnlockAfterFork();
   engine.lanes_.UnlockAfterFork();
@@ -73,7 +73,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
 
 void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
-  engine.chooser_->UnlockAfterFork(true);
+  engine.cost_model_->UnlockAfterFork(true);
   gpu::ForgetAfterFork();
   engine.staging_.UnlockAfterFork(true);
   engine.arena_.UnlockAfterFork();

@@ -28,7 +28,7 @@ void MemoryOfRuns::Say(const Status& status, bool always) {
 void MemoryOfRuns::Recall(dev_t device) {
   const std::string folder = Folder();
   if (folder.empty() && config_.summary.empty()) return;
-  if (chooser_.Remembers(device)) return;
+  if (cost_model_.Remembers(device)) return;
   const std::string name = model::FileSystemName(device);
   model::HistoryEntry entry;
   if (!folder.empty()) {
@@ -36,16 +36,16 @@ void MemoryOfRuns::Recall(dev_t device) {
     // These two are not about who may read what: something is wrong with a file of ours.
     if (!status.ok()) Say(status, status.code() == EBADMSG || status.code() == EPROTONOSUPPORT);
   }
-  chooser_.Remember(device, name, entry.learned, entry.runs);
+  cost_model_.Remember(device, name, entry.learned, entry.runs);
 }
 
 void MemoryOfRuns::Keep() {
   const std::string folder = Folder();
   if (folder.empty() || model::RankInJob() != 0) return;
   std::map<std::string, model::Learned> all;
-  for (auto& [name, learned] : chooser_.TakeLearnings(kEpochsWorthKeeping))
+  for (auto& [name, learned] : cost_model_.TakeLearnings(kEpochsWorthKeeping))
     all[name].Merge(learned);
-  for (auto& [name, learned] : chooser_.reads().TakeLearnings(kEpochsWorthKeeping))
+  for (auto& [name, learned] : cost_model_.reads().TakeLearnings(kEpochsWorthKeeping))
     all[name].reads.Merge(learned);
   for (const auto& [name, learned] : all) {
     const Status status = model::SaveHistory(folder, {name, model::ProgramName()}, learned);

@@ -16,14 +16,14 @@
 
 #include "base/config.h"
 #include "base/status.h"
-#include "model/chooser.h"
+#include "model/cost_model.h"
 
 namespace tidelane {
 
 class MemoryOfRuns {
  public:
-  MemoryOfRuns(const Config& config, model::Chooser& chooser)
-      : config_(config), chooser_(chooser) {}
+  MemoryOfRuns(const Config& config, model::CostModel& cost_model)
+      : config_(config), cost_model_(cost_model) {}
 
   void Recall(dev_t device);
   void Keep();
@@ -33,7 +33,7 @@ class MemoryOfRuns {
   void Say(const Status& status, bool always);
 
   const Config& config_;
-  model::Chooser& chooser_;
+  model::CostModel& cost_model_;
   std::atomic<bool> said_{false};
 };
 

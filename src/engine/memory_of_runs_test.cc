@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kMib = 1u << 20;
 constexpr uint64_t kMs = 1'000'000;
 // Copying is much quicker than the storage told of here, also where a sanitizer does it.
-const model::Chooser::Times kTimes{
+const model::CostModel::Times kTimes{
     .calibrate = [](model::CopyCost& cost) { cost.Add(kMib, kMib, 1e-7); }};
 
 class MemoryOfRunsTest : public ::testing::Test {
@@ -36,17 +36,17 @@ class MemoryOfRunsTest : public ::testing::Test {
 
   // A program that computes between its steps, on storage as quick as memory; what its first write was allowed.
   uint64_t Run(int epochs) {
-    model::Chooser chooser(kTimes);
-    MemoryOfRuns runs(config_, chooser);
-    chooser.Opened(device_, true);
+    model::CostModel cost_model(kTimes);
+    MemoryOfRuns runs(config_, cost_model);
+    cost_model.Opened(device_, true);
     runs.Recall(device_);
     uint64_t now = kMs, first = 0;
     for (int i = 0; i < epochs; ++i, now += 108 * kMs) {
-      const auto allowed = chooser.Begin(now, {.device = device_, .file = file_}, 16 * kMib);
+      const auto allowed = cost_model.Begin(now, {.device = device_, .file = file_}, 16 * kMib);
       if (i == 0) first = allowed.bytes;
-      chooser.End(device_, {.begin_ns = now, .end_ns = now + 8 * kMs});
+      cost_model.End(device_, {.begin_ns = now, .end_ns = now + 8 * kMs});
     }
-    chooser.End(now);
+    cost_model.End(now);
     runs.Keep();
     return first;
   }
@@ -74,15 +74,15 @@ TEST_F(MemoryOfRunsTest, OneEpochIsNotWorthKeeping) {
 
 TEST_F(MemoryOfRunsTest, WhatAReaderLearnedIsKeptBesideWhatAWriterDid) {
   Run(6);
-  model::Chooser chooser(kTimes);
-  MemoryOfRuns runs(config_, chooser);
+  model::CostModel cost_model(kTimes);
+  MemoryOfRuns runs(config_, cost_model);
   for (uint64_t now = kMs; now < 600 * kMs; now += 108 * kMs) {
-    chooser.reads().Begin(now);
-    chooser.reads().Answered(device_, model::ReadPhases::For::kProgram,
-                             {.begin_ns = now, .end_ns = now + 8 * kMs, .bytes = 16 * kMib});
-    chooser.reads().End(device_, {.end_ns = now + 8 * kMs, .bytes = 16 * kMib});
+    cost_model.reads().Begin(now);
+    cost_model.reads().Answered(device_, model::ReadPhases::For::kProgram,
+                                {.begin_ns = now, .end_ns = now + 8 * kMs, .bytes = 16 * kMib});
+    cost_model.reads().End(device_, {.end_ns = now + 8 * kMs, .bytes = 16 * kMib});
   }
-  chooser.End(700 * kMs);
+  cost_model.End(700 * kMs);
   runs.Keep();
   model::HistoryEntry entry;
   const model::HistoryKey key{model::FileSystemName(device_), model::ProgramName()};

@@ -42,7 +42,7 @@
 #include "file/write_mode.h"
 #include "file/write_policy.h"
 #include "lane/lanes.h"
-#include "model/chooser.h"
+#include "model/cost_model.h"
 #include "ranks/dirty_range_table.h"
 #include "store/store.h"
 
@@ -63,7 +63,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
     /// Asked when the arena is full: give back what idle files hold.
     std::function<void()> relieve_arena = [] {};
     /// Of all files: a program's habits are its own, not its files'.
-    std::shared_ptr<model::Chooser> chooser = std::make_shared<model::Chooser>();
+    std::shared_ptr<model::CostModel> cost_model = std::make_shared<model::CostModel>();
     /// Told when a large write went through because storage is as quick as memory.
     std::function<void(uint64_t file_bytes)> wrote_through = [](uint64_t) {};
     /// Of all files; nullptr: nothing is read ahead.
@@ -90,7 +90,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   /// The process's, unless the file was given its own when it was opened.
   FileSettings settings() const TL_EXCLUDES(mutex_);
   void SetSettings(const FileSettings& settings) TL_EXCLUDES(mutex_);
-  /// Bytes that its storage takes in the time of a request (model/chooser.h).
+  /// Bytes that its storage takes in the time of a request (model/cost_model.h).
   uint64_t WorthARequest() const { return costs_.WorthARequest(); }
 
   // The program's side ------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   void BeginDirectLocked(const Run& direct) TL_REQUIRES(mutex_);
   Status StoreDirect(Run& direct, const void* bytes, Fallback reason) TL_EXCLUDES(mutex_);
   Status WriteAsNatively(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
-  WriteCosts::Allowance BeginLarge(uint64_t now_ns, uint64_t size) const {
+  WriteCosts::WriteBudget BeginLarge(uint64_t now_ns, uint64_t size) const {
     return costs_.Begin(now_ns, path_, mode_.mode(), env_.arena.cap(), env_.arena.in_use(), size);
   }
   Status WriteAtSuperblock(uint64_t address, uint64_t size, const std::byte* bytes, bool through,
@@ -249,7 +249,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   struct BufferedWrite {
     const uint64_t bytes;  // of all of it
     const CallContext& call;
-    WriteCosts::Allowance may_wait{};
+    WriteCosts::WriteBudget may_wait{};
     uint64_t piece_ns = 0;  // when the piece before was done; of small writes 0: nothing is timed
     uint64_t copy_ns = 0;   // waits have accounts of their own
     uint64_t through_bytes = 0;

@@ -72,7 +72,7 @@ class FileBench {
                                   [this] {
                                     if (file_ != nullptr) file_->RelieveArena();
                                   },
-                                  chooser_ = std::make_shared<model::Chooser>(chooser_times_),
+                                  cost_model_ = std::make_shared<model::CostModel>(chooser_times_),
                                   [](uint64_t) {},
                                   prefetch_budget_};
     if (make_store_) environment.make_store = make_store_;
@@ -110,9 +110,9 @@ class FileBench {
 
   Config config_;
   /// Before Open. Copies cost next to nothing: what is chosen must not depend on this machine's memory.
-  model::Chooser::Times chooser_times_{
+  model::CostModel::Times chooser_times_{
       .calibrate = [](model::CopyCost& cost) { cost.Add(1 << 20, 1 << 20, 1e-7); }};
-  std::shared_ptr<model::Chooser> chooser_;  ///< of the last Open
+  std::shared_ptr<model::CostModel> cost_model_;  ///< of the last Open
   Arena arena_;
   std::shared_ptr<PrefetchBudget>
       prefetch_budget_;  ///< before Open; nullptr: nothing is read ahead

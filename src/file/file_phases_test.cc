@@ -26,8 +26,8 @@ class FilePhasesTest : public ::testing::Test {
     EXPECT_TRUE(bench_.file_->Lock(true).ok());
   }
   model::LearnedReads Learned() {
-    bench_.chooser_->End(NowNs());
-    const auto learnings = bench_.chooser_->reads().TakeLearnings(1);
+    bench_.cost_model_->End(NowNs());
+    const auto learnings = bench_.cost_model_->reads().TakeLearnings(1);
     return learnings.empty() ? model::LearnedReads() : learnings.front().second;
   }
 

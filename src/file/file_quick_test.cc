@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kLarge = uint64_t{256} * 1024;
 constexpr uint64_t kHourNs = 3'600'000'000'000;
-constexpr uint64_t kPhase = 2 * model::Chooser::kWorthALane;
+constexpr uint64_t kPhase = 2 * model::CostModel::kWorthALane;
 constexpr std::chrono::milliseconds kPause{20};
 
 class FileQuickTest : public ::testing::Test {

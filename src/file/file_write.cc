@@ -151,7 +151,7 @@ bool File::CaptureSuperblock(uint64_t address, uint64_t size, const std::byte* b
 }
 
 bool File::BeginScattered(uint64_t begin_ns, uint64_t bytes) {
-  const WriteCosts::Allowance may_wait = BeginLarge(begin_ns, bytes);
+  const WriteCosts::WriteBudget may_wait = BeginLarge(begin_ns, bytes);
   bool chosen = false;
   {
     MutexLock lock(mutex_);

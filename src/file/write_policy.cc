@@ -13,18 +13,18 @@ constexpr uint64_t kWidestGap = uint64_t{64} * 1024;  // the window of HDF5's si
 
 }  // namespace
 
-WriteCosts::Allowance WriteCosts::Begin(uint64_t now_ns, const std::string& path, Mode mode,
-                                        uint64_t room, uint64_t held, uint64_t size) const {
-  const Allowance allowed = chooser_->Begin(
+WriteCosts::WriteBudget WriteCosts::Begin(uint64_t now_ns, const std::string& path, Mode mode,
+                                          uint64_t room, uint64_t held, uint64_t size) const {
+  const WriteBudget allowed = cost_model_->Begin(
       now_ns, {.device = device_, .file = path, .mode = mode, .room = room, .held = held}, size);
   if (MutationEnabled("whims")) return {Randomized(true) ? UINT64_MAX : 0, Randomized(true)};
   return allowed;
 }
 
-bool WriteCosts::Defers() const { return Randomized(chooser_->Defers(device_)); }
+bool WriteCosts::Defers() const { return Randomized(cost_model_->Defers(device_)); }
 
 bool WriteCosts::Stored(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) const {
-  return Randomized(chooser_->Stored(device_, bytes, begin_ns, end_ns));
+  return Randomized(cost_model_->Stored(device_, bytes, begin_ns, end_ns));
 }
 
 // Joining a piece saves a request, and costs twice the gap before it and the piece once more: nothing is lost where half of what

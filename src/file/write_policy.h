@@ -19,41 +19,41 @@
 #include "base/counters.h"
 #include "extent/pending_map.h"
 #include "file/flush_planner.h"
-#include "model/chooser.h"
+#include "model/cost_model.h"
 
 namespace tidelane {
 
 class WriteCosts {
  public:
-  using Allowance = model::Chooser::Allowance;
+  using WriteBudget = model::CostModel::WriteBudget;
 
-  WriteCosts(std::shared_ptr<model::Chooser> chooser, uint64_t device)
-      : chooser_(std::move(chooser)), device_(device) {}
+  WriteCosts(std::shared_ptr<model::CostModel> cost_model, uint64_t device)
+      : cost_model_(std::move(cost_model)), device_(device) {}
 
   /// A large write of `size` bytes begins: how many bytes may be queued before more is written through. Memory
   /// can hold back `room` bytes, and holds `held`.
-  Allowance Begin(uint64_t now_ns, const std::string& path, Mode mode, uint64_t room, uint64_t held,
-                  uint64_t size) const;
+  WriteBudget Begin(uint64_t now_ns, const std::string& path, Mode mode, uint64_t room,
+                    uint64_t held, uint64_t size) const;
   /// It ends; of its bytes so many were handed over, which took `copy_ns`.
   void End(uint64_t begin_ns, uint64_t end_ns, uint64_t copied_bytes, uint64_t copy_ns) const {
-    chooser_->End(device_, {begin_ns, end_ns, copied_bytes, copy_ns});
+    cost_model_->End(device_, {begin_ns, end_ns, copied_bytes, copy_ns});
   }
   /// The program wants its bytes stored, and has waited for that.
-  void Asked(uint64_t now_ns) const { chooser_->Asked(now_ns); }
-  void Waited(uint64_t ns) const { chooser_->Waited(ns); }
+  void Asked(uint64_t now_ns) const { cost_model_->Asked(now_ns); }
+  void Waited(uint64_t ns) const { cost_model_->Waited(ns); }
   /// Bytes that storage takes in the time of a request; `unknown` before there was one.
   uint64_t WorthARequest(uint64_t unknown) const {
-    return chooser_->WorthARequest(device_, unknown);
+    return cost_model_->WorthARequest(device_, unknown);
   }
-  uint64_t WorthARequest() const { return chooser_->WorthARequest(device_); }
+  uint64_t WorthARequest() const { return cost_model_->WorthARequest(device_); }
   /// Whether the program pauses, so that handing over pays though storage is quick.
   bool Defers() const;
   /// Whether storage is as quick as memory: before the first request its file system says so, or does not; then each request.
-  bool Opened(bool promises_speed) const { return chooser_->Opened(device_, promises_speed); }
+  bool Opened(bool promises_speed) const { return cost_model_->Opened(device_, promises_speed); }
   bool Stored(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) const;
 
  private:
-  const std::shared_ptr<model::Chooser> chooser_;
+  const std::shared_ptr<model::CostModel> cost_model_;
   const uint64_t device_;
 };
 

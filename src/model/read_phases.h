@@ -85,7 +85,7 @@ class ReadPhases {
 
  private:
   static constexpr size_t kSlots =
-      8;  // as the Chooser's: where two devices share one, the older is forgotten
+      8;  // as the CostModel's: where two devices share one, the older is forgotten
   static constexpr uint64_t kLittle = uint64_t{256} * 1024;  // of a phase: says little of storage
 
   struct Device {

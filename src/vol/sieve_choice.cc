@@ -36,7 +36,7 @@ void Look(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
 bool OnQuickStorage(const SieveHabit& habit) {
   if (!habit.has_layout(H5D_CONTIGUOUS)) return false;
   const std::shared_ptr<File> file = habit.facts->file.lock();
-  return file != nullptr && Randomized(Engine::Get().chooser().QuickOn(file->identity().device));
+  return file != nullptr && Randomized(Engine::Get().cost_model().QuickOn(file->identity().device));
 }
 
 // Nothing is kept of a file that others may write.
@@ -105,7 +105,7 @@ void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize
 
 // Before the first large write there is no pause to tell from this, and no reason to ask for the time.
 void NoteBuffered() {
-  model::Pauses& pauses = Engine::Get().chooser().pauses();
+  model::Pauses& pauses = Engine::Get().cost_model().pauses();
   if (pauses.last_end_ns() != 0) pauses.Buffered(NowNs());
 }
 

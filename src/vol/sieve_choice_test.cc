@@ -94,7 +94,7 @@ class SieveChoiceTest : public ConnectorTest {
     ASSERT_TRUE(bench_.file_->Lock(true).ok());
     driver_file = bench_.file_;
     for (int i = 0; i < 8; ++i) {  // slow
-      Engine::Get().chooser().Stored(driver_file->identity().device, 1u << 20, 0, 50'000'000);
+      Engine::Get().cost_model().Stored(driver_file->identity().device, 1u << 20, 0, 50'000'000);
     }
     file_ = Create();  // teaches the instance what the default transfer list is
     const hsize_t extent[2] = {64, 4096};
@@ -161,11 +161,11 @@ class SieveChoiceTest : public ConnectorTest {
 
 TEST_F(SieveChoiceTest, LessDenseRunsGoToTheSieveWhereStorageIsAsQuickAsMemory) {
   constexpr uint64_t kMib = 1u << 20;
-  model::Chooser& chooser = Engine::Get().chooser();
+  model::CostModel& cost_model = Engine::Get().cost_model();
   const uint64_t device = driver_file->identity().device, other = device + 1;
   const auto chosen = [&] { return ChooseAnew(contiguous_); };
   const auto stores = [&](uint64_t there, uint64_t ns) {
-    for (int i = 0; i < 8; ++i) chooser.Stored(there, kMib, 0, ns);
+    for (int i = 0; i < 8; ++i) cost_model.Stored(there, kMib, 0, ns);
   };
   stores(device, 50'000'000);
   stores(other, 200'000);
@@ -179,7 +179,7 @@ TEST_F(SieveChoiceTest, LessDenseRunsGoToTheSieveWhereStorageIsAsQuickAsMemory) 
 }
 
 TEST_F(SieveChoiceTest, SmallWritesThatFollowEachOtherGoToTheSieveWhereStorageIsAsQuickAsMemory) {
-  model::Chooser& chooser = Engine::Get().chooser();
+  model::CostModel& cost_model = Engine::Get().cost_model();
   const uint64_t device = driver_file->identity().device;
   const auto second_of = [&](hsize_t at, hsize_t length, Leaves leaves = Leaves::kNothing) {
     SelectRun(7, 0, 100);
@@ -187,9 +187,9 @@ TEST_F(SieveChoiceTest, SmallWritesThatFollowEachOtherGoToTheSieveWhereStorageIs
     SelectRun(7, at, length);
     return Choose(contiguous_, H5P_DATASET_XFER_DEFAULT, leaves);
   };
-  for (int i = 0; i < 8; ++i) chooser.Stored(device, 1u << 20, 0, 50'000'000);
+  for (int i = 0; i < 8; ++i) cost_model.Stored(device, 1u << 20, 0, 50'000'000);
   EXPECT_FALSE(second_of(100, 100)) << "storage is slow";
-  for (int i = 0; i < 8; ++i) chooser.Stored(device, 1u << 20, 0, 200'000);
+  for (int i = 0; i < 8; ++i) cost_model.Stored(device, 1u << 20, 0, 200'000);
   EXPECT_TRUE(second_of(100, 100));
   EXPECT_TRUE(second_of(100, 3996)) << "to the end of the row";
   EXPECT_FALSE(second_of(101, 100)) << "somewhere else";

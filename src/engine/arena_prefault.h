@@ -1,7 +1,7 @@
 /// \file
 /// Gets memory ready for the burst to come, while the program pauses.
 ///
-/// On storage as quick as memory the first burst is written through (model/chooser.h). If the program then pauses, the
+/// On storage as quick as memory the first burst is written through (model/cost_model.h). If the program then pauses, the
 /// next one will be deferred, and fresh pages for it would cost the program more than the copy itself: a lane faults
 /// them in meanwhile. A program that only writes never pauses, and gets none; nor does one that writes little.
 ///
@@ -18,14 +18,14 @@
 
 #include "buffer/arena.h"
 #include "lane/lanes.h"
-#include "model/chooser.h"
+#include "model/cost_model.h"
 
 namespace tidelane {
 
-class Preparation final : public LaneTask, public std::enable_shared_from_this<Preparation> {
+class ArenaPrefault final : public LaneTask, public std::enable_shared_from_this<ArenaPrefault> {
  public:
-  Preparation(Arena& arena, Lanes& lanes, model::Chooser& chooser)
-      : arena_(arena), lanes_(lanes), chooser_(chooser) {}
+  ArenaPrefault(Arena& arena, Lanes& lanes, model::CostModel& cost_model)
+      : arena_(arena), lanes_(lanes), cost_model_(cost_model) {}
 
   /// A large write went through, to a file that then was so large.
   void WroteThrough(uint64_t file_bytes);
@@ -38,7 +38,7 @@ class Preparation final : public LaneTask, public std::enable_shared_from_this<P
 
   Arena& arena_;
   Lanes& lanes_;
-  model::Chooser& chooser_;
+  model::CostModel& cost_model_;
   std::atomic<uint64_t> largest_file_{0};
   std::atomic<bool> scheduled_{false};
   std::chrono::milliseconds delay_ = kFirstLook;  // of whoever set scheduled_

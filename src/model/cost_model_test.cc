@@ -1,7 +1,7 @@
 /// \file
 /// The automatic mode without clocks: what it does after which phases, and what that costs a simulated program against
 /// both fixed modes.
-#include "model/chooser.h"
+#include "model/cost_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,27 +25,27 @@ constexpr uint64_t kCopyNs = kMs / 8;  // a MiB
 
 int measured = 0;  // how often a copy was
 
-const Chooser::Times kTimes{.calibrate = [](CopyCost& cost) {
+const CostModel::Times kTimes{.calibrate = [](CopyCost& cost) {
   ++measured;
   cost.Add(kMib, kMib, kCopyNs / 1e9);
 }};
 
-class ChooserTest : public ::testing::Test {
+class CostModelTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kMost = 64;  // MiB that may be queued: half the room
 
   void Storage(uint64_t ns_per_mib) {
-    for (int i = 0; i < 50; ++i) chooser_.Stored(kDevice, kMib, 0, ns_per_mib);
+    for (int i = 0; i < 50; ++i) cost_model_.Stored(kDevice, kMib, 0, ns_per_mib);
     ns_per_mib_ = ns_per_mib;
   }
   // Written through, whatever was allowed.
   uint64_t WriteMib() {
     const std::string file = "run.h5";
-    const auto allowed = chooser_.Begin(
+    const auto allowed = cost_model_.Begin(
         now_, {.device = kDevice, .file = file, .room = 2 * kMost * kMib, .held = held_}, kMib);
     const uint64_t begin = now_;
     now_ += ns_per_mib_;
-    chooser_.End(kDevice, {.begin_ns = begin, .end_ns = now_});
+    cost_model_.End(kDevice, {.begin_ns = begin, .end_ns = now_});
     return allowed.bytes == UINT64_MAX ? UINT64_MAX : allowed.bytes / kMib;
   }
   // A step of 16 MiB; returns what its last MiB was allowed.
@@ -55,13 +55,13 @@ class ChooserTest : public ::testing::Test {
   }
   void Pause(uint64_t ms) { now_ += ms * kMs; }
 
-  Chooser chooser_{kTimes};
+  CostModel cost_model_{kTimes};
   uint64_t now_ = kMs;
   uint64_t held_ = 0;  // in memory when a write begins
   uint64_t ns_per_mib_ = kMs / 4;
 };
 
-TEST_F(ChooserTest, AProgramThatOnlyWritesDefersNothingOnQuickStorage) {
+TEST_F(CostModelTest, AProgramThatOnlyWritesDefersNothingOnQuickStorage) {
   Storage(kMs / 4);
   EXPECT_EQ(WriteMib(), 0u);
   EXPECT_EQ(Phase(), 0u);
@@ -69,14 +69,14 @@ TEST_F(ChooserTest, AProgramThatOnlyWritesDefersNothingOnQuickStorage) {
 
 // Why small writes are no part of phases, and not told: a program that logs while it computes would never pause. What they
 // are to the model is computation, behind which as much can be hidden.
-TEST_F(ChooserTest, ALogBetweenPhasesWouldMakeThemOneWithoutAnyComputation) {
+TEST_F(CostModelTest, ALogBetweenPhasesWouldMakeThemOneWithoutAnyComputation) {
   Storage(kMs / 4);
   const auto compute = [this](bool told) {
     const std::string file = "run.h5";
     for (int line = 0; line < 200; ++line, now_ += kMs / 10) {
       if (!told) continue;
-      chooser_.Begin(now_, {.device = kDevice, .file = file, .room = 2 * kMost * kMib}, 100);
-      chooser_.End(kDevice, {.begin_ns = now_, .end_ns = now_ + 1000});
+      cost_model_.Begin(now_, {.device = kDevice, .file = file, .room = 2 * kMost * kMib}, 100);
+      cost_model_.End(kDevice, {.begin_ns = now_, .end_ns = now_ + 1000});
     }
   };
   for (int phase = 0; phase < 5; ++phase) Phase(), compute(true);
@@ -86,7 +86,7 @@ TEST_F(ChooserTest, ALogBetweenPhasesWouldMakeThemOneWithoutAnyComputation) {
 }
 
 // A busy machine stops every program now and then.
-TEST_F(ChooserTest, AStallThatWouldHideLittleOfAPhaseIsNoReasonToCopyIt) {
+TEST_F(CostModelTest, AStallThatWouldHideLittleOfAPhaseIsNoReasonToCopyIt) {
   Storage(kMs / 4);
   const auto long_phase = [this] {
     for (int phase = 0; phase < 7; ++phase) Phase();
@@ -98,7 +98,7 @@ TEST_F(ChooserTest, AStallThatWouldHideLittleOfAPhaseIsNoReasonToCopyIt) {
 }
 
 // More would be copied twice, into memory that has yet to be found.
-TEST_F(ChooserTest, WhereAPauseHasNotSufficedNothingIsAdded) {
+TEST_F(CostModelTest, WhereAPauseHasNotSufficedNothingIsAdded) {
   Storage(kMs / 4);
   for (int step = 0; step < 3; ++step) Phase(), Pause(100);
   held_ = 6 * kMib;
@@ -108,7 +108,7 @@ TEST_F(ChooserTest, WhereAPauseHasNotSufficedNothingIsAdded) {
   EXPECT_EQ(Phase(), kMost);
 }
 
-TEST_F(ChooserTest, BeforePausesAreKnownALongPhaseIsTheProgramsFromSomePointOn) {
+TEST_F(CostModelTest, BeforePausesAreKnownALongPhaseIsTheProgramsFromSomePointOn) {
   Storage(kMs / 4);
   Phase(), Pause(100);
   for (int phase = 0; phase < 4; ++phase) EXPECT_EQ(Phase(), kMost);
@@ -117,21 +117,21 @@ TEST_F(ChooserTest, BeforePausesAreKnownALongPhaseIsTheProgramsFromSomePointOn) 
 
 // HDF5's sieve makes a large write of many small ones. A program that does nothing else has no pauses; one that logs to it
 // while it computes has.
-TEST_F(ChooserTest, RowsInHdf5sBufferAreNoPauseWhereTheyFollowEachOther) {
+TEST_F(CostModelTest, RowsInHdf5sBufferAreNoPauseWhereTheyFollowEachOther) {
   Storage(kMs / 4);
   const auto rows = [this](uint64_t ns_each) {
     for (uint64_t until = now_ + 20 * kMs; now_ < until; now_ += ns_each)
-      chooser_.pauses().Buffered(now_);
+      cost_model_.pauses().Buffered(now_);
   };
   for (int step = 0; step < 3; ++step) EXPECT_EQ(Phase(), 0u), rows(2'000);
-  EXPECT_FALSE(chooser_.pauses().Pausing(now_));
+  EXPECT_FALSE(cost_model_.pauses().Pausing(now_));
   for (int step = 0; step < 3; ++step) Phase(), rows(100'000);
-  EXPECT_TRUE(chooser_.pauses().Pausing(now_));
+  EXPECT_TRUE(cost_model_.pauses().Pausing(now_));
   EXPECT_EQ(Phase(), kMost);
 }
 
 // That takes a millisecond or two, and a busy machine stops a program as a short pause does.
-TEST_F(ChooserTest, AFirstShortPauseDoesNotCostTheMeasuringOfCopies) {
+TEST_F(CostModelTest, AFirstShortPauseDoesNotCostTheMeasuringOfCopies) {
   measured = 0;
   Storage(kMs / 4);
   Phase();
@@ -143,7 +143,7 @@ TEST_F(ChooserTest, AFirstShortPauseDoesNotCostTheMeasuringOfCopies) {
   EXPECT_EQ(measured, 1);
 }
 
-TEST_F(ChooserTest, AFirstLongPauseIsOne) {
+TEST_F(CostModelTest, AFirstLongPauseIsOne) {
   measured = 0;
   Storage(kMs / 4);
   Phase();
@@ -152,7 +152,7 @@ TEST_F(ChooserTest, AFirstLongPauseIsOne) {
   EXPECT_EQ(measured, 1);
 }
 
-TEST_F(ChooserTest, AfterAPauseAsMuchAsCouldHaveBeenStoredInIt) {
+TEST_F(CostModelTest, AfterAPauseAsMuchAsCouldHaveBeenStoredInIt) {
   Storage(kMs / 4);
   Phase();
   Pause(2);
@@ -162,7 +162,7 @@ TEST_F(ChooserTest, AfterAPauseAsMuchAsCouldHaveBeenStoredInIt) {
       << "the phase fits into the pause: one that is longer, too, for the next ones' sake";
 }
 
-TEST_F(ChooserTest, PhasesOfAFewMibAreNotDeferredOnQuickStorage) {
+TEST_F(CostModelTest, PhasesOfAFewMibAreNotDeferredOnQuickStorage) {
   Storage(kMs / 4);
   for (int phase = 0; phase < 20; ++phase) {
     EXPECT_EQ(WriteMib(), 0u);
@@ -173,75 +173,75 @@ TEST_F(ChooserTest, PhasesOfAFewMibAreNotDeferredOnQuickStorage) {
   EXPECT_EQ(Phase(), kMost) << "they have become long";
 }
 
-TEST_F(ChooserTest, AProgramThatWaitsForEachPhaseDefersNothing) {
+TEST_F(CostModelTest, AProgramThatWaitsForEachPhaseDefersNothing) {
   Storage(kMs / 4);
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(Phase(), 0u) << "it will do so again";
-    chooser_.Asked(now_ + kMs / 100);  // the file is closed; 16 MiB would have taken 4 ms
+    cost_model_.Asked(now_ + kMs / 100);  // the file is closed; 16 MiB would have taken 4 ms
     Pause(50);
   }
 }
 
-TEST_F(ChooserTest, AskingLateIsNoWaiting) {
+TEST_F(CostModelTest, AskingLateIsNoWaiting) {
   Storage(kMs / 4);
   Phase();
   Pause(500);
-  chooser_.Asked(now_);  // an event set, waited for when the computation is over
+  cost_model_.Asked(now_);  // an event set, waited for when the computation is over
   EXPECT_EQ(Phase(), kMost);
 }
 
-TEST_F(ChooserTest, InAPauseTheNextPhaseIsExpectedToBeAsTheLast) {
+TEST_F(CostModelTest, InAPauseTheNextPhaseIsExpectedToBeAsTheLast) {
   Storage(kMs / 4);
   Phase();
-  EXPECT_EQ(chooser_.Expected(now_), 0u);
+  EXPECT_EQ(cost_model_.Expected(now_), 0u);
   Pause(10);
-  EXPECT_EQ(chooser_.Expected(now_), 16 * kMib);
+  EXPECT_EQ(cost_model_.Expected(now_), 16 * kMib);
   Phase();
-  chooser_.Asked(now_);
+  cost_model_.Asked(now_);
   Pause(10);
-  EXPECT_EQ(chooser_.Expected(now_), 0u) << "it waits for its phases: nothing will be deferred";
+  EXPECT_EQ(cost_model_.Expected(now_), 0u) << "it waits for its phases: nothing will be deferred";
 }
 
-TEST_F(ChooserTest, SlowerStorageNeedsALongerPause) {
+TEST_F(CostModelTest, SlowerStorageNeedsALongerPause) {
   Storage(kMs);
   Phase();
   Pause(10);
   EXPECT_NEAR(static_cast<double>(Phase()), 10, 2);
 }
 
-TEST_F(ChooserTest, WaitingIsNoComputation) {
+TEST_F(CostModelTest, WaitingIsNoComputation) {
   Storage(kMs / 4);
   Phase();
-  chooser_.Asked(now_ + 1);
-  chooser_.Waited(100 * kMs);
+  cost_model_.Asked(now_ + 1);
+  cost_model_.Waited(100 * kMs);
   Pause(100);
   EXPECT_EQ(Phase(), 0u);
 }
 
-TEST_F(ChooserTest, UntilAFirstRequestTheKindOfFileSystemTells) {
+TEST_F(CostModelTest, UntilAFirstRequestTheKindOfFileSystemTells) {
   Storage(kMs / 4);
-  EXPECT_TRUE(chooser_.Opened(kDevice + 1, true));
-  EXPECT_FALSE(chooser_.Opened(kDevice + 2, false));
-  for (int i = 0; i < 3; ++i) chooser_.Stored(kDevice + 1, kMib, 0, 20 * kMs);
-  EXPECT_FALSE(chooser_.Opened(kDevice + 1, true)) << "its requests know better";
-  EXPECT_TRUE(chooser_.QuickOn(kDevice)) << "others are as they were";
+  EXPECT_TRUE(cost_model_.Opened(kDevice + 1, true));
+  EXPECT_FALSE(cost_model_.Opened(kDevice + 2, false));
+  for (int i = 0; i < 3; ++i) cost_model_.Stored(kDevice + 1, kMib, 0, 20 * kMs);
+  EXPECT_FALSE(cost_model_.Opened(kDevice + 1, true)) << "its requests know better";
+  EXPECT_TRUE(cost_model_.QuickOn(kDevice)) << "others are as they were";
 }
 
 // A request may wait for a core or for memory, whatever storage there is.
-TEST_F(ChooserTest, ASlowRequestNowAndThenMakesNoSlowStorage) {
+TEST_F(CostModelTest, ASlowRequestNowAndThenMakesNoSlowStorage) {
   const auto stored = [this](uint64_t ms, uint64_t bytes = kMib) {
-    return chooser_.Stored(kDevice, bytes, 0, ms * kMs);
+    return cost_model_.Stored(kDevice, bytes, 0, ms * kMs);
   };
   Storage(kMs / 4);
   for (int i = 0; i < 10; ++i) {
     for (const uint64_t ms : {20, 0, 0, 20, 0, 0, 0, 0}) EXPECT_TRUE(stored(ms));
   }
-  EXPECT_TRUE(chooser_.QuickOn(kDevice));
+  EXPECT_TRUE(cost_model_.QuickOn(kDevice));
   for (int i = 0; i < 8; ++i) stored(0);
   EXPECT_TRUE(stored(20));
   EXPECT_TRUE(stored(20, 100));
   EXPECT_FALSE(stored(20));
-  EXPECT_FALSE(chooser_.QuickOn(kDevice));
+  EXPECT_FALSE(cost_model_.QuickOn(kDevice));
   for (int i = 0; i < 10; ++i) {  // every second one is slow
     EXPECT_FALSE(stored(0));
     EXPECT_FALSE(stored(20));
@@ -250,49 +250,49 @@ TEST_F(ChooserTest, ASlowRequestNowAndThenMakesNoSlowStorage) {
   EXPECT_TRUE(stored(0));
 }
 
-TEST_F(ChooserTest, OneQuickRequestSaysThatStorageIsQuickWhereNothingWasPromised) {
-  chooser_.Opened(kDevice, false);
-  EXPECT_FALSE(chooser_.Stored(kDevice, kMib, 0, 20 * kMs));
-  chooser_.Opened(kDevice + 1, false);
-  EXPECT_TRUE(chooser_.Stored(kDevice + 1, kMib, 0, kMs / 4));
+TEST_F(CostModelTest, OneQuickRequestSaysThatStorageIsQuickWhereNothingWasPromised) {
+  cost_model_.Opened(kDevice, false);
+  EXPECT_FALSE(cost_model_.Stored(kDevice, kMib, 0, 20 * kMs));
+  cost_model_.Opened(kDevice + 1, false);
+  EXPECT_TRUE(cost_model_.Stored(kDevice + 1, kMib, 0, kMs / 4));
 }
 
-TEST_F(ChooserTest, SmallRequestsAloneShowThatStorageIsSlow) {
-  chooser_.Opened(kDevice, true);
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(chooser_.Stored(kDevice, 100, 0, 2 * kMs));
-  for (int i = 0; i < 9; ++i) EXPECT_FALSE(chooser_.Stored(kDevice, 100, 0, 2 * kMs));
+TEST_F(CostModelTest, SmallRequestsAloneShowThatStorageIsSlow) {
+  cost_model_.Opened(kDevice, true);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(cost_model_.Stored(kDevice, 100, 0, 2 * kMs));
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(cost_model_.Stored(kDevice, 100, 0, 2 * kMs));
 }
 
-TEST_F(ChooserTest, APieceIsWorthARequestWhereItTakesAsLong) {
-  chooser_.Opened(kDevice, true);
-  EXPECT_EQ(chooser_.WorthARequest(kDevice), 4096u) << "the kind of file system tells";
-  chooser_.Opened(kDevice + 1, false);
-  EXPECT_EQ(chooser_.WorthARequest(kDevice + 1), 256u << 10);
-  Storage(4 * kMs);                                                     // a MiB,
-  for (int i = 0; i < 50; ++i) chooser_.Stored(kDevice, 4096, 0, kMs);  // and a request
-  EXPECT_NEAR(static_cast<double>(chooser_.WorthARequest(kDevice)), 256 << 10, 1 << 10);
-  for (int i = 0; i < 50; ++i) chooser_.Stored(kDevice, 4096, 0, 1000);
-  EXPECT_EQ(chooser_.WorthARequest(kDevice), 4096u) << "never less than a page";
-  for (int i = 0; i < 2000; ++i) chooser_.Stored(kDevice, 4096, 0, 100 * kMs);
-  EXPECT_EQ(chooser_.WorthARequest(kDevice), 1u << 20) << "storage may become slower";
+TEST_F(CostModelTest, APieceIsWorthARequestWhereItTakesAsLong) {
+  cost_model_.Opened(kDevice, true);
+  EXPECT_EQ(cost_model_.WorthARequest(kDevice), 4096u) << "the kind of file system tells";
+  cost_model_.Opened(kDevice + 1, false);
+  EXPECT_EQ(cost_model_.WorthARequest(kDevice + 1), 256u << 10);
+  Storage(4 * kMs);                                                        // a MiB,
+  for (int i = 0; i < 50; ++i) cost_model_.Stored(kDevice, 4096, 0, kMs);  // and a request
+  EXPECT_NEAR(static_cast<double>(cost_model_.WorthARequest(kDevice)), 256 << 10, 1 << 10);
+  for (int i = 0; i < 50; ++i) cost_model_.Stored(kDevice, 4096, 0, 1000);
+  EXPECT_EQ(cost_model_.WorthARequest(kDevice), 4096u) << "never less than a page";
+  for (int i = 0; i < 2000; ++i) cost_model_.Stored(kDevice, 4096, 0, 100 * kMs);
+  EXPECT_EQ(cost_model_.WorthARequest(kDevice), 1u << 20) << "storage may become slower";
 }
 
-TEST_F(ChooserTest, OnSlowStorageEverythingMayWait) {
+TEST_F(CostModelTest, OnSlowStorageEverythingMayWait) {
   Storage(20 * kMs);
-  chooser_.Opened(kDevice, false);
+  cost_model_.Opened(kDevice, false);
   EXPECT_EQ(Phase(), UINT64_MAX);
   Pause(1);
   EXPECT_EQ(Phase(), UINT64_MAX);
 }
 
-TEST_F(ChooserTest, WhatAnEarlierRunLearnedHoldsFromTheFirstPhaseOn) {
+TEST_F(CostModelTest, WhatAnEarlierRunLearnedHoldsFromTheFirstPhaseOn) {
   Storage(kMs / 4);
-  chooser_.Opened(kDevice, true);
+  cost_model_.Opened(kDevice, true);
   for (int i = 0; i < 6; ++i) Phase(), Pause(10);
-  chooser_.End(now_);
-  const auto learned = chooser_.TakeLearnings();
+  cost_model_.End(now_);
+  const auto learned = cost_model_.TakeLearnings();
   ASSERT_TRUE(learned.empty()) << "nobody said what the device is called";
-  Chooser first(kTimes), second(kTimes);
+  CostModel first(kTimes), second(kTimes);
   first.Opened(kDevice, true);
   first.Remember(kDevice, "tmpfs tmpfs", Learned(), 0);
   EXPECT_TRUE(first.Remembers(kDevice));
@@ -309,12 +309,12 @@ TEST_F(ChooserTest, WhatAnEarlierRunLearnedHoldsFromTheFirstPhaseOn) {
   EXPECT_GT(second.Begin(kMs, {.device = kDevice, .file = file}, kMib).bytes, 16 * kMib);
 }
 
-TEST_F(ChooserTest, EveryEpochIsRecordedWithWhatWasExpectedOfIt) {
+TEST_F(CostModelTest, EveryEpochIsRecordedWithWhatWasExpectedOfIt) {
   ResetDecisionsAfterFork();
   Storage(kMs / 4);
-  chooser_.Remember(kDevice, "tmpfs tmpfs", Learned(), 0);
-  for (int i = 0; i < 5; ++i) Phase(), chooser_.Asked(now_), Pause(10);
-  chooser_.End(now_);
+  cost_model_.Remember(kDevice, "tmpfs tmpfs", Learned(), 0);
+  for (int i = 0; i < 5; ++i) Phase(), cost_model_.Asked(now_), Pause(10);
+  cost_model_.End(now_);
   const Decisions all = ReadDecisions();
   EXPECT_EQ(all.epochs, 5u);
   ASSERT_EQ(all.last.size(), 5u);
@@ -357,7 +357,7 @@ struct Machine {
 };
 
 // Runs `epochs` steps; returns how long it took, in ms.
-double Simulate(Chooser& chooser, const Machine& machine, const Pattern& pattern, Mode mode,
+double Simulate(CostModel& cost_model, const Machine& machine, const Pattern& pattern, Mode mode,
                 int epochs = 60) {
   const std::string file = "run.h5";
   double now = 1, stored = 0;  // until when lanes are busy
@@ -367,20 +367,20 @@ double Simulate(Chooser& chooser, const Machine& machine, const Pattern& pattern
     const double lane_ms = machine.lane_ms * slower, through_ms = machine.through_ms * slower;
     const Step step = pattern(i);
     for (uint64_t mib = 0; mib < step.mib; ++mib) {
-      const auto allowed = chooser.Begin(
+      const auto allowed = cost_model.Begin(
           ns(now), {.device = kDevice, .file = file, .mode = mode, .room = machine.room_mib * kMib},
           kMib);
       const double begin = now;
       double queued = std::max(stored - now, 0.0) / lane_ms;  // in MiB
       bool through = mode == Mode::kSync;
-      if (mode == Mode::kAuto && (allowed.anywhere || chooser.QuickOn(kDevice)))
+      if (mode == Mode::kAuto && (allowed.anywhere || cost_model.QuickOn(kDevice)))
         through = queued * kMib >= static_cast<double>(allowed.bytes);
       if (through) {
         const double from = machine.shared ? std::max(stored, now) : now;
         now = from + through_ms;
         if (machine.shared) stored = now;
-        chooser.Stored(kDevice, kMib, ns(from), ns(now));
-        chooser.End(kDevice, {.begin_ns = ns(begin), .end_ns = ns(now)});
+        cost_model.Stored(kDevice, kMib, ns(from), ns(now));
+        cost_model.End(kDevice, {.begin_ns = ns(begin), .end_ns = ns(now)});
         continue;
       }
       if (queued >= static_cast<double>(machine.room_mib))
@@ -389,22 +389,22 @@ double Simulate(Chooser& chooser, const Machine& machine, const Pattern& pattern
       now += machine.copy_ms;
       const double from = std::max(stored, now);
       stored = from + lane_ms;
-      chooser.Stored(kDevice, kMib, ns(from), ns(stored));
-      chooser.End(kDevice, {.begin_ns = ns(begin),
-                            .end_ns = ns(now),
-                            .copied_bytes = kMib,
-                            .copy_ns = ns(machine.copy_ms)});
+      cost_model.Stored(kDevice, kMib, ns(from), ns(stored));
+      cost_model.End(kDevice, {.begin_ns = ns(begin),
+                               .end_ns = ns(now),
+                               .copied_bytes = kMib,
+                               .copy_ns = ns(machine.copy_ms)});
     }
     if (step.flush) {
-      chooser.Asked(ns(now));
-      if (stored > now) chooser.Waited(ns(stored - now));
+      cost_model.Asked(ns(now));
+      if (stored > now) cost_model.Waited(ns(stored - now));
       now = std::max(now, stored);
     }
     now += step.compute_ms;
   }
   const double end = std::max(now, stored);
-  if (stored > now) chooser.Waited(ns(stored - now));
-  chooser.End(ns(end));
+  if (stored > now) cost_model.Waited(ns(stored - now));
+  cost_model.End(ns(end));
   return end;
 }
 
@@ -462,15 +462,15 @@ std::vector<Storages> Machines() {
 }
 
 // Twice: as a program that nobody knows, and as one whose history is known. The second run is the rule.
-TEST(ChooserRegretTest, NeverMuchSlowerThanTheBetterFixedMode) {
+TEST(CostModelRegretTest, NeverMuchSlowerThanTheBetterFixedMode) {
   for (const auto& [where, machine] : Machines()) {
     for (const auto& [name, pattern, unknown] : Patterns()) {
       const auto run = [&](Mode mode, const Learned& learned, Learned* out) {
-        Chooser chooser(kTimes);
-        chooser.Opened(kDevice, machine.through_ms < 1);
-        chooser.Remember(kDevice, where, learned, 1);
-        const double ms = Simulate(chooser, machine, pattern, mode);
-        if (out != nullptr) *out = chooser.TakeLearnings().at(0).second;
+        CostModel cost_model(kTimes);
+        cost_model.Opened(kDevice, machine.through_ms < 1);
+        cost_model.Remember(kDevice, where, learned, 1);
+        const double ms = Simulate(cost_model, machine, pattern, mode);
+        if (out != nullptr) *out = cost_model.TakeLearnings().at(0).second;
         return ms;
       };
       const double sync = run(Mode::kSync, {}, nullptr), async = run(Mode::kAsync, {}, nullptr);

@@ -1,4 +1,4 @@
-#include "engine/preparation.h"
+#include "engine/arena_prefault.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ constexpr uint64_t kMib = 1u << 20;
 class PreparationTest : public ::testing::Test {
  protected:
   void Burst(uint64_t end_ns, uint64_t bytes = 8 * kMib, uint64_t file_bytes = 8 * kMib) {
-    chooser_.Begin(end_ns - 1, {.device = 1, .file = file_}, bytes);
-    chooser_.End(1, {.begin_ns = end_ns - 1, .end_ns = end_ns});
-    preparation_->WroteThrough(file_bytes);
+    cost_model_.Begin(end_ns - 1, {.device = 1, .file = file_}, bytes);
+    cost_model_.End(1, {.begin_ns = end_ns - 1, .end_ns = end_ns});
+    arena_prefault_->WroteThrough(file_bytes);
   }
   uint64_t Grown() {
     uint64_t steps = 0;
@@ -25,9 +25,9 @@ class PreparationTest : public ::testing::Test {
   Arena arena_{64 * kMib};
   Lanes lanes_{0};
   const std::string file_ = "run.h5";
-  model::Chooser chooser_;
-  std::shared_ptr<Preparation> preparation_ =
-      std::make_shared<Preparation>(arena_, lanes_, chooser_);
+  model::CostModel cost_model_;
+  std::shared_ptr<ArenaPrefault> arena_prefault_ =
+      std::make_shared<ArenaPrefault>(arena_, lanes_, cost_model_);
 };
 
 TEST_F(PreparationTest, APauseAfterABurstGetsMemoryReady) {
@@ -55,7 +55,7 @@ TEST_F(PreparationTest, ALittleBurstIsNotWorthAThread) {
 
 TEST_F(PreparationTest, AProgramThatGoesOnWritingGetsNone) {
   Burst(NowNs() + 1'000'000'000);
-  preparation_->WroteThrough(8 * kMib);
+  arena_prefault_->WroteThrough(8 * kMib);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(lanes_.RunQueued());
   EXPECT_EQ(Grown(), 0u);
 }

@@ -39,7 +39,7 @@
 
 namespace tidelane::model {
 
-class Chooser {
+class CostModel {
  public:
   /// Bytes of a phase, on storage as quick as memory. Writing less takes no longer than touching fresh memory for it and
   /// starting a lane, which also slows down every malloc from then on.
@@ -52,8 +52,8 @@ class Chooser {
     unsigned ranks = 1;                            ///< that write at the same time
     uint64_t start_ns = 0;                         ///< of the program
   };
-  Chooser() : Chooser(Times()) {}
-  explicit Chooser(const Times& times);
+  CostModel() : CostModel(Times()) {}
+  explicit CostModel(const Times& times);
 
   /// A file was opened on `device`, whose file system promises memory's speed or does not. Returns QuickOn.
   bool Opened(uint64_t device, bool promises);
@@ -70,12 +70,12 @@ class Chooser {
     uint64_t room = UINT64_MAX;  ///< bytes that memory can hold back
     uint64_t held = 0;           ///< and holds
   };
-  struct Allowance {
+  struct WriteBudget {
     uint64_t bytes = UINT64_MAX;  ///< as much may be queued before more is written through
     bool anywhere = false;        ///< also where storage is slower than memory just now
   };
   /// A large write begins.
-  Allowance Begin(uint64_t now_ns, const Place& place, uint64_t bytes);
+  WriteBudget Begin(uint64_t now_ns, const Place& place, uint64_t bytes);
   struct Written {
     uint64_t begin_ns = 0;
     uint64_t end_ns = 0;

@@ -1,4 +1,4 @@
-#include "model/chooser.h"
+#include "model/cost_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,21 +42,21 @@ double HiddenShare(bool quick, const Learned& known, double lanes_seconds, doubl
 
 }  // namespace
 
-void Chooser::Tally::Clear() {
+void CostModel::Tally::Clear() {
   for (Sum* sum : {&bytes, &writes, &copied_bytes, &copy_ns, &visible_ns}) sum->Set(0);
 }
 
-Chooser::Chooser(const Times& times)
+CostModel::CostModel(const Times& times)
     : times_(times),
       pauses_(times.shortest_pause_ns),
       reads_({.shortest_pause_ns = times.shortest_pause_ns, .ranks = times.ranks}) {}
 
-uint64_t Chooser::NsPerMib(const Device& device) const {
+uint64_t CostModel::NsPerMib(const Device& device) const {
   const uint64_t seen = device.ns_per_mib.load(kRelaxed);
   return seen != 0 ? seen : IsQuick(device) ? kQuickMibNs : kUsualMibNs;
 }
 
-bool Chooser::Opened(uint64_t device, bool promises) {
+bool CostModel::Opened(uint64_t device, bool promises) {
   Device& slot = Slot(device);
   if ((slot.name.load(kRelaxed) & ~uint64_t{1}) != Name(device)) {
     MutexLock lock(mutex_);
@@ -76,14 +76,14 @@ bool Chooser::Opened(uint64_t device, bool promises) {
   return QuickOn(device);
 }
 
-bool Chooser::Remembers(uint64_t device) {
+bool CostModel::Remembers(uint64_t device) {
   const Device& slot = Slot(device);
   if ((slot.name.load(kRelaxed) & ~uint64_t{1}) != Name(device)) return false;
   MutexLock lock(mutex_);
   return slot.remembered;
 }
 
-void Chooser::Remember(uint64_t device, std::string name, const Learned& learned, uint64_t runs) {
+void CostModel::Remember(uint64_t device, std::string name, const Learned& learned, uint64_t runs) {
   MutexLock lock(mutex_);
   Device& slot = Slot(device);
   slot.title = std::move(name);
@@ -95,7 +95,7 @@ void Chooser::Remember(uint64_t device, std::string name, const Learned& learned
   Decide(slot);
 }
 
-Chooser::Allowance Chooser::Begin(uint64_t now_ns, const Place& place, uint64_t bytes) {
+CostModel::WriteBudget CostModel::Begin(uint64_t now_ns, const Place& place, uint64_t bytes) {
   const uint64_t last_end = pauses_.last_end_ns();
   Device& slot = Slot(place.device);
   if (last_end == 0 || pauses_.Pausing(now_ns)) NextEpoch(now_ns);
@@ -114,7 +114,7 @@ Chooser::Allowance Chooser::Begin(uint64_t now_ns, const Place& place, uint64_t 
   return {unusual ? 0 : slot.allowance.load(kRelaxed), slot.anywhere.load(kRelaxed)};
 }
 
-void Chooser::End(uint64_t device, const Written& written) {
+void CostModel::End(uint64_t device, const Written& written) {
   Tally& tally = Slot(device).tally;
   tally.copied_bytes.Add(written.copied_bytes);
   tally.copy_ns.Add(written.copy_ns);
@@ -123,12 +123,12 @@ void Chooser::End(uint64_t device, const Written& written) {
   waited_since_end_ns_.Set(0);
 }
 
-uint64_t Chooser::Expected(uint64_t now_ns) const {
+uint64_t CostModel::Expected(uint64_t now_ns) const {
   if (!pauses_.Pausing(now_ns) || asked_early_.load(kRelaxed)) return 0;
   return phase_bytes_.get();
 }
 
-void Chooser::Asked(uint64_t now_ns) {
+void CostModel::Asked(uint64_t now_ns) {
   const uint64_t last_end = pauses_.last_end_ns();
   if (last_end == 0) return;
   if (asked_ns_.get() == 0) asked_ns_.Set(now_ns);
@@ -140,12 +140,12 @@ void Chooser::Asked(uint64_t now_ns) {
   }
 }
 
-void Chooser::Waited(uint64_t ns) {
+void CostModel::Waited(uint64_t ns) {
   waited_ns_.Add(ns);
   waited_since_end_ns_.Add(ns);
 }
 
-bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
+bool CostModel::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) {
   const uint64_t ns = end_ns - begin_ns;
   Device& slot = Slot(device);
   const bool quick = slot.speed.Quick(ns < times_.quick_request_ns + bytes * kQuickMibNs / kMib);
@@ -166,7 +166,7 @@ bool Chooser::Stored(uint64_t device, uint64_t bytes, uint64_t begin_ns, uint64_
   return quick;
 }
 
-uint64_t Chooser::WorthARequest(uint64_t device, uint64_t unseen) const {
+uint64_t CostModel::WorthARequest(uint64_t device, uint64_t unseen) const {
   const Device& slot = Slot(device);
   const uint64_t request_ns = slot.request_ns.load(kRelaxed);
   if (request_ns == 0) return unseen;
@@ -174,7 +174,7 @@ uint64_t Chooser::WorthARequest(uint64_t device, uint64_t unseen) const {
   return std::clamp(request_ns * kMib / ns_per_mib, kLeastPiece, kMostPiece);
 }
 
-void Chooser::NextEpoch(uint64_t now_ns) {
+void CostModel::NextEpoch(uint64_t now_ns) {
   MutexLock lock(mutex_);
   const uint64_t last_end = pauses_.last_end_ns();
   if (last_end != 0 && !pauses_.Pausing(now_ns)) return;
@@ -186,7 +186,7 @@ void Chooser::NextEpoch(uint64_t now_ns) {
   phase_begin_ns_.Set(now_ns);
 }
 
-void Chooser::EndPhase(uint64_t now_ns, bool last) {
+void CostModel::EndPhase(uint64_t now_ns, bool last) {
   const uint64_t last_end = pauses_.last_end_ns();
   const uint64_t asked = asked_ns_.get();
   const uint64_t paused =
@@ -216,7 +216,7 @@ void Chooser::EndPhase(uint64_t now_ns, bool last) {
   waited_since_end_ns_.Set(0);
 }
 
-void Chooser::LookBack(Device& device, const Pause& pause, double share) {
+void CostModel::LookBack(Device& device, const Pause& pause, double share) {
   const Tally& tally = device.tally;
   const uint64_t bytes = tally.bytes.get();
   if (bytes < kLittle) return;
@@ -259,7 +259,7 @@ void Chooser::LookBack(Device& device, const Pause& pause, double share) {
   NoteDecision(std::move(decision));
 }
 
-void Chooser::LearnRates(const Device& device, Learned& to, double waited) {
+void CostModel::LearnRates(const Device& device, Learned& to, double waited) {
   const Tally& tally = device.tally;
   const auto bytes = static_cast<double>(tally.bytes.get());
   const auto copied = static_cast<double>(tally.copied_bytes.get());
@@ -274,7 +274,7 @@ void Chooser::LearnRates(const Device& device, Learned& to, double waited) {
   to.copy.Add(write_bytes, copied, std::min(Seconds(tally.copy_ns.get()), kUsualCopy * usual));
 }
 
-void Chooser::LearnHabits(const Device& device, Learned& to, const Pause& pause, double waited) {
+void CostModel::LearnHabits(const Device& device, Learned& to, const Pause& pause, double waited) {
   const Tally& tally = device.tally;
   const auto bytes = static_cast<double>(tally.bytes.get());
   const auto copied = static_cast<double>(tally.copied_bytes.get());
@@ -293,7 +293,7 @@ void Chooser::LearnHabits(const Device& device, Learned& to, const Pause& pause,
   to.async_cost.Add(std::max(async, 0.0) / bytes, weight);
 }
 
-Chooser::Pace Chooser::PaceOf(const Device& device, double bytes, double write_bytes) const {
+CostModel::Pace CostModel::PaceOf(const Device& device, double bytes, double write_bytes) const {
   const Learned& known = device.known;
   const auto sync = known.sync.Predict(bytes, times_.ranks);
   const auto lanes = known.lanes.Predict(bytes, times_.ranks);
@@ -309,7 +309,7 @@ Chooser::Pace Chooser::PaceOf(const Device& device, double bytes, double write_b
 
 // A program that only writes is stopped for some milliseconds now and then, by a busy machine or for memory, which looks like a
 // pause. Were its phases copied for that, it would be stopped more often.
-bool Chooser::HidesEnough(const Device& device) const {
+bool CostModel::HidesEnough(const Device& device) const {
   const Learned& known = device.known;
   if (!IsQuick(device) || known.bytes.mean() <= 0) return true;
   const Pace pace = PaceOf(device, known.bytes.mean(), known.write_bytes.mean());
@@ -317,8 +317,8 @@ bool Chooser::HidesEnough(const Device& device) const {
   return share >= (known.epochs < kEpochsToTell ? kMuch : kSome);
 }
 
-Queue Chooser::Deferred(const Device& device, const Pace& pace, const Pause& pause,
-                        double share) const {
+Queue CostModel::Deferred(const Device& device, const Pace& pace, const Pause& pause,
+                          double share) const {
   QueuedEpoch epoch;
   epoch.times = {share * pace.lanes, pause.compute, share * pace.copy};
   epoch.asks = pause.asks;
@@ -328,7 +328,7 @@ Queue Chooser::Deferred(const Device& device, const Pace& pace, const Pause& pau
   return AfterEpoch(device.left, epoch);
 }
 
-void Chooser::Decide(Device& device) {
+void CostModel::Decide(Device& device) {
   const Learned& known = device.known;
   const bool quick = IsQuick(device);
   const bool evidence = known.sync_cost.count() != 0 && known.async_cost.count() != 0;
@@ -365,7 +365,7 @@ void Chooser::Decide(Device& device) {
   Forecast(device);
 }
 
-void Chooser::Forecast(Device& device) const {
+void CostModel::Forecast(Device& device) const {
   const Learned& known = device.known;
   device.forecast.reset();
   if (known.compute.count() == 0) return;
@@ -390,7 +390,7 @@ void Chooser::Forecast(Device& device) const {
   device.forecast = forecast;
 }
 
-void Chooser::End(uint64_t now_ns) {
+void CostModel::End(uint64_t now_ns) {
   reads_.Finish(now_ns);
   MutexLock lock(mutex_);
   const uint64_t last_end = pauses_.last_end_ns();
@@ -404,7 +404,7 @@ void Chooser::End(uint64_t now_ns) {
   for (const Device& device : devices_) Tell(device);
 }
 
-void Chooser::Tell(const Device& device) {
+void CostModel::Tell(const Device& device) {
   const Learned& known = device.known;
   if (known.epochs == 0) return;
   const double bytes = std::max(known.bytes.mean(), 1.0);
@@ -418,7 +418,7 @@ void Chooser::Tell(const Device& device) {
   NoteStorage(std::move(storage));
 }
 
-std::vector<std::pair<std::string, Learned>> Chooser::TakeLearnings(uint64_t epochs) {
+std::vector<std::pair<std::string, Learned>> CostModel::TakeLearnings(uint64_t epochs) {
   MutexLock lock(mutex_);
   std::vector<std::pair<std::string, Learned>> learnings;
   for (Device& device : devices_) {
@@ -428,12 +428,12 @@ std::vector<std::pair<std::string, Learned>> Chooser::TakeLearnings(uint64_t epo
   return learnings;
 }
 
-void Chooser::LockForFork() {
+void CostModel::LockForFork() {
   mutex_.lock();
   reads_.LockForFork();
 }
 
-void Chooser::UnlockAfterFork(bool child) {
+void CostModel::UnlockAfterFork(bool child) {
   reads_.UnlockAfterFork(child);
   if (child) {
     for (Device& device : devices_) {

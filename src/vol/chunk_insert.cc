@@ -211,7 +211,7 @@ herr_t WriteMasked(Instance& instance, void* dataset, const ChunkGrid& grid,
 }
 
 bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again) {
-  const Changing changing(instance);
+  const ChunkMapInvalidation changing(instance);
   const RetainFailedWrites keep;
   if (again) ForgetLastChunk(instance, job, dxpl);
   if (!job.status.ok() || job.mask != 0 || job.stored.size() > UINT32_MAX) {

@@ -12,7 +12,7 @@
 
 namespace tidelane::vol {
 
-/// `again`: it has failed before. False: HDF5 says on the error stack why not. Maps of chunks are void afterwards (class Changing).
+/// `again`: it has failed before. False: HDF5 says on the error stack why not. Maps of chunks are void afterwards (class ChunkMapInvalidation).
 bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again = false);
 
 /// The size that a chunk is stored with; 0: there is no such chunk.

@@ -14,7 +14,7 @@
 
 #include "base/counters.h"
 #include "file/file.h"
-#include "vol/cache_habit.h"
+#include "vol/chunk_reuse.h"
 #include "vol/chunked_dataset.h"
 #include "vol/lending.h"
 
@@ -37,7 +37,7 @@ struct WrittenDataset : ChunkedDataset {
   Kind kind = Kind::kNative;
   std::optional<Fallback> reason;
   std::shared_ptr<File> file;
-  CacheHabit habit;
+  ChunkReuse habit;
 };
 
 WrittenDataset LookAtWritten(const DatasetFacts& facts);

@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "h5/driver.h"
 #include "h5/error.h"
-#include "vol/enter.h"
+#include "vol/call_inside.h"
 #include "vol/transfer_outcome.h"
 
 namespace tidelane::vol {

@@ -6,7 +6,7 @@
 ///   1. The map comes from one H5Dchunk_iter, which first writes what the dataset's chunk cache has and
 ///      storage has not; written means: our driver has it, pending perhaps. From then on the cache
 ///      holds nothing of its own.
-///   2. A map is believed until the next call that may change chunks (class Changing): every callback
+///   2. A map is believed until the next call that may change chunks (class ChunkMapInvalidation): every callback
 ///      of ours that changes anything counts, whatever it changes.
 ///   3. A read of what fits into the dataset's chunk cache is left to HDF5: it may be there, decoded.
 ///      So is all that HDF5 converts, picks from scattered places, or cannot read: also when one of

@@ -16,11 +16,11 @@
 #include "base/annotations.h"
 #include "vol/attributes.h"
 #include "vol/control.h"
+#include "vol/dataset_calls.h"
 #include "vol/dataset_read.h"
 #include "vol/file.h"
 #include "vol/info.h"
 #include "vol/lifetime.h"
-#include "vol/objects.h"
 #include "vol/table.h"
 
 namespace tidelane::vol {

@@ -6,7 +6,7 @@
 #include "h5/driver.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
-#include "vol/enter.h"
+#include "vol/call_inside.h"
 
 namespace tidelane::vol {
 

@@ -18,7 +18,7 @@
 #include "vol/native_retry.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
-#include "vol/sieve_choice.h"
+#include "vol/selection_io_choice.h"
 #include "vol/transfer_outcome.h"
 #include "vol/transfers.h"
 

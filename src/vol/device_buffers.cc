@@ -17,10 +17,10 @@
 #include "h5/driver.h"
 #include "h5/error.h"
 #include "h5/owned_id.h"
+#include "vol/call_inside.h"
 #include "vol/chunked_dataset.h"
-#include "vol/enter.h"
 #include "vol/find_file.h"
-#include "vol/sieve_choice.h"
+#include "vol/selection_io_choice.h"
 #include "vol/stretches.h"
 
 namespace tidelane::vol {

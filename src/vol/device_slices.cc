@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "h5/error.h"
+#include "vol/call_inside.h"
 #include "vol/chunked_dataset.h"
 #include "vol/dataset_catalogue.h"
-#include "vol/enter.h"
 
 namespace tidelane::vol {
 

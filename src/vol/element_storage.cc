@@ -5,8 +5,8 @@
 
 #include "file/file.h"
 #include "h5/error.h"
+#include "vol/call_inside.h"
 #include "vol/chunked_dataset.h"
-#include "vol/enter.h"
 
 namespace tidelane::vol {
 

@@ -20,7 +20,7 @@ namespace tidelane::vol {
 inline constexpr uint64_t kRunsOfAChunk = 16;
 
 /// Where the elements of a dataset that is in one piece begin; HADDR_UNDEF where they are not, or nowhere yet (before 1.14.4 in a file with a
-/// user block: an address inside of that). To be asked with the default list (vol/enter.h).
+/// user block: an address inside of that). To be asked with the default list (vol/call_inside.h).
 haddr_t AddressOf(Instance& instance, void* dataset);
 
 class ElementStorage {

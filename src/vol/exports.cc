@@ -19,9 +19,9 @@
 #include "base/trace.h"
 #include "engine/engine.h"
 #include "file/call_scope.h"
+#include "vol/call_inside.h"
 #include "vol/chunk_holders.h"
 #include "vol/chunk_queue.h"
-#include "vol/enter.h"
 #include "vol/flush_chunks.h"
 
 #define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))

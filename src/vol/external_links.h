@@ -3,7 +3,7 @@
 ///
 /// HDF5 opens such a link's file with that list, without a VOL call. Where it names sec2, the file would be open past our
 /// driver, while we may have it open, or still be storing it: that list gets our driver, as those of H5Fopen do
-/// (vol/capture.h). Where it names another driver, everything that we hold is stored first, as the link's prefixes make
+/// (vol/driver_selection.h). Where it names another driver, everything that we hold is stored first, as the link's prefixes make
 /// many names of its file's name; and a file that turns out to be open here is written through from then on.
 ///
 /// HDF5 follows external links through a class that programs may replace, too. Ours differs from HDF5's in the function that

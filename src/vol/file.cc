@@ -11,18 +11,18 @@
 #include "gpu/loaded.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
-#include "vol/capture.h"
 #include "vol/chunk_queue.h"
 #include "vol/control.h"
+#include "vol/dataset_calls.h"
 #include "vol/dataset_catalogue.h"
+#include "vol/driver_selection.h"
 #include "vol/find_file.h"
 #include "vol/flush_chunks.h"
 #include "vol/lifetime.h"
-#include "vol/objects.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
 #include "vol/ranks_dataset.h"
-#include "vol/sieve_choice.h"
+#include "vol/selection_io_choice.h"
 #include "vol/tracked_call.h"
 
 namespace tidelane::vol {
@@ -146,9 +146,9 @@ bool IsReadOnly(Instance& instance, void* file, hid_t dxpl) {
   return NativeFile(instance).get(file, &get, dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) == 0;
 }
 
-HalfClosed* FindHalfClosed(Instance& instance, void* file) {
-  if (instance.half_closed == nullptr) return nullptr;
-  for (HalfClosed& entry : *instance.half_closed) {
+FailedClose* FindHalfClosed(Instance& instance, void* file) {
+  if (instance.failed_closes == nullptr) return nullptr;
+  for (FailedClose& entry : *instance.failed_closes) {
     if (entry.object == file) return &entry;
   }
   return nullptr;
@@ -158,20 +158,20 @@ HalfClosed* FindHalfClosed(Instance& instance, void* file) {
 herr_t NativeClose(Instance& instance, void* file, hid_t dxpl) {
   const herr_t result = NativeFile(instance).close(file, dxpl, nullptr);
   if (result < 0) {
-    if (instance.half_closed == nullptr) instance.half_closed = new std::vector<HalfClosed>;
-    instance.half_closed->push_back({file, CallScope::current()->TakeKept()});
+    if (instance.failed_closes == nullptr) instance.failed_closes = new std::vector<FailedClose>;
+    instance.failed_closes->push_back({file, CallScope::current()->TakeKept()});
   }
   return result;
 }
 
 void ForgetHalfClosed(Instance& instance, void* file) {
-  if (instance.half_closed == nullptr) return;
-  std::erase_if(*instance.half_closed,
-                [file](const HalfClosed& entry) { return entry.object == file; });
+  if (instance.failed_closes == nullptr) return;
+  std::erase_if(*instance.failed_closes,
+                [file](const FailedClose& entry) { return entry.object == file; });
 }
 
 // The native connector would now release the rest and report success: it knows nothing of the bytes.
-herr_t CloseOtherHalf(Instance& instance, HalfClosed& entry, hid_t dxpl) {
+herr_t CloseOtherHalf(Instance& instance, FailedClose& entry, hid_t dxpl) {
   if (const std::shared_ptr<File> kept = entry.file; kept != nullptr) {
     const Status status = kept->WaitClosed(Wait::kClose);
     if (kept->drained()) entry.file = nullptr;  // nothing is left to try
@@ -196,8 +196,8 @@ herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
   if (parallel != nullptr && parallel->running())
     static_cast<void>(MayCloseTogether(instance, *parallel));
   NoteClosed(instance, file);
-  const bool half_closed = FindHalfClosed(instance, file) != nullptr;
-  if (NativeFile(instance).close(file, dxpl, nullptr) < 0 && !half_closed) {
+  const bool failed_closes = FindHalfClosed(instance, file) != nullptr;
+  if (NativeFile(instance).close(file, dxpl, nullptr) < 0 && !failed_closes) {
     // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
     // such a file again after it has ended us.
     const RetainFailedWrites refused;
@@ -270,7 +270,7 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
       args->op_type != H5VL_FILE_IS_ACCESSIBLE && args->op_type != H5VL_FILE_DELETE;
   if (!FlushChunks(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).specific;
-  const Changing changing(instance);
+  const ChunkMapInvalidation changing(instance);
   H5VL_file_specific_args_t ours = *args;
   std::optional<AccessList> access;
   std::optional<CallScope> scope;  // so that the engine knows what one call opens and closes
@@ -317,7 +317,7 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
     return Operate(instance, file, H5I_FILE, *args, dxpl);
   if (!FlushChunks(instance, file, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).optional;
-  const Changing changing(instance);
+  const ChunkMapInvalidation changing(instance);
   if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
     herr_t result = 0;
     if (OperateTogether(instance, *parallel, file, args, dxpl, request, result)) return result;
@@ -339,7 +339,7 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
 
 herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   if (instance.closing) return CloseAtEnd(instance, file, dxpl);
-  if (HalfClosed* entry = FindHalfClosed(instance, file); entry != nullptr) {
+  if (FailedClose* entry = FindHalfClosed(instance, file); entry != nullptr) {
     return CloseOtherHalf(instance, *entry, dxpl);
   }
   if (!FlushChunks(instance, file, H5I_FILE, dxpl)) return -1;

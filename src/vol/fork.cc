@@ -7,10 +7,10 @@
 #include <chrono>
 
 #include "file/call_scope.h"
+#include "vol/call_inside.h"
 #include "vol/chunk_holders.h"
 #include "vol/chunk_queue.h"
 #include "vol/dataset_catalogue.h"
-#include "vol/enter.h"
 #include "vol/flush_chunks.h"
 
 namespace tidelane::vol {

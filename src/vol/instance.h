@@ -29,7 +29,7 @@ struct Operations {
 };
 
 /// A file whose native close failed: HDF5 has released most of it, and only close may be called.
-struct HalfClosed {
+struct FailedClose {
   void* object;
   std::shared_ptr<File> file;  ///< has bytes that could not be stored; nullptr: it has none
 };
@@ -57,7 +57,7 @@ struct Instance {
   RequestQueue requests;
   hid_t default_dxpl =
       h5::kNoId;  ///< what H5P_DEFAULT means for transfers, seen when files are opened
-  /// The last list that was seen to make datasets in one piece (vol/objects.cc).
+  /// The last list that was seen to make datasets in one piece (vol/dataset_calls.cc).
   hid_t plain_dcpl = h5::kNoId;
   hid_t told_dxpl =
       h5::kNoId;  ///< a copy of it that says how a transfer went (vol/transfer_outcome.h)
@@ -82,7 +82,7 @@ struct Instance {
   bool sieves_reads = false;
   /// A file was opened whose sieve is larger than HDF5's usual one.
   bool large_sieves = false;
-  /// Counts calls that may change where datasets' chunks are (class Changing).
+  /// Counts calls that may change where datasets' chunks are (class ChunkMapInvalidation).
   uint64_t changes = 0;
   uint64_t flushes = 0;  ///< calls that flush something
   /// The program has written chunks as they are stored (H5Dwrite_chunk): beyond the array they may have elements of its own.
@@ -94,7 +94,7 @@ struct Instance {
   /// as long as there are none; a fork asks without HDF5's lock.
   std::atomic<bool> chunks_pending{false};
   /// Never destroyed.
-  std::vector<HalfClosed>* half_closed = nullptr;
+  std::vector<FailedClose>* failed_closes = nullptr;
   /// The native objects of the files that the program has open. Never destroyed.
   std::vector<void*>* open_files = nullptr;
   /// Those of them that another driver has, except MPI's (vol/file.cc).
@@ -105,12 +105,12 @@ struct Instance {
 
 /// Around calls of HDF5 that may change chunks. It counts twice, so that a read that the program makes from inside such a
 /// call (a conversion's callback may) leaves nothing behind that would still be believed after it.
-class Changing {
+class ChunkMapInvalidation {
  public:
-  explicit Changing(Instance& instance) : instance_(instance) { ++instance_.changes; }
-  ~Changing() { ++instance_.changes; }
-  Changing(const Changing&) = delete;
-  Changing& operator=(const Changing&) = delete;
+  explicit ChunkMapInvalidation(Instance& instance) : instance_(instance) { ++instance_.changes; }
+  ~ChunkMapInvalidation() { ++instance_.changes; }
+  ChunkMapInvalidation(const ChunkMapInvalidation&) = delete;
+  ChunkMapInvalidation& operator=(const ChunkMapInvalidation&) = delete;
 
  private:
   Instance& instance_;

@@ -5,15 +5,15 @@
 #include "base/connector_info.h"
 #include "engine/engine.h"
 #include "h5/error.h"
+#include "vol/call_inside.h"
 #include "vol/chunk_queue.h"
 #include "vol/control.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/deflate_filter.h"
-#include "vol/enter.h"
 #include "vol/external_links.h"
 #include "vol/ranks_filtered.h"
 #include "vol/read_dataset.h"
-#include "vol/sieve_choice.h"
+#include "vol/selection_io_choice.h"
 
 namespace tidelane::vol {
 

@@ -5,7 +5,7 @@
 
 #include "base/counters.h"
 #include "h5/error.h"
-#include "vol/enter.h"
+#include "vol/call_inside.h"
 
 namespace tidelane::vol {
 

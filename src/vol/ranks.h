@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "h5/parallel_file.h"
-#include "vol/capture.h"
+#include "vol/driver_selection.h"
 #include "vol/instance.h"
 
 namespace tidelane::vol {

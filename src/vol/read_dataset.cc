@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/counters.h"
-#include "vol/enter.h"
+#include "vol/call_inside.h"
 
 namespace tidelane::vol {
 

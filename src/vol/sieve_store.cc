@@ -9,10 +9,10 @@
 
 #include "h5/error.h"
 #include "h5/owned_id.h"
+#include "vol/call_inside.h"
 #include "vol/dataset_facts.h"
 #include "vol/element_storage.h"
-#include "vol/enter.h"
-#include "vol/sieve_choice.h"
+#include "vol/selection_io_choice.h"
 
 namespace tidelane::vol {
 

@@ -21,11 +21,11 @@
 
 #include "h5/error.h"
 #include "h5/hdf5.h"
+#include "vol/dataset_calls.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/find_file.h"
 #include "vol/flush_chunks.h"
 #include "vol/instance.h"
-#include "vol/objects.h"
 #include "vol/ranks.h"
 #include "vol/sieve_store.h"
 #include "vol/tracked_call.h"
@@ -292,7 +292,7 @@ struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
     if constexpr (kCopies) StoreSieves(instance, std::get<sizeof...(Args) - 2>(std::tie(args...)));
     const RanksAround ranks(instance, kCopies, KindOf(Group), args...);
     if (!ranks.MayGoOn(instance)) return Failure<Result>();
-    std::optional<Changing> changing;
+    std::optional<ChunkMapInvalidation> changing;
     if (MayMoveChunks(effect)) changing.emplace(instance);
     if (RunsPlain(effect, request)) {
       if (effect == Effect::kWrite && !MayChangeTarget(instance, KindOf(Group), args...)) {

@@ -55,7 +55,7 @@ inline constexpr unsigned kHabit = 16;
 inline constexpr unsigned kFewWrites = 4;
 
 /// How a dataset's transfers go.
-struct SieveHabit final : DatasetState {
+struct RunPattern final : DatasetState {
   static constexpr Kind kKind = kSieve;
 
   /// A sieve buffer of a closed dataset may live on, in another opening of it.
@@ -110,7 +110,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
 /// To be held while these are read.
 Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
 
-/// Whether HDF5 may have a sieve buffer of a dataset, of which nothing is noted; to be asked with the default list (vol/enter.h).
+/// Whether HDF5 may have a sieve buffer of a dataset, of which nothing is noted; to be asked with the default list (vol/call_inside.h).
 bool MayHaveBuffer(Instance& instance, void* dataset);
 /// Those that are noted as having one.
 std::vector<void*> BufferedDatasets(Instance& instance);

@@ -1,4 +1,4 @@
-#include "vol/cache_habit.h"
+#include "vol/chunk_reuse.h"
 
 #include <algorithm>
 
@@ -10,20 +10,20 @@ constexpr uint64_t kMostRemembered = 512;
 
 }  // namespace
 
-CacheHabit::CacheHabit(uint64_t chunks)
+ChunkReuse::ChunkReuse(uint64_t chunks)
     : room_(static_cast<size_t>(std::min(chunks, kMostRemembered))) {
   last_.reserve(room_);
 }
 
-void CacheHabit::Count(bool came_back) {
+void ChunkReuse::Count(bool came_back) {
   returns_ = std::clamp(returns_ + (came_back ? 1 : -1), 0, kMost);
 }
 
-bool CacheHabit::Has(uint64_t chunk) const {
+bool ChunkReuse::Has(uint64_t chunk) const {
   return std::ranges::find(last_, chunk) != last_.end();
 }
 
-void CacheHabit::Add(uint64_t chunk) {
+void ChunkReuse::Add(uint64_t chunk) {
   if (last_.size() < room_) {
     last_.push_back(chunk);
     return;
@@ -32,14 +32,14 @@ void CacheHabit::Add(uint64_t chunk) {
   next_ = (next_ + 1) % room_;
 }
 
-void CacheHabit::Follow(uint64_t flushes) {
+void ChunkReuse::Follow(uint64_t flushes) {
   if (flushes == flushes_) return;
   flushes_ = flushes;
   last_.clear();
   next_ = 0;
 }
 
-void CacheHabit::NoteWrite(const TouchedChunks& touched, uint64_t flushes) {
+void ChunkReuse::NoteWrite(const TouchedChunks& touched, uint64_t flushes) {
   if (room_ == 0) return;
   Follow(flushes);
   uint64_t found = 0;
@@ -56,7 +56,7 @@ void CacheHabit::NoteWrite(const TouchedChunks& touched, uint64_t flushes) {
   Count(touched.count() <= room_ && found > touched.count() / 2);
 }
 
-void CacheHabit::NoteUse(uint64_t flushes) {
+void ChunkReuse::NoteUse(uint64_t flushes) {
   Follow(flushes);
   if (!last_.empty()) Count(true);
 }

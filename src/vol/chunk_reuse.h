@@ -18,11 +18,11 @@
 
 namespace tidelane::vol {
 
-class CacheHabit {
+class ChunkReuse {
  public:
-  CacheHabit() = default;
+  ChunkReuse() = default;
   /// HDF5's cache has room for so many chunks of the dataset.
-  explicit CacheHabit(uint64_t chunks);
+  explicit ChunkReuse(uint64_t chunks);
 
   /// The program writes these chunks, whole. `flushes`: how many there have been in this process.
   void NoteWrite(const TouchedChunks& touched, uint64_t flushes);

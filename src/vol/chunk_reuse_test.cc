@@ -1,4 +1,4 @@
-#include "vol/cache_habit.h"
+#include "vol/chunk_reuse.h"
 
 #include <gtest/gtest.h>
 
@@ -18,16 +18,16 @@ TouchedChunks chunks(uint64_t first, uint64_t count) {
   return {grid, box, MemoryLayout::Packed(1, box.size, grid.element)};
 }
 
-TEST(CacheHabit, WhatIsWrittenOnceDoesNotSuitTheCache) {
-  CacheHabit habit(8);
+TEST(ChunkReuse, WhatIsWrittenOnceDoesNotSuitTheCache) {
+  ChunkReuse habit(8);
   for (uint64_t i = 0; i < 100; ++i) {
     habit.NoteWrite(chunks(i, 1), 0);
     EXPECT_FALSE(habit.suits_cache());
   }
 }
 
-TEST(CacheHabit, WhatIsWrittenAgainDoes) {
-  CacheHabit habit(8);
+TEST(ChunkReuse, WhatIsWrittenAgainDoes) {
+  ChunkReuse habit(8);
   for (int i = 0; i < 4; ++i) {
     habit.NoteWrite(chunks(2, 8), 0);
     EXPECT_FALSE(habit.suits_cache()) << i;
@@ -39,8 +39,8 @@ TEST(CacheHabit, WhatIsWrittenAgainDoes) {
   EXPECT_FALSE(habit.suits_cache());
 }
 
-TEST(CacheHabit, ReadsOfWhatWasJustWrittenCount) {
-  CacheHabit habit(8);
+TEST(ChunkReuse, ReadsOfWhatWasJustWrittenCount) {
+  ChunkReuse habit(8);
   for (int i = 0; i < 2; ++i) {
     habit.NoteUse(0);  // nothing there yet
     EXPECT_FALSE(habit.suits_cache());
@@ -52,8 +52,8 @@ TEST(CacheHabit, ReadsOfWhatWasJustWrittenCount) {
   EXPECT_TRUE(habit.suits_cache());
 }
 
-TEST(CacheHabit, WhatComesAfterAFlushIsNew) {
-  CacheHabit habit(8);
+TEST(ChunkReuse, WhatComesAfterAFlushIsNew) {
+  ChunkReuse habit(8);
   for (uint64_t flushes = 0; flushes < 20; ++flushes) {
     habit.NoteUse(flushes);
     habit.NoteWrite(chunks(0, 4), flushes);
@@ -61,11 +61,11 @@ TEST(CacheHabit, WhatComesAfterAFlushIsNew) {
   }
 }
 
-TEST(CacheHabit, MoreThanThereIsRoomForWasNeverThere) {
-  CacheHabit habit(8);
+TEST(ChunkReuse, MoreThanThereIsRoomForWasNeverThere) {
+  ChunkReuse habit(8);
   for (int i = 0; i < 20; ++i) habit.NoteWrite(chunks(0, 9), 0);
   EXPECT_FALSE(habit.suits_cache());
-  CacheHabit none(0);
+  ChunkReuse none(0);
   for (int i = 0; i < 20; ++i) {
     none.NoteWrite(chunks(0, 1), 0);
     none.NoteUse(0);

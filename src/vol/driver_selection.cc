@@ -1,4 +1,4 @@
-#include "vol/capture.h"
+#include "vol/driver_selection.h"
 
 #include "base/counters.h"
 #include "engine/engine.h"

@@ -1,7 +1,7 @@
 /// \file
 /// How selections fall into runs, against counting them one by one, and which writes go to the
 /// sieve.
-#include "vol/sieve_choice.h"
+#include "vol/selection_io_choice.h"
 
 #include <array>
 #include <random>
@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "file/file_fixture.h"
 #include "vol/connector_fixture.h"
-#include "vol/objects.h"
+#include "vol/dataset_calls.h"
 
 namespace tidelane::vol {
 namespace {

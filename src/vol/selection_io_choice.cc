@@ -1,4 +1,4 @@
-#include "vol/sieve_choice.h"
+#include "vol/selection_io_choice.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,17 +7,17 @@
 #include "engine/engine.h"
 #include "extent/test_hooks.h"
 #include "h5/error.h"
-#include "vol/enter.h"
+#include "vol/call_inside.h"
 
 namespace tidelane::vol {
 
 namespace {
 
-SieveHabit& HabitOf(Instance& instance, void* dataset) {
-  return DatasetCatalogue::Of(instance).At(dataset).Get<SieveHabit>();
+RunPattern& HabitOf(Instance& instance, void* dataset) {
+  return DatasetCatalogue::Of(instance).At(dataset).Get<RunPattern>();
 }
 
-void LookAt(Instance& instance, const DatasetFacts& facts, SieveHabit& habit) {
+void LookAt(Instance& instance, const DatasetFacts& facts, RunPattern& habit) {
   habit.facts = &facts;
   const std::shared_ptr<File> file = facts.file.lock();
   if (file == nullptr) return;
@@ -28,19 +28,19 @@ void LookAt(Instance& instance, const DatasetFacts& facts, SieveHabit& habit) {
   habit.storage.Look(instance, facts, *file);
 }
 
-void Look(Instance& instance, void* dataset, SieveHabit& habit, hid_t dxpl) {
+void Look(Instance& instance, void* dataset, RunPattern& habit, hid_t dxpl) {
   if (habit.facts != nullptr || !h5::Driver().has_files(instance.slot)) return;
   LookAt(instance, FactsOf(instance, dataset, dxpl), habit);
 }
 
-bool OnQuickStorage(const SieveHabit& habit) {
+bool OnQuickStorage(const RunPattern& habit) {
   if (!habit.has_layout(H5D_CONTIGUOUS)) return false;
   const std::shared_ptr<File> file = habit.facts->file.lock();
   return file != nullptr && Randomized(Engine::Get().cost_model().QuickOn(file->identity().device));
 }
 
 // Nothing is kept of a file that others may write.
-bool Unlocked(const SieveHabit& habit) {
+bool Unlocked(const RunPattern& habit) {
   const std::shared_ptr<File> file = habit.facts == nullptr ? nullptr : habit.facts->file.lock();
   return file != nullptr && !file->locked();
 }
@@ -64,7 +64,7 @@ struct Shape {
   uint64_t pitch = 0;
 };
 
-Shape ShapeOf(const Spread& spread, uint64_t element, SieveHabit& habit) {
+Shape ShapeOf(const Spread& spread, uint64_t element, RunPattern& habit) {
   Shape shape{.runs = spread.runs, .many = spread.runs >= kSieveFromRuns};
   if (shape.many && spread.span != 0) {
     shape.dense = spread.span * element / spread.runs <= kSieveSpacing;
@@ -85,7 +85,7 @@ bool MayGather(const Shape& shape, Leaves leaves) {
 
 // Small writes that follow or replace each other: natively the sieve makes one request of many such, at the price of a copy each. Taking
 // them in ourselves is no cheaper, and what we then store is no less.
-bool Gathers(const Shape& shape, const SieveHabit& habit) {
+bool Gathers(const Shape& shape, const RunPattern& habit) {
   if (!habit.has_layout(H5D_CONTIGUOUS)) return false;
   if (!shape.many) return habit.stores_soon && OnQuickStorage(habit);
   return shape.dense || (shape.pitch <= kSieveSpacingQuick && OnQuickStorage(habit)) ||
@@ -113,7 +113,7 @@ void NoteBuffered() {
 
 std::vector<void*> BufferedDatasets(Instance& instance) {
   std::vector<void*> datasets;
-  DatasetCatalogue::Of(instance).ForEach<SieveHabit>([&](void* dataset, const SieveHabit& habit) {
+  DatasetCatalogue::Of(instance).ForEach<RunPattern>([&](void* dataset, const RunPattern& habit) {
     if (habit.buffered) datasets.push_back(dataset);
   });
   return datasets;
@@ -121,9 +121,9 @@ std::vector<void*> BufferedDatasets(Instance& instance) {
 
 void NoteHandedOver(Instance& instance, const std::vector<void*>& left) {
   DatasetCatalogue& datasets = DatasetCatalogue::Of(instance);
-  datasets.ForEach<SieveHabit>(
-      [](void*, SieveHabit& habit) { habit.buffered = habit.asked = false; });
-  for (void* const dataset : left) datasets.Find<SieveHabit>(dataset)->buffered = true;
+  datasets.ForEach<RunPattern>(
+      [](void*, RunPattern& habit) { habit.buffered = habit.asked = false; });
+  for (void* const dataset : left) datasets.Find<RunPattern>(dataset)->buffered = true;
   instance.sieve_buffers = {.any = !left.empty()};
 }
 
@@ -176,7 +176,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
                        Leaves leaves) {
   const bool one = count == 1 && file_spaces[0] > h5::kDefault;
   if (!one && (count == 0 || !instance.sieves_reads)) return Gathering();
-  SieveHabit& habit = HabitOf(instance, datasets[0]);
+  RunPattern& habit = HabitOf(instance, datasets[0]);
   const auto look = [&] { Look(instance, datasets[0], habit, dxpl); };
   if (instance.sieves_reads) look();
   if (habit.natively) return Gathering(habit.open());
@@ -208,7 +208,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
 
 Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
   if (!instance.sieves_reads || count == 0) return Gathering();
-  SieveHabit& habit = HabitOf(instance, datasets[0]);
+  RunPattern& habit = HabitOf(instance, datasets[0]);
   Look(instance, datasets[0], habit, dxpl);
   const bool gathers =
       habit.natively || (count == 1 && !habit.has_layout(H5D_CHUNKED) && Unlocked(habit));
@@ -237,7 +237,7 @@ bool MayHaveBuffer(Instance& instance, void* dataset) {
 
 void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
   for (size_t i = 0; i < count; ++i) {
-    SieveHabit& habit = HabitOf(instance, datasets[i]);
+    RunPattern& habit = HabitOf(instance, datasets[i]);
     if (habit.buffered) continue;
     Look(instance, datasets[i], habit, dxpl);
     // What is written to it goes to other datasets.
@@ -252,7 +252,7 @@ void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl)
 // several.
 void SieveWatch::NotePieces(size_t count, void* datasets[], hid_t dxpl) const {
   for (size_t i = 0; i < count; ++i) {
-    SieveHabit& habit = HabitOf(instance_, datasets[i]);
+    RunPattern& habit = HabitOf(instance_, datasets[i]);
     if (habit.asked) continue;
     const h5::KeepErrorStack keep(instance_.hdf5());
     haddr_t address = HADDR_UNDEF;

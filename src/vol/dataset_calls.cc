@@ -1,4 +1,4 @@
-#include "vol/objects.h"
+#include "vol/dataset_calls.h"
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@
 #include "vol/ranks_filtered.h"
 #include "vol/ranks_write.h"
 #include "vol/read_dataset.h"
-#include "vol/sieve_choice.h"
+#include "vol/selection_io_choice.h"
 #include "vol/tracked_call.h"
 #include "vol/transfer_outcome.h"
 #include "vol/writing.h"
@@ -65,7 +65,7 @@ herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
   const Gathering gathering = GatherWrites(instance, writes.count, writes.datasets,
                                            writes.memory_types, writes.file_spaces, dxpl, leaves);
   const SieveWatch sieve(instance);
-  const Changing changing(instance);
+  const ChunkMapInvalidation changing(instance);
   const herr_t result = instance.hdf5().native().dataset_cls.write(
       writes.count, writes.datasets, writes.memory_types, writes.memory_spaces, writes.file_spaces,
       dxpl, writes.buffers, nullptr);
@@ -475,7 +475,7 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
   const auto native = instance.hdf5().native().dataset_cls.optional;
   const bool changes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE;
   if (changes) instance.chunks_written_raw = true;
-  const Changing changing(instance);
+  const ChunkMapInvalidation changing(instance);
   std::optional<CallScope> alone;  // the driver waits for what other ranks hold there
   if (const auto parallel = ParallelOf(instance, dataset, H5I_DATASET); parallel != nullptr) {
     if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_READ) alone.emplace(CallScope::kReadAlone);

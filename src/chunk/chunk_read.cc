@@ -28,7 +28,7 @@ class ChunkRead final : public ParallelRead {
 
   // So that Touches need not walk the grid.
   void NoteRanges() {
-    ForEachStored([this](const StoredChunk& chunk) {
+    ForEachStored([this](const ChunkLocation& chunk) {
       ranges_.push_back({chunk.address, chunk.address + chunk.size});
       longest_ = std::max<uint64_t>(longest_, chunk.size);
     });
@@ -56,7 +56,7 @@ class ChunkRead final : public ParallelRead {
   void NoteRead() const {
     uint64_t begin = 0;
     uint64_t end = 0;
-    ForEachStored([&](const StoredChunk& chunk) {
+    ForEachStored([&](const ChunkLocation& chunk) {
       if (chunk.address != end) {
         source().NoteRead(begin, end - begin);
         begin = chunk.address;
@@ -70,14 +70,14 @@ class ChunkRead final : public ParallelRead {
   template <typename Each>
   void ForEachStored(Each each) const {
     for (uint64_t i = 0; i < count_; ++i) {
-      const StoredChunk& chunk = (*reading_.map)[reading_.touched.At(i).chunk];
+      const ChunkLocation& chunk = (*reading_.map)[reading_.touched.At(i).chunk];
       if (chunk.size != 0) each(chunk);
     }
   }
 
   Status ReadPart(Reader reader, uint64_t part, Rooms& rooms) override {
     const ChunkPiece piece = reading_.touched.At(part);
-    const StoredChunk& chunk = (*reading_.map)[piece.chunk];
+    const ChunkLocation& chunk = (*reading_.map)[piece.chunk];
     if (chunk.size == 0) return Fill(piece);
     Status status = reading_.pipeline == nullptr ? ReadPlain(reader, piece, chunk, rooms)
                                                  : ReadFiltered(reader, piece, chunk, rooms);
@@ -87,7 +87,7 @@ class ChunkRead final : public ParallelRead {
     return {};
   }
 
-  Status ReadFiltered(Reader reader, const ChunkPiece& piece, const StoredChunk& chunk,
+  Status ReadFiltered(Reader reader, const ChunkPiece& piece, const ChunkLocation& chunk,
                       Rooms& rooms) {
     std::byte* const stored = rooms.stored.Get(chunk.size);
     std::byte* const whole =
@@ -103,7 +103,8 @@ class ChunkRead final : public ParallelRead {
     return status;
   }
 
-  Status ReadPlain(Reader reader, const ChunkPiece& piece, const StoredChunk& chunk, Rooms& rooms) {
+  Status ReadPlain(Reader reader, const ChunkPiece& piece, const ChunkLocation& chunk,
+                   Rooms& rooms) {
     uint64_t runs = 0;
     uint64_t wanted = 0;
     uint64_t end = 0;
@@ -148,7 +149,7 @@ class ChunkRead final : public ParallelRead {
     return {};
   }
 
-  Status Refuse(int error, const StoredChunk& chunk) const {
+  Status Refuse(int error, const ChunkLocation& chunk) const {
     return Status::Failed(error, "read a chunk").At(source().path(), chunk.address, chunk.size);
   }
 

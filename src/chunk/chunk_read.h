@@ -21,13 +21,13 @@
 namespace tidelane {
 
 /// Where a chunk is stored.
-struct StoredChunk {
+struct ChunkLocation {
   uint64_t address = 0;
   uint32_t size = 0;  ///< 0: it is not, and has the fill value everywhere
   uint32_t mask = 0;  ///< of filters that it went without
 };
 /// By number in the grid.
-using ChunkMap = std::vector<StoredChunk>;
+using ChunkMap = std::vector<ChunkLocation>;
 
 struct ChunkReading {
   std::shared_ptr<ParallelReadSource> source;

@@ -111,7 +111,7 @@ TEST_F(ChunkRead, BytesThatWaitAreSeenWhileLanesStoreThem) {
     ASSERT_TRUE(Read(box, memory, 3).ok());
     ExpectArray(box, memory);
     // Something new to store: a chunk written again.
-    const StoredChunk& chunk = map_[random() % map_.size()];
+    const ChunkLocation& chunk = map_[random() % map_.size()];
     std::vector<std::byte> bytes(chunk.size);
     ASSERT_TRUE(bench_->file_->Read(chunk.address, chunk.size, bytes.data(), true).ok());
     ASSERT_TRUE(bench_->file_->Write(chunk.address, chunk.size, bytes.data()).ok());

@@ -138,7 +138,7 @@ void File::GiveUp() {
   AwaitInFlightLocked(0, UINT64_MAX);
   pending_.CutRange(0, UINT64_MAX);  // again: what failed while we waited came back
   eof_.store(store_->size(), std::memory_order_relaxed);
-  SettleLocked();
+  NoteProgressLocked();
   changed_.NotifyAll();
 }
 
@@ -179,7 +179,7 @@ Status File::Truncate(uint64_t size) {
     drain_.SetResizing(false);  // else it is a lane's, which has begun to extend the file
   // So that the next attempt finds something to cut.
   if (error != 0) eof_.store(store_->size(), std::memory_order_relaxed);
-  SettleLocked();
+  NoteProgressLocked();
   MaybeScheduleFlushLocked();
   changed_.NotifyAll();
   if (error != 0) return Status::Failed(error, "truncate").At(path_, size, old - size);

@@ -337,7 +337,7 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   bool TakeRunLocked(Run& run) TL_REQUIRES(mutex_);
   int WriteRun(Run& run) TL_EXCLUDES(mutex_);
   void AfterRun(Run& run, int error) TL_EXCLUDES(mutex_);
-  void SettleLocked() TL_REQUIRES(mutex_);
+  void NoteProgressLocked() TL_REQUIRES(mutex_);
   void DowngradeIfDrained() TL_EXCLUDES(mutex_);
   void Finish() TL_EXCLUDES(mutex_);
   /// Nobody else can write the file now.

@@ -47,7 +47,7 @@ void File::StoreOne() noexcept {
 void File::NoMemoryLocked() {
   failures_.Note(Status::Failed(ENOMEM, "write").At(path_, 0, pending_.queued_bytes()));
   pending_.FailQueued(failures_.error());
-  SettleLocked();  // other ranks do not wait for what nobody stores
+  NoteProgressLocked();  // other ranks do not wait for what nobody stores
   changed_.NotifyAll();
 }
 
@@ -76,7 +76,7 @@ void File::StoreNext() {
         }
       }
     } else if (!truncate) {
-      SettleLocked();
+      NoteProgressLocked();
     }
   }
   if (took) {
@@ -98,7 +98,7 @@ void File::TruncateUp() {
   if (error != 0) {
     failures_.NoteNotExtended(Status::Failed(error, "extend").At(path_, before, size - before));
   }
-  SettleLocked();
+  NoteProgressLocked();
   if (!StuckLocked() && !DrainedLocked()) ScheduleFlushLocked();
   changed_.NotifyAll();
 }
@@ -132,7 +132,7 @@ void File::AfterRun(Run& run, int error) {
 
 void File::GoOnLocked(const Run& run, int error) {
   if (error == 0) policy_.Stored(run.size(), run.write_begin_ns, run.write_end_ns);
-  SettleLocked();
+  NoteProgressLocked();
   // What waited for this run (the same bytes, the drain's next step) can go on now.
   if (WorthwhileLocked() && !DrainedLocked() && !StuckLocked()) {
     ScheduleFlushLocked();
@@ -141,7 +141,7 @@ void File::GoOnLocked(const Run& run, int error) {
   }
 }
 
-void File::SettleLocked() {
+void File::NoteProgressLocked() {
   if (pending_.ordinary() == 0) {
     planner_.NothingQueued();
     writer_.Recycle(false);

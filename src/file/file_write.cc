@@ -371,7 +371,7 @@ Status File::StoreDirect(Run& direct, const void* bytes, Fallback reason) {
   const uint64_t stored_end = std::min(direct.end, store_->size());
   if (stored_end > eof_.load(std::memory_order_relaxed))
     eof_.store(stored_end, std::memory_order_relaxed);
-  SettleLocked();
+  NoteProgressLocked();
   changed_.NotifyAll();
   MaybeScheduleFlushLocked();  // lanes may have waited for these bytes
   if (error != 0) {

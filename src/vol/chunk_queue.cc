@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <new>
 #include <thread>
 
 #include "base/activity.h"
 #include "base/counters.h"
-#include "base/incidents.h"
 #include "base/trace.h"
 #include "engine/engine.h"
 #include "file/call_scope.h"
@@ -33,8 +31,10 @@ constexpr unsigned kSmallWrites = 16;
 // Who waits for lanes, but not for ever, looks again after that.
 constexpr auto kLook = std::chrono::microseconds(100);
 
+constexpr const char* kStoreChunks = "store chunks that were written";
+
 Status CannotStore(const File& file) {
-  return Status::Failed(EIO, "store chunks that were written").At(file.path(), 0, 0);
+  return Status::Failed(EIO, kStoreChunks).At(file.path(), 0, 0);
 }
 
 // That was taken, until it is given back.
@@ -321,7 +321,7 @@ void ChunkQueue::InsertOldest() {
   failed_.push_back(job);
   if (in_line) return;
   // To be told even if a second attempt succeeds: HDF5 may have lost other chunks (dividing a node of its index, say).
-  NoteLate(known.facts.file, "put a chunk into the index");
+  late_errors_.Note(known.facts.file, "put a chunk into the index");
 }
 
 // The bytes of one that is part of a request are in an epoch of their own, whatever call we are in.
@@ -353,14 +353,6 @@ bool ChunkQueue::InsertFor(const ChunkBatch& late, uint64_t timeout_ns) {
   return ran;
 }
 
-void ChunkQueue::NoteLate(const std::shared_ptr<File>& file, const char* what) {
-  try {
-    late_errors_.push_back({file, Status::Failed(EIO, what).At(file->path(), 0, 0)});
-  } catch (const std::bad_alloc&) {
-    NoteNotStored(file->path());
-  }
-}
-
 // It is in, or never will be.
 void ChunkQueue::Drop(ChunkJob& job) {
   memory_.Release(job.charge, std::move(job.bytes));
@@ -372,7 +364,8 @@ void ChunkQueue::Drop(ChunkJob& job) {
   const std::shared_ptr<File> file = known.facts.file;
   ForgetDataset(instance_, job.dataset);
   const auto close = instance_.hdf5().native().dataset_cls.close;
-  if (close(job.dataset, instance_.default_dxpl, nullptr) < 0) NoteLate(file, "close a dataset");
+  if (close(job.dataset, instance_.default_dxpl, nullptr) < 0)
+    late_errors_.Note(file, "close a dataset");
 }
 
 const ChunkGrid* ChunkQueue::GridOf(void* dataset) const {
@@ -420,7 +413,7 @@ bool ChunkQueue::FlushChunks(void* object, H5I_type_t type, hid_t dxpl) {
   bool all = false;
   const auto retry = [&] { all = RetryFailed(*file); };
   if (!Insert(dxpl, retry) || !all) h5::PushError(instance_.hdf5(), CannotStore(*file));
-  const bool late = TellLate(*file);
+  const bool late = late_errors_.Tell(instance_.hdf5(), *file);
   NotePending();
   return all && !late;
 }
@@ -447,16 +440,6 @@ bool ChunkQueue::RetryFailed(const File& file) {
   }
   failed_.resize(kept);
   return all;
-}
-
-// Once for all of them.
-bool ChunkQueue::TellLate(const File& file) {
-  const auto late = std::ranges::find(late_errors_, &file,
-                                      [](const LateError& error) { return error.file.get(); });
-  if (late == late_errors_.end()) return false;
-  h5::PushError(instance_.hdf5(), late->status);
-  std::erase_if(late_errors_, [&](const LateError& error) { return error.file.get() == &file; });
-  return true;
 }
 
 bool ChunkQueue::KeepOpen(void* dataset) {
@@ -502,16 +485,11 @@ void ChunkQueue::End() {
   for (const std::shared_ptr<ChunkJob>& job : failed) {
     const std::shared_ptr<File> file = FileOfJob(*job);
     if (!InsertChunk(instance_, *job, instance_.default_dxpl, true)) {
-      late_errors_.push_back({file, CannotStore(*file)});
+      late_errors_.Note(file, kStoreChunks);
     }
     Drop(*job);
   }
-  for (const LateError& error : late_errors_) {
-    std::fprintf(stderr, "tidelane: at exit: %s\n", error.status.Message().c_str());
-    NoteError(error.status);
-    NoteNotStored(error.file->path());
-  }
-  late_errors_.clear();
+  late_errors_.TellAtExit();
   ForgetDatasets(instance_);
   memory_.DropSpare();
   NotePending();

@@ -35,6 +35,7 @@
 #include "vol/chunk_write.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/instance.h"
+#include "vol/late_errors.h"
 #include "vol/lending.h"
 
 namespace tidelane::vol {
@@ -95,11 +96,6 @@ class ChunkQueue {
   pthread_t writer() const { return writer_; }
 
  private:
-  struct LateError {
-    std::shared_ptr<File> file;
-    Status status;
-  };
-
   FilteredDataset* LookAt(const Writing& writing, hid_t dxpl);
   FilteredDataset& Known(void* dataset, hid_t dxpl);
   FilteredDataset* Find(void* dataset) const;
@@ -122,8 +118,6 @@ class ChunkQueue {
   void InsertOldest();
   bool Fails(const FilteredDataset& known) const;
   bool RetryFailed(const File& file);
-  void NoteLate(const std::shared_ptr<File>& file, const char* what);
-  bool TellLate(const File& file);
   void Drop(ChunkJob& job);
   template <typename Work>
   bool Insert(hid_t dxpl, Work work);
@@ -132,7 +126,7 @@ class ChunkQueue {
   Instance& instance_;
   std::deque<std::shared_ptr<ChunkJob>> queue_;
   std::vector<std::shared_ptr<ChunkJob>> failed_;
-  std::vector<LateError> late_errors_;
+  LateErrors late_errors_;
   uint64_t file_closes_ = 0;
   ChunkMemory memory_;
   pthread_t writer_{};

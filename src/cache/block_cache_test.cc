@@ -134,7 +134,7 @@ TEST(BlockCacheTest, OnAutoMetadataIsReadByTheBlockWhereThatPays) {
   BlockCache cache(Toggle::kAuto, worth);
   BlockCache off(Toggle::kOff, worth);
   EXPECT_FALSE(cache.Wants(0, 100, false, 1000));
-  worth.HasExclusiveAccess(1'000'000);
+  worth.ReadAlone(1'000'000);
   EXPECT_TRUE(cache.Wants(0, 100, false, 1000));
   EXPECT_FALSE(off.Wants(0, 100, false, 1000));
 }

@@ -1,11 +1,11 @@
 /// \file
-/// Reads a box of a chunked array as a shared read (shared_read.h): each part is a chunk, which is
+/// Reads a box of a chunked array as a parallel read (content/parallel_read.h): each part is a chunk, which is
 /// fetched, decoded if the array has filters, and put into the program's memory as far as it is wanted.
 ///
 /// A chunk that is wanted whole, and lies in memory as it does in the array, is read or decoded in
 /// place; of others the wanted part is copied. Nobody holds more than one chunk and its stored bytes.
 ///
-/// Thread safety: as shared_read.h; ReadChunks is one call of the program's side of the file (file/file.h).
+/// Thread safety: as content/parallel_read.h; ReadChunks is one call of the program's side of the file (file/file.h).
 #pragma once
 
 #include <cstddef>

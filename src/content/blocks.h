@@ -47,7 +47,7 @@ class Blocks {
   void Clear() TL_EXCLUDES(mutex_);
   /// A read that went to storage by itself took so long.
   void Observe(uint64_t size, uint64_t ns) {
-    if (size <= BlockCache::kSmall) worth_.HasExclusiveAccess(ns);
+    if (size <= BlockCache::kSmall) worth_.ReadAlone(ns);
   }
   /// The file is not locked: nothing is kept of it. Counted once.
   void CountUnlocked() TL_EXCLUDES(mutex_);

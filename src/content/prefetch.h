@@ -34,17 +34,17 @@ class Prefetch {
     Start(std::make_shared<PrefetchBuffer>(room_->slab_size()), std::move(fetch));
   }
   /// These bytes were fetched before the file was opened, when it was at `version`. Only of files that are only read.
-  void Adopt(std::shared_ptr<PrefetchBuffer> pieces, const FileVersion& version,
-             AheadFetcher::Fetch fetch) {
+  void TakeOver(std::shared_ptr<PrefetchBuffer> pieces, const FileVersion& version,
+                AheadFetcher::Fetch fetch) {
     Start(std::move(pieces), std::move(fetch));
-    adopted_version_ = version;
-    adopted_ = true;
+    taken_version_ = version;
+    taken_over_ = true;
   }
   /// The file is locked: nobody changes it from now on, and whatever was done to it before shows.
-  void CheckAdopted(Store& store) {
+  void CheckTakenOver(Store& store) {
     FileVersion version;
-    if (std::exchange(adopted_, false) &&
-        (store.Version(version) != 0 || version != adopted_version_)) {
+    if (std::exchange(taken_over_, false) &&
+        (store.Version(version) != 0 || version != taken_version_)) {
       Drop(0, UINT64_MAX);
     }
   }
@@ -68,8 +68,8 @@ class Prefetch {
   const std::shared_ptr<PrefetchBudget> room_;
   std::unique_ptr<ReadAhead> owner_;
   std::atomic<ReadAhead*> ahead_{nullptr};
-  bool adopted_ = false;  // what lies there is of `adopted_version_`; until the lock is held
-  FileVersion adopted_version_;
+  bool taken_over_ = false;  // what lies there is of `taken_version_`; until the lock is held
+  FileVersion taken_version_;
 };
 
 }  // namespace tidelane

@@ -92,9 +92,9 @@ class ReadPath final : public ParallelReadSource {
   /// What was fetched is given back.
   void DropFetched() { prefetch_.Drop(0, UINT64_MAX); }
   Prefetch& prefetch() { return prefetch_; }
-  /// As Prefetch::Adopt.
-  void AdoptAhead(std::shared_ptr<PrefetchBuffer> pieces, const FileVersion& version) {
-    prefetch_.Adopt(std::move(pieces), version, Fetcher());
+  /// As Prefetch::TakeOver.
+  void TakeOverAhead(std::shared_ptr<PrefetchBuffer> pieces, const FileVersion& version) {
+    prefetch_.TakeOver(std::move(pieces), version, Fetcher());
   }
 
   /// From now on the places that are read are noted, for as long as they are few.

@@ -116,11 +116,14 @@ FileSettings Engine::SettingsForOpening(const CallContext& call) const {
 }
 
 File::Environment Engine::FileEnvironment() {
-  return {
-      config_,         arena_,
-      lanes_,          [this] { RelieveArena(); },
-      cost_model_,     [this](uint64_t file_bytes) { arena_prefault_->WroteThrough(file_bytes); },
-      prefetch_budget_};
+  return {.config = config_,
+          .arena = arena_,
+          .lanes = lanes_,
+          .relieve_arena = [this] { RelieveArena(); },
+          .cost_model = cost_model_,
+          .wrote_through = [this](uint64_t bytes) { arena_prefault_->WroteThrough(bytes); },
+          .prefetch_budget = prefetch_budget_,
+          .make_store = DirectStoreOn};  // another place for files' bytes is chosen here
 }
 
 std::unique_ptr<Device> Engine::DeviceOf(int fd) {
@@ -151,7 +154,7 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
 }
 
 FileTable::Opener Engine::OpenerOf(const OpenOptions& options, const CallContext& call) {
-  const bool inside = !call.flush_is_open();
+  const bool inside = !call.is_flush_of_open();
   if (inside) any_inside_ = true;
   return {options.opener, inside};
 }

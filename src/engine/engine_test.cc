@@ -351,7 +351,7 @@ TEST_F(EngineTest, AForkedChildSaysThatItsClosesWait) {
     bool good = forked() == 0;
     auto plain = Create();
     good = good && engine_.Close(std::move(plain)).ok() && forked() == 0;
-    CallScope scope(CallScope::kCloseAsSet);
+    CallScope scope(CallScope::kNone);
     scope.SetFileSettings(&settings);
     auto file = Create();
     Put(*file, 0, "child");

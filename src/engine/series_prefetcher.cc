@@ -72,7 +72,7 @@ class NextFile final : public LaneTask {
     const std::shared_ptr<PrefetchBuffer> pieces = std::exchange(pieces_, nullptr);
     if (pieces == nullptr) return;
     if (file != nullptr && file->identity() == identity_) {
-      file->reads().AdoptAhead(pieces, version_);
+      file->reads().TakeOverAhead(pieces, version_);
     } else {
       pieces->DropAll();
     }

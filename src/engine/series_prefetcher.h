@@ -4,7 +4,7 @@
 ///
 ///   1. A file that is only read notes the places that were asked for (ReadPath::RecordRanges).
 ///   2. It is closed, and the file opened before it has the name before it: the next one is fetched, by POSIX calls alone.
-///   3. The program opens that file, only to read: what was fetched becomes the file's (ReadPath::AdoptAhead), which believes
+///   3. The program opens that file, only to read: what was fetched becomes the file's (ReadPath::TakeOverAhead), which believes
 ///      it once it holds its lock and size and times are those that the file had before it was fetched.
 ///
 /// Invariant: at most one file is fetched; a file that is open or draining here is not, nor one that was changed a moment

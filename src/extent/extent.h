@@ -27,7 +27,7 @@ struct Extent {
   uint64_t end() const { return address + size; }
 };
 
-/// Extents in address order inside [begin, end). Where they leave gaps, the lane reads the gap and writes it back (what nobody
+/// Extents in address order inside [begin, end). Where they leave gaps, the store reads the gap and writes it back (what nobody
 /// else can be writing: RunLimits).
 struct Run {
   uint64_t begin = 0;

@@ -82,7 +82,7 @@ bool PendingMap::Extend(Map::iterator it, const Extent& extent) {
   Extent& before = it->second;
   if (before.end() != extent.address || before.data + before.size != extent.data ||
       before.slab != extent.slab || before.epoch != extent.epoch || before.failed ||
-      before.place != extent.place || Held(before) != Held(extent)) {
+      before.place != extent.place || IsSuperblock(before) != IsSuperblock(extent)) {
     return false;
   }
   before.size += extent.size;
@@ -128,11 +128,11 @@ void PendingMap::InsertCounted(const Extent& extent) {
   queued_bytes_ += extent.size;
 }
 
-void PendingMap::SetHeld(uint64_t begin, uint64_t end) {
+void PendingMap::SetSuperblock(uint64_t begin, uint64_t end) {
   SplitQueued(begin);
   SplitQueued(end);
-  held_begin_ = begin;
-  held_end_ = end;
+  superblock_begin_ = begin;
+  superblock_end_ = end;
 }
 
 void PendingMap::SplitQueued(uint64_t at) {
@@ -208,14 +208,14 @@ bool PendingMap::Queued(uint64_t begin, uint64_t end) const {
 }
 
 bool PendingMap::SuperblockPending() const {
-  return Queued(held_begin_, held_end_) || InFlight(held_begin_, held_end_);
+  return Queued(superblock_begin_, superblock_end_) || InFlight(superblock_begin_, superblock_end_);
 }
 
 size_t PendingMap::HeldQueued() const {
-  // Extents are split at the range's ends (SetHeld and the file do that), so none begins before it.
+  // Extents are split at the range's ends (SetSuperblock and the file do that), so none begins before it.
   size_t count = 0;
-  for (auto it = queued_.lower_bound(held_begin_); it != queued_.end() && it->first < held_end_;
-       ++it) {
+  for (auto it = queued_.lower_bound(superblock_begin_);
+       it != queued_.end() && it->first < superblock_end_; ++it) {
     if (!it->second.failed) ++count;
   }
   return count;
@@ -228,13 +228,13 @@ bool PendingMap::stuck(Order order) const {
 
 bool PendingMap::Takeable(const Extent& extent, Order order, bool rest_is_done) const {
   if (extent.failed) return false;
-  if (Held(extent) && order == Order::kSuperblockLast && !rest_is_done) return false;
+  if (IsSuperblock(extent) && order == Order::kSuperblockLast && !rest_is_done) return false;
   return MutationEnabled("order") || !InFlight(extent.address, extent.end());
 }
 
 void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done,
                       Run& run) {
-  const bool first_is_held = Held(it->second);
+  const bool first_is_held = IsSuperblock(it->second);
   const uint64_t boundary = (run.begin / limits.bytes + 1) * limits.bytes;
   size_t groups = 1;
   size_t extents_of_first_group = 0;
@@ -243,7 +243,7 @@ void PendingMap::Grow(Map::iterator it, const RunLimits& limits, Order order, bo
     const Extent& extent = it->second;
     if (!run.extents.empty()) {
       const uint64_t gap = extent.address - run.end;
-      if (Held(extent) != first_is_held || extent.address >= boundary) break;
+      if (IsSuperblock(extent) != first_is_held || extent.address >= boundary) break;
       if (extent.end() > boundary && extent.size < kWorthSplitting) break;
       if (!Takeable(extent, order, rest_is_done)) break;
       if (gap != 0) {
@@ -284,12 +284,13 @@ void PendingMap::Split(uint64_t at, Run& run) {
 }
 
 bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done, Run& run) {
-  if (order == Order::kSuperblockFirst && held_end_ != 0 && SuperblockPending()) {
+  if (order == Order::kSuperblockFirst && superblock_end_ != 0 && SuperblockPending()) {
     // Nothing else may be stored before the held range is: take that, or wait until it has landed.
-    const auto held = queued_.lower_bound(held_begin_);
-    if (held == queued_.end() || !Held(held->second) || !Takeable(held->second, order, true))
+    const auto held = queued_.lower_bound(superblock_begin_);
+    if (held == queued_.end() || !IsSuperblock(held->second) ||
+        !Takeable(held->second, order, true))
       return false;
-    cursor_ = held_begin_;
+    cursor_ = superblock_begin_;
   }
   if (queued_.size() == failed_) return false;
   auto it = queued_.lower_bound(cursor_);

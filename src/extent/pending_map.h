@@ -91,9 +91,9 @@ class PendingMap {
   }
 
   /// Where the held range is from now on; later inserts must not cross its ends.
-  void SetHeld(uint64_t begin, uint64_t end);
-  uint64_t held_begin() const { return held_begin_; }
-  uint64_t held_end() const { return held_end_; }
+  void SetSuperblock(uint64_t begin, uint64_t end);
+  uint64_t superblock_begin() const { return superblock_begin_; }
+  uint64_t superblock_end() const { return superblock_end_; }
 
   uint64_t queued_bytes() const { return queued_bytes_; }
   /// How many queued bytes were replaced by newer ones before they were taken; runs taken since count against it.
@@ -124,8 +124,8 @@ class PendingMap {
   Map::iterator Erase(Map::iterator it);
   Map::iterator EraseNode(Map::iterator it);
   bool Return(Run& run, const Extent& piece);
-  bool Held(const Extent& extent) const {
-    return extent.address < held_end_ && held_begin_ < extent.end();
+  bool IsSuperblock(const Extent& extent) const {
+    return extent.address < superblock_end_ && superblock_begin_ < extent.end();
   }
   bool Takeable(const Extent& extent, Order order, bool rest_is_done) const;
   size_t HeldQueued() const;
@@ -142,8 +142,8 @@ class PendingMap {
   uint64_t replaced_bytes_ = 0;
   size_t failed_ = 0;
   uint64_t cursor_ = 0;
-  uint64_t held_begin_ = 0;
-  uint64_t held_end_ = 0;
+  uint64_t superblock_begin_ = 0;
+  uint64_t superblock_end_ = 0;
 };
 
 }  // namespace tidelane

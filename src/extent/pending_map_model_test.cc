@@ -29,7 +29,7 @@ class Model {
         arena_(16u << 20),
         program_(kSize, 0),
         storage_(kSize, 0) {
-    map_.SetHeld(kHeldBegin, kHeldEnd);
+    map_.SetSuperblock(kHeldBegin, kHeldEnd);
     limits_.bytes = 64 + Pick(200);
     limits_.gap = Pick(3) * 8;
     limits_.unknown_to_others = Pick(kSize);

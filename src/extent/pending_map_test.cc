@@ -300,7 +300,7 @@ TEST_F(PendingMapTest, NoGapIsFilledOverADirectWrite) {
 }
 
 TEST_F(PendingMapTest, TheHeldRangeComesLast) {
-  map_.SetHeld(4, 8);
+  map_.SetSuperblock(4, 8);
   Put(4, "SUPR");
   Put(0, "aaaa");
   Put(8, "bb");
@@ -320,7 +320,7 @@ TEST_F(PendingMapTest, TheHeldRangeComesLast) {
 }
 
 TEST_F(PendingMapTest, TheHeldRangeComesFirstAndAlone) {
-  map_.SetHeld(4, 8);
+  map_.SetSuperblock(4, 8);
   Put(0, "aaaa");
   Put(4, "SUPR");
   Put(8, "bb");
@@ -336,7 +336,7 @@ TEST_F(PendingMapTest, TheHeldRangeComesFirstAndAlone) {
 }
 
 TEST_F(PendingMapTest, AFailedHeldFirstRangeIsStuckWithAllThatWaitsForIt) {
-  map_.SetHeld(0, 4);
+  map_.SetSuperblock(0, 4);
   Put(0, "SUPR");
   Put(8, "bb");
   Run run;
@@ -423,7 +423,7 @@ TEST_F(PendingMapTest, CutFailedExtentsNoLongerCount) {
 // with its place.
 TEST_F(PendingMapTest, AHeldRangeInsideAQueuedExtentIsStoredInTheEnd) {
   Put(0, "aaaaaaaaaaaa");
-  map_.SetHeld(4, 8);
+  map_.SetSuperblock(4, 8);
   EXPECT_EQ(map_.ordinary(), 2u);
   std::string taken;
   for (Run next; Take(next) != "none"; map_.Complete(next)) taken += Text(next) + " ";

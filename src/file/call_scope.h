@@ -29,6 +29,7 @@ struct Slab;
 
 class CallScope {
  public:
+  // Most permit something; some say what the call is, or ask for something.
   enum Permission : unsigned {
     kNone = 0,
     kFlushMayReturnEarly =
@@ -41,7 +42,6 @@ class CallScope {
         4,  ///< the program may look past HDF5 (it gets the descriptor): drain, write through from now on
     kStartSwmr = 8,       ///< the file becomes a SWMR file: drain, write through from now on
     kFlushAsSet = 32,     ///< flush may return early if the file's settings say so
-    kCloseAsSet = 64,     ///< close may be deferred if the file's settings say so
     kWriteThrough = 128,  ///< what this call writes is to be stored when it returns
     kForClose = 256,      ///< a flush is the first step of a close: its wait is the close's
     // Of files that MPI programs share (vfd/mpio.cc), where HDF5 was given an independent transfer:
@@ -141,18 +141,14 @@ class CallContext {
   static CallContext Current();
 
   /// A flush need do nothing: it is the one at the end of HDF5's create and open.
-  bool flush_is_open() const { return allows(CallScope::kFlushMayBeSkipped); }
+  bool is_flush_of_open() const { return allows(CallScope::kFlushMayBeSkipped); }
   /// A flush may return before the bytes are stored.
   bool MayFlushEarly(const FileSettings& settings) const {
     return allows(CallScope::kFlushMayReturnEarly) || waits_itself_ ||
-           (allows(CallScope::kFlushAsSet) && settings.flush_deferred) ||
-           (allows(CallScope::kCloseAsSet) && settings.close_deferred);
+           (allows(CallScope::kFlushAsSet) && settings.flush_deferred);
   }
   /// A close may return while the file drains.
-  bool MayDeferClose(const FileSettings& settings) const {
-    return allows(CallScope::kCloseMayBeDeferred) ||
-           (allows(CallScope::kCloseAsSet) && settings.close_deferred);
-  }
+  bool MayDeferClose() const { return allows(CallScope::kCloseMayBeDeferred); }
   /// A flush is the first step of a close.
   bool is_close() const { return allows(CallScope::kForClose); }
   /// Whoever flushes early has a request to wait for, or waits by itself.

@@ -37,7 +37,8 @@ class DrainState {
     const PendingMap& pending = facts.pending;
     if (facts.order == PendingMap::Order::kSuperblockFirst && pending.SuperblockPending())
       return DrainStep::kMark;
-    const bool last_is_flying = pending.InFlight(pending.held_begin(), pending.held_end());
+    const bool last_is_flying =
+        pending.InFlight(pending.superblock_begin(), pending.superblock_end());
     if (!pending.empty() && !pending.only_held() && !last_is_flying) return DrainStep::kExtents;
     if (resizing_ || facts.too_short) return DrainStep::kSize;
     return pending.empty() ? DrainStep::kDrained : DrainStep::kSuperblock;

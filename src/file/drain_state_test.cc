@@ -42,7 +42,7 @@ class DrainStateTest : public ::testing::Test {
 };
 
 TEST_F(DrainStateTest, TheStepsComeInTheirOrder) {
-  pending_.SetHeld(0, 8);
+  pending_.SetSuperblock(0, 8);
   EXPECT_EQ(Step(), DrainStep::kDrained);
   Put(0);
   Put(100);

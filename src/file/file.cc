@@ -1,5 +1,6 @@
 // A file's own state: settings, truncation, locks, its descriptor. Capture is in file_write.cc, when to store in
-// file_plan.cc, storing in file_drain.cc, waiting in file_wait.cc, reading in file_read.cc.
+// file_plan.cc, storing in file_drain.cc, waiting in file_wait.cc, reading in file_read.cc, the superblock's order in
+// file_superblock.cc.
 #include "file/file.h"
 
 #include <sys/stat.h>
@@ -112,7 +113,7 @@ void File::Start() {
 }
 
 bool File::CloseMayBeDeferred(const CallContext& call) const {
-  return !shared_ && call.MayDeferClose(settings());
+  return !shared_ && call.MayDeferClose();
 }
 
 bool File::CallIsSynchronous(const CallContext& call) const {
@@ -192,7 +193,7 @@ Status File::Lock(bool exclusive) {
         .At(path_, 0, 0);
   }
   DowngradeIfDrained();  // lanes may have finished meanwhile
-  reads_.prefetch().CheckAdopted(*store_);
+  reads_.prefetch().CheckTakenOver(*store_);
   return {};
 }
 

@@ -55,7 +55,7 @@ inline constexpr auto kForEver = std::chrono::steady_clock::time_point::max();
 
 class File final : public LaneTask, public EpochSource, public std::enable_shared_from_this<File> {
  public:
-  /// What a file needs of its surroundings; both outlive it.
+  /// What a file needs of its surroundings; configuration, arena and lanes outlive it.
   struct Environment {
     const Config& config;
     Arena& arena;
@@ -282,8 +282,8 @@ class File final : public LaneTask, public EpochSource, public std::enable_share
   void ScheduleFlushLocked() TL_REQUIRES(mutex_);
   void MaybeScheduleFlushLocked() TL_REQUIRES(mutex_);
   bool WorthwhileLocked() const TL_REQUIRES(mutex_);
-  bool ShouldFlushInlineLocked() const TL_REQUIRES(mutex_);
-  void FlushInline() TL_EXCLUDES(mutex_);
+  bool ShouldStoreInlineLocked() const TL_REQUIRES(mutex_);
+  void StoreInline() TL_EXCLUDES(mutex_);
   bool CallIsSynchronous(const CallContext& call) const;
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
   Status DrainUntil(Wait why, std::chrono::steady_clock::time_point deadline, bool& drained)

@@ -22,7 +22,7 @@ bool File::TakeRunLocked(Run& run) {
   limits.unknown_to_others = order_.unknown_to_others();
   const bool rest_is_done = drain_.MayTakeSuperblock(FactsLocked());
   if (!pending_.TakeRun(limits, order_.order(), rest_is_done, run)) return false;
-  if (run.begin < pending_.held_end()) order_.Storing();
+  if (run.begin < pending_.superblock_end()) order_.Storing();
   return true;
 }
 
@@ -114,7 +114,7 @@ int File::WriteRun(Run& run) {
 void File::AfterRun(Run& run, int error) {
   MutexLock lock(mutex_);
   if (error == 0) {
-    const bool was_first = order_.first() && run.begin == pending_.held_begin();
+    const bool was_first = order_.first() && run.begin == pending_.superblock_begin();
     pending_.Complete(run);
     if (was_first) order_.FirstStored();
   } else {

@@ -16,9 +16,9 @@ bool File::WorthwhileLocked() const {
                                                 order_.first() && pending_.SuperblockPending());
 }
 
-bool File::ShouldFlushInlineLocked() const {
+bool File::ShouldStoreInlineLocked() const {
   return policy_.ProgramStores() && !scheduled_ && !storing_here_ &&
-         FlushPlanner::ShouldFlushInline(pending_, env_.arena.in_use());
+         FlushPlanner::ShouldStoreInline(pending_, env_.arena.in_use());
 }
 
 void File::MaybeScheduleFlushLocked() {

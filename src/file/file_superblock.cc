@@ -43,8 +43,9 @@ void File::FindSuperblock(uint64_t address, uint64_t size, const void* bytes) {
   if (length == 0) return;
   superblock_.Found(length);
   MutexLock lock(mutex_);
-  if (pending_.held_begin() != superblock_.begin() || pending_.held_end() != superblock_.end()) {
-    pending_.SetHeld(superblock_.begin(), superblock_.end());
+  if (pending_.superblock_begin() != superblock_.begin() ||
+      pending_.superblock_end() != superblock_.end()) {
+    pending_.SetSuperblock(superblock_.begin(), superblock_.end());
   }
   // A file that had a superblock must be marked on storage before its contents change: a killed writer would leave a file
   // that looks clean, and where files are not locked another writer would be let in. So must a new one where nothing but

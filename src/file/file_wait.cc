@@ -77,7 +77,7 @@ bool File::StoreOrWaitLocked(Clock::time_point deadline) {
   return WaitLocked(deadline);
 }
 
-void File::FlushInline() {
+void File::StoreInline() {
   const Waiting waiting(Wait::kWrite);
   MutexLock lock(mutex_);
   // Somebody else who stores is not waited for: the next write looks again, and the arena is the limit.
@@ -159,7 +159,7 @@ Status File::RetryAndReport() {
 }
 
 Status File::Flush(bool closing, const CallContext& call) {
-  if (call.flush_is_open()) {
+  if (call.is_flush_of_open()) {
     // The end of HDF5's open: the mark is there when it returns, as natively. What storage refuses is told by the next call
     // that changes the file, and stored before anything else: to fail the open would leave half a mark.
     AwaitFirstSuperblock();
@@ -205,7 +205,7 @@ bool File::Adopt() {
   MutexLock lock(mutex_);
   if (!closing_.begun || !closing_.finished) return false;
   // The last superblock is on its way: storage is about to look closed. Too late, as when it has finished.
-  if (pending_.InFlight(pending_.held_begin(), pending_.held_end())) return false;
+  if (pending_.InFlight(pending_.superblock_begin(), pending_.superblock_end())) return false;
   // If storage looks closed already, the next superblock write marks it as open, as in a file opened anew.
   if (!pending_.SuperblockPending()) order_.LooksClosed();
   closing_.begun = false;

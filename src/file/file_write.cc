@@ -186,7 +186,7 @@ Status File::Capture(uint64_t address, uint64_t size, const std::byte* from,
   }
   capturing.piece_ns = called_ns;
   if (Status status = CapturePieces(address, size, from, capturing); !status.ok()) return status;
-  if (capturing.enough) FlushInline();
+  if (capturing.enough) StoreInline();
   if (called_ns != 0) {
     costs_.End(called_ns, capturing.enough ? NowNs() : capturing.piece_ns,
                size - capturing.through_bytes, capturing.copy_ns);
@@ -256,7 +256,7 @@ void File::CapturedLocked(const SlabWriter::Space& space, uint64_t address,
   if (writer_.PinsTooMuch(pending_)) planner_.Hurry();
   InsertLocked(space, address, capturing.call);
   tally_.writes += std::exchange(capturing.uncounted, 0);
-  capturing.enough = ShouldFlushInlineLocked();
+  capturing.enough = ShouldStoreInlineLocked();
 }
 
 bool File::MakeRoom(uint64_t wanted) {
@@ -345,7 +345,7 @@ Status File::WriteAsNatively(uint64_t address, uint64_t size, const void* bytes)
 void File::BeginDirectLocked(const Run& direct) {
   AwaitFirstSuperblockLocked();
   AwaitInFlightLocked(direct.begin, direct.end);
-  if (direct.begin < pending_.held_end()) order_.Storing();
+  if (direct.begin < pending_.superblock_end()) order_.Storing();
   // What is queued under it stays there: if this fails, it is the file's content.
   pending_.BeginDirect(direct);
   order_.Captured();

@@ -18,7 +18,7 @@ constexpr uint64_t kLongestUs = uint64_t{1'000'000'000} * 1'000'000;
 
 }  // namespace
 
-bool FlushPlanner::ShouldFlushInline(const PendingMap& pending, uint64_t in_arena) {
+bool FlushPlanner::ShouldStoreInline(const PendingMap& pending, uint64_t in_arena) {
   const uint64_t enough = in_arena >= kGatheredByAll ? kGatheredOfMany
                           : Patient(pending)         ? kScatteredGathered
                                                      : kGathered;

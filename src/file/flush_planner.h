@@ -36,7 +36,7 @@ class FlushPlanner {
     return extents > 1 && (bytes / extents < kScatteredMean || pending.replaced_bytes() > bytes);
   }
   /// Whether a program that stores what it gathers by itself has enough of this file. `in_arena`: bytes of all files' slabs.
-  static bool ShouldFlushInline(const PendingMap& pending, uint64_t in_arena);
+  static bool ShouldStoreInline(const PendingMap& pending, uint64_t in_arena);
 
   /// Whether lanes are to store now. `first`: a superblock that must be first is pending; `held_back`: it is paused or delayed, and nobody else waits for
   /// it.

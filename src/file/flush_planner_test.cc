@@ -51,12 +51,12 @@ TEST_F(FlushPlannerTest, ScatteredBytesWaitForMore) {
 
 TEST_F(FlushPlannerTest, WhereManyFilesGatherEachGathersASieveful) {
   Queue(7, 10 * 1024);
-  EXPECT_FALSE(FlushPlanner::ShouldFlushInline(pending_, kMib));
-  EXPECT_TRUE(FlushPlanner::ShouldFlushInline(pending_, 40 * kMib));
+  EXPECT_FALSE(FlushPlanner::ShouldStoreInline(pending_, kMib));
+  EXPECT_TRUE(FlushPlanner::ShouldStoreInline(pending_, 40 * kMib));
   Queue(4, 10 * 1024);
-  EXPECT_FALSE(FlushPlanner::ShouldFlushInline(pending_, kMib)) << "the same places again";
+  EXPECT_FALSE(FlushPlanner::ShouldStoreInline(pending_, kMib)) << "the same places again";
   Queue(60, 10 * 1024);
-  EXPECT_TRUE(FlushPlanner::ShouldFlushInline(pending_, kMib));
+  EXPECT_TRUE(FlushPlanner::ShouldStoreInline(pending_, kMib));
 }
 
 TEST_F(FlushPlannerTest, WhoeverWaitsEndsEveryPatience) {

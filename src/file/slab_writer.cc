@@ -76,7 +76,7 @@ void SlabWriter::Recycle(bool give_back) {
   if (pinned_bytes() <= arena_.parts().part_size()) parts_ = small_.slab == nullptr ? 0 : 1;
 }
 
-bool SlabWriter::FlushChunks(PendingMap& pending) {
+bool SlabWriter::MoveTogether(PendingMap& pending) {
   const uint64_t queued = pending.queued_bytes();
   const uint64_t most = kMostPinned * queued + kFreelyPinned;
   if (pinned_bytes() <= most) return true;

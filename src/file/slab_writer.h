@@ -3,7 +3,7 @@
 /// become one extent.
 ///
 /// Small writes and large ones are kept apart: a row of a log that lay between two versions of a state would keep the memory of the
-/// older one from being used again. What replaced bytes pin all the same is bounded (FlushChunks): bytes that are left are moved
+/// older one from being used again. What replaced bytes pin all the same is bounded (MoveTogether): bytes that are left are moved
 /// together.
 ///
 /// Invariant: the writer owns one reference to each slab it fills; space it hands out is never handed out twice while an
@@ -58,7 +58,7 @@ class SlabWriter {
   /// To be called after each Take: whether slabs are pinned by too few bytes, although those of `pending` have been moved
   /// together. Then they had better be stored.
   bool PinsTooMuch(PendingMap& pending) {
-    return std::exchange(acquired_, false) && !FlushChunks(pending);
+    return std::exchange(acquired_, false) && !MoveTogether(pending);
   }
 
  private:
@@ -88,7 +88,7 @@ class SlabWriter {
   static bool Begin(Filling& filling, Slab* slab);
   static void Drop(Filling& filling) { Begin(filling, nullptr); }
   void DropAll();
-  bool FlushChunks(PendingMap& pending);
+  bool MoveTogether(PendingMap& pending);
 
   Arena& arena_;
   Filling small_, large_;

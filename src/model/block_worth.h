@@ -25,7 +25,7 @@ class BlockWorth {
   static constexpr int64_t kSlowNs = 30'000;
 
   /// A small read went to storage by itself.
-  void HasExclusiveAccess(uint64_t ns) {
+  void ReadAlone(uint64_t ns) {
     const int64_t took = Limited(ns), average = Get(average_ns_);
     Set(average_ns_, average == 0 ? took : (average * 3 + took) / 4);
     Follow(alone_ns_, took);

@@ -24,8 +24,8 @@ struct Program {
       for (; hits != 0; --hits) worth.Answered();
     } else {
       took_us += alone_us;
-      worth.HasExclusiveAccess(alone_us * kUs);
-      for (; hits != 0; --hits) took_us += alone_us, worth.HasExclusiveAccess(alone_us * kUs);
+      worth.ReadAlone(alone_us * kUs);
+      for (; hits != 0; --hits) took_us += alone_us, worth.ReadAlone(alone_us * kUs);
     }
   }
 };
@@ -90,7 +90,7 @@ TEST(BlockWorthTest, AFirstReadThatTookLongIsNotBelievedForLong) {
 // The machine was busy: a read from memory took long.
 TEST(BlockWorthTest, ABlockThatComesSoonerThanReadsDidSaysThatReadsDo) {
   BlockWorth worth{};
-  worth.HasExclusiveAccess(1000 * kUs);
+  worth.ReadAlone(1000 * kUs);
   EXPECT_TRUE(worth.Pays());
   worth.Filled(10 * kUs);
   EXPECT_FALSE(worth.Pays());

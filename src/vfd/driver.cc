@@ -383,7 +383,7 @@ herr_t Flush(H5FD_t* file, hid_t, hbool_t closing) noexcept {
     const CallContext call = CallContext::Current();
     Status status = handle.file->Flush(closing, call);
     // Before it comes here HDF5 has flushed what it keeps of files that it opened for this one.
-    if (status.ok() && !closing && !call.flush_is_open() &&
+    if (status.ok() && !closing && !call.is_flush_of_open() &&
         !call.MayFlushEarly(handle.file->settings()))
       status = Engine::Get().DrainInside(handle.library->slot(), Wait::kFlush);
     return status;

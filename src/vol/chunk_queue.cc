@@ -17,8 +17,8 @@
 #include "vol/chunk_holders.h"
 #include "vol/chunk_insert.h"
 #include "vol/find_file.h"
-#include "vol/flush_chunks.h"
 #include "vol/fork.h"
+#include "vol/insert_chunks.h"
 #include "vol/object_info.h"
 #include "vol/transfer_outcome.h"
 
@@ -154,7 +154,7 @@ bool ChunkQueue::Take(const Writing& writing, hid_t dxpl, bool& may_run,
     return false;
   }
   if (TakeIfOurs(*known, writing, dxpl, late)) return true;
-  may_run = vol::FlushChunks(instance_, writing.dataset, H5I_DATASET, dxpl);
+  may_run = vol::InsertChunks(instance_, writing.dataset, H5I_DATASET, dxpl);
   return false;
 }
 
@@ -374,13 +374,13 @@ const ChunkGrid* ChunkQueue::GridOf(void* dataset) const {
   return ours ? &known->facts.grid : nullptr;
 }
 
-bool ChunkQueue::FlushChunksOf(size_t count, void* datasets[], hid_t dxpl) {
+bool ChunkQueue::InsertChunksOf(size_t count, void* datasets[], hid_t dxpl) {
   if (count == 1 && IsPlain(datasets[0], dxpl)) {
     InsertFinished(dxpl);
     return true;
   }
   for (size_t i = 0; i < count; ++i) {
-    if (!FlushChunks(datasets[i], H5I_DATASET, dxpl)) return false;
+    if (!InsertChunks(datasets[i], H5I_DATASET, dxpl)) return false;
   }
   return true;
 }
@@ -401,7 +401,7 @@ void ChunkQueue::NoteReads(size_t count, void* datasets[]) {
   }
 }
 
-bool ChunkQueue::FlushChunks(void* object, H5I_type_t type, hid_t dxpl) {
+bool ChunkQueue::InsertChunks(void* object, H5I_type_t type, hid_t dxpl) {
   if (!Insert(dxpl, [this] { InsertAll(); })) {
     h5::PushError(instance_.hdf5(),
                   Status::Failed(ENOMEM, "put chunks that were written into the file"));
@@ -497,12 +497,12 @@ void ChunkQueue::End() {
 
 namespace internal {
 
-bool FlushChunks(Instance& instance, void* object, H5I_type_t type, hid_t dxpl) {
-  return instance.chunk_queue->FlushChunks(object, type, dxpl);
+bool InsertChunks(Instance& instance, void* object, H5I_type_t type, hid_t dxpl) {
+  return instance.chunk_queue->InsertChunks(object, type, dxpl);
 }
 
-bool FlushChunksOf(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
-  return instance.chunk_queue->FlushChunksOf(count, datasets, dxpl);
+bool InsertChunksOf(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
+  return instance.chunk_queue->InsertChunksOf(count, datasets, dxpl);
 }
 
 void InsertFinished(Instance& instance, hid_t dxpl) { instance.chunk_queue->InsertFinished(dxpl); }

@@ -5,7 +5,7 @@
 ///   2. A thread of the program inserts what has been filtered (vol/chunk_insert.h) inside one of its
 ///      next calls: lanes never call HDF5. Our driver then captures the bytes like any others.
 ///   3. A call that could see those chunks, or depend on them, comes after all of them: it *settles*
-///      first (vol/flush_chunks.h). Others insert what happens to be done. Which is which, the table of
+///      first (vol/insert_chunks.h). Others insert what happens to be done. Which is which, the table of
 ///      callbacks says.
 ///      A request waits for its chunks like that, too, and then for their bytes (vol/chunk_batch.h).
 ///   4. A dataset that is closed with chunks on their way is kept open until they are in.
@@ -63,9 +63,9 @@ class ChunkQueue {
             const std::shared_ptr<ChunkBatch>& late = nullptr);
   /// Whether it would take over a write, but for want of room; nothing has been done.
   bool WouldTake(const Writing& writing, hid_t dxpl);
-  /// See vol/flush_chunks.h. `dxpl` is the transfer list of the call.
-  bool FlushChunks(void* object, H5I_type_t type, hid_t dxpl);
-  bool FlushChunksOf(size_t count, void* datasets[], hid_t dxpl);
+  /// See vol/insert_chunks.h. `dxpl` is the transfer list of the call.
+  bool InsertChunks(void* object, H5I_type_t type, hid_t dxpl);
+  bool InsertChunksOf(size_t count, void* datasets[], hid_t dxpl);
   /// Whether `extent` has all chunks of a dataset where they are, with the numbers they have: it grows in the slowest
   /// dimension, if at all. False if something went wrong that has not been told yet.
   bool OnlyAppends(void* dataset, const hsize_t extent[]);

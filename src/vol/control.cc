@@ -7,7 +7,7 @@
 #include "h5/error.h"
 #include "h5/protocol.h"
 #include "vol/chunk_queue.h"
-#include "vol/flush_chunks.h"
+#include "vol/insert_chunks.h"
 #include "vol/ranks.h"
 
 namespace tidelane::vol {
@@ -68,7 +68,7 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
   Status status;
   switch (KindOf(instance, kind, args.op_type)) {
     case Operations::kWait:
-      if (!FlushChunks(instance, object, kind, dxpl)) return -1;
+      if (!InsertChunks(instance, object, kind, dxpl)) return -1;
       file->deferred_reads().AwaitAll();
       status = file->Drain(Wait::kRequest);
       break;

@@ -20,7 +20,7 @@
 #include "vol/device_slices.h"
 #include "vol/device_twin.h"
 #include "vol/find_file.h"
-#include "vol/flush_chunks.h"
+#include "vol/insert_chunks.h"
 #include "vol/lending.h"
 #include "vol/object_info.h"
 #include "vol/property_lists.h"
@@ -106,7 +106,7 @@ herr_t WriteSeveral(Instance& instance, const Writes& writes, hid_t dxpl, Leaves
   }
   const Writes natives = others.rows();
   for (size_t i = 0; i < natives.count; ++i) {
-    if (!FlushChunksOf(instance, 1, &natives.datasets[i], dxpl)) return -1;
+    if (!InsertChunksOf(instance, 1, &natives.datasets[i], dxpl)) return -1;
   }
   if (WriteNatively(instance, natives, dxpl, leaves) < 0) return -1;
   const Writes whole = ours.rows();
@@ -249,7 +249,7 @@ void* OpenDespiteKept(Instance& instance, void* object, H5I_type_t type, hid_t l
     const h5::KeepErrorStack keep(instance.hdf5());
     if (void* const opened = open(); opened != nullptr) return opened;
   }
-  return FlushChunks(instance, object, type, dxpl) ? open() : nullptr;
+  return InsertChunks(instance, object, type, dxpl) ? open() : nullptr;
 }
 
 }  // namespace
@@ -269,7 +269,7 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
   if (opened != nullptr && KeepsDatasetsOpen(instance) && !IsDefaultList(instance, dapl) &&
       instance.chunk_queue->IsKeptOpen(opened)) {
     native.close(opened, dxpl, nullptr);
-    if (!FlushChunks(instance, object, location->obj_type, dxpl)) return nullptr;
+    if (!InsertChunks(instance, object, location->obj_type, dxpl)) return nullptr;
     opened = open();
   }
   if (opened != nullptr) NoteOpened(instance, opened);
@@ -310,7 +310,7 @@ herr_t WriteFromHost(Instance& instance, const Writes& writes, hid_t dxpl, void*
   if (request != nullptr) return WriteExplicitly(instance, writes, transfer, dxpl, request);
   if (!MayWrite(instance, count, datasets)) return -1;
   if (transfer.synchronous) {
-    if (!FlushChunksOf(instance, count, datasets, dxpl)) return -1;
+    if (!InsertChunksOf(instance, count, datasets, dxpl)) return -1;
     TrackedCall call(instance, Effect::kDataNow, nullptr);
     const herr_t result = WriteNatively(instance, writes, dxpl);
     call.Finish(result >= 0);
@@ -465,7 +465,7 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
   if (IsOurs(instance, H5I_DATASET, args->op_type)) {
     return Operate(instance, dataset, H5I_DATASET, *args, dxpl);
   }
-  if (!FlushChunks(instance, dataset, H5I_DATASET, dxpl)) return -1;
+  if (!InsertChunks(instance, dataset, H5I_DATASET, dxpl)) return -1;
   if (void** const buffer = gpu::IsLoaded() ? ChunkBufferOf(instance, *args) : nullptr;
       buffer != nullptr) {
     const std::optional<gpu::Memory> memory = gpu::Find(*buffer);

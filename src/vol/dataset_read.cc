@@ -13,7 +13,7 @@
 #include "vol/device_buffers.h"
 #include "vol/device_slices.h"
 #include "vol/find_file.h"
-#include "vol/flush_chunks.h"
+#include "vol/insert_chunks.h"
 #include "vol/lending.h"
 #include "vol/native_retry.h"
 #include "vol/property_lists.h"
@@ -127,7 +127,7 @@ herr_t ReadIntoHost(Instance& instance, Reads reads, hid_t dxpl, void** request)
   const size_t count = reads.count;
   void** const datasets = reads.datasets;
   if (instance.chunk_queue != nullptr) instance.chunk_queue->NoteReads(count, datasets);
-  if (!FlushChunksOf(instance, count, datasets, dxpl)) return -1;
+  if (!InsertChunksOf(instance, count, datasets, dxpl)) return -1;
   if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
       parallel != nullptr) {
     return ReadTogether(instance, parallel, count, datasets, reads.memory_types,

@@ -22,7 +22,7 @@
 #include "vol/call_inside.h"
 #include "vol/chunk_holders.h"
 #include "vol/chunk_queue.h"
-#include "vol/flush_chunks.h"
+#include "vol/insert_chunks.h"
 
 #define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))
 
@@ -72,7 +72,7 @@ Status SettleHolder(const ChunkHolder& holder, bool may_enter) {
   bool settled = false;
   const auto settle = [&] {
     static_cast<void>(
-        tidelane::vol::FlushChunks(instance, nullptr, H5I_BADID, instance.default_dxpl));
+        tidelane::vol::InsertChunks(instance, nullptr, H5I_BADID, instance.default_dxpl));
     settled = !AnyChunksPending(instance) || !instance.chunk_queue->HasChunksOf(*holder.file);
   };
   if (tidelane::vol::Enter(instance, settle) && settled) return {};

@@ -17,7 +17,7 @@
 #include "vol/dataset_catalogue.h"
 #include "vol/driver_selection.h"
 #include "vol/find_file.h"
-#include "vol/flush_chunks.h"
+#include "vol/insert_chunks.h"
 #include "vol/lifetime.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
@@ -252,7 +252,7 @@ herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t
                void** request) {
   const bool counts =
       args->op_type == H5VL_FILE_GET_OBJ_COUNT || args->op_type == H5VL_FILE_GET_OBJ_IDS;
-  if (counts && !FlushChunks(instance, file, H5I_FILE, dxpl)) return -1;
+  if (counts && !InsertChunks(instance, file, H5I_FILE, dxpl)) return -1;
   const herr_t result = NativeFile(instance).get(file, args, dxpl, request);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
     ReportSec2(instance, args->args.get_fapl.fapl_id);
@@ -268,7 +268,7 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
   }
   const bool has_file =
       args->op_type != H5VL_FILE_IS_ACCESSIBLE && args->op_type != H5VL_FILE_DELETE;
-  if (!FlushChunks(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
+  if (!InsertChunks(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).specific;
   const ChunkMapInvalidation changing(instance);
   H5VL_file_specific_args_t ours = *args;
@@ -315,7 +315,7 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
                     void** request) {
   if (IsOurs(instance, H5I_FILE, args->op_type))
     return Operate(instance, file, H5I_FILE, *args, dxpl);
-  if (!FlushChunks(instance, file, H5I_FILE, dxpl)) return -1;
+  if (!InsertChunks(instance, file, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).optional;
   const ChunkMapInvalidation changing(instance);
   if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
@@ -342,7 +342,7 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   if (FailedClose* entry = FindHalfClosed(instance, file); entry != nullptr) {
     return CloseOtherHalf(instance, *entry, dxpl);
   }
-  if (!FlushChunks(instance, file, H5I_FILE, dxpl)) return -1;
+  if (!InsertChunks(instance, file, H5I_FILE, dxpl)) return -1;
   if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
     if (!MayCloseTogether(instance, *parallel)) return -1;
     NoteClosed(instance, file);

@@ -11,7 +11,7 @@
 #include "vol/chunk_holders.h"
 #include "vol/chunk_queue.h"
 #include "vol/dataset_catalogue.h"
-#include "vol/flush_chunks.h"
+#include "vol/insert_chunks.h"
 
 namespace tidelane::vol {
 
@@ -22,7 +22,7 @@ constexpr auto kPatience = std::chrono::milliseconds(50);
 // What cannot be inserted stays the parent's, as what another thread holds does.
 void InsertAll(Instance& instance) {
   static_cast<void>(Enter(instance, [&instance] {
-    static_cast<void>(FlushChunks(instance, nullptr, H5I_BADID, instance.default_dxpl));
+    static_cast<void>(InsertChunks(instance, nullptr, H5I_BADID, instance.default_dxpl));
   }));
 }
 

@@ -3,7 +3,7 @@
 ///
 /// A row names a slot of H5VL_class_t by two member pointers and says how it runs:
 ///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing
-///   is in between. Settled - the same, after chunks that are on their way (vol/flush_chunks.h).
+///   is in between. Settled - the same, after chunks that are on their way (vol/insert_chunks.h).
 ///   Tracked - the native callback inside a TrackedCall: permissions, and a request
 ///   when one is asked for; one that changes a file fails before it does anything if an earlier
 ///   background write to that file failed (vol/find_file.h). Settles, unless the row says that it need not.
@@ -24,7 +24,7 @@
 #include "vol/dataset_calls.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/find_file.h"
-#include "vol/flush_chunks.h"
+#include "vol/insert_chunks.h"
 #include "vol/instance.h"
 #include "vol/ranks.h"
 #include "vol/sieve_store.h"
@@ -244,7 +244,7 @@ bool SettleTarget(Instance& instance, H5I_type_t kind, Chunks usual, Args... arg
     InsertFinished(instance, dxpl);
     return true;
   }
-  return FlushChunks(instance, target.located, target.type, dxpl);
+  return InsertChunks(instance, target.located, target.type, dxpl);
 }
 
 // HDF5 is C: no exception may get there. Ours can only be that memory is short.

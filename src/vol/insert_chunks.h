@@ -12,8 +12,8 @@
 namespace tidelane::vol {
 
 namespace internal {
-bool FlushChunks(Instance& instance, void* object, H5I_type_t type, hid_t dxpl);
-bool FlushChunksOf(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
+bool InsertChunks(Instance& instance, void* object, H5I_type_t type, hid_t dxpl);
+bool InsertChunksOf(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
 void InsertFinished(Instance& instance, hid_t dxpl);
 bool OnlyAppends(Instance& instance, void* dataset, const hsize_t extent[]);
 }  // namespace internal
@@ -24,13 +24,13 @@ inline bool AnyChunksPending(const Instance& instance) {
 
 /// Inserts everything. False, with the failure on the error stack, if something of the file that `object` is in (of HDF5's
 /// kind `type`) could not be; never for a null object.
-inline bool FlushChunks(Instance& instance, void* object, H5I_type_t type, hid_t dxpl) {
-  return !AnyChunksPending(instance) || internal::FlushChunks(instance, object, type, dxpl);
+inline bool InsertChunks(Instance& instance, void* object, H5I_type_t type, hid_t dxpl) {
+  return !AnyChunksPending(instance) || internal::InsertChunks(instance, object, type, dxpl);
 }
 
 /// The same before elements of datasets are read or written: those without chunks of ours need not wait.
-inline bool FlushChunksOf(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
-  return !AnyChunksPending(instance) || internal::FlushChunksOf(instance, count, datasets, dxpl);
+inline bool InsertChunksOf(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
+  return !AnyChunksPending(instance) || internal::InsertChunksOf(instance, count, datasets, dxpl);
 }
 
 /// For a call that has nothing to do with them: what has been filtered is inserted while we are here.

@@ -99,6 +99,7 @@ FilteredDataset& ChunkQueue::Known(void* dataset, hid_t dxpl) {
   const DatasetFacts& facts = FactsOf(instance_, dataset, dxpl);
   FilteredDataset& known = entry.Get<FilteredDataset>();
   known.facts = LookAtWritten(facts);
+  any_ours_ |= known.facts.kind == WrittenDataset::Kind::kOurs;
   if (known.facts.kind == WrittenDataset::Kind::kPlain)
     entry.filtered_chunks = DatasetEntry::FilteredChunks::kNone;
   return known;
@@ -395,6 +396,7 @@ bool ChunkQueue::OnlyAppends(void* dataset, const hsize_t extent[]) {
 }
 
 void ChunkQueue::NoteReads(size_t count, void* datasets[]) {
+  if (!any_ours_) return;
   for (size_t i = 0; i < count; ++i) {
     FilteredDataset* const known = Find(datasets[i]);
     if (known != nullptr) known->facts.habit.NoteUse(instance_.flushes);

@@ -128,6 +128,7 @@ class ChunkQueue {
   std::vector<std::shared_ptr<ChunkJob>> failed_;
   LateErrors late_errors_;
   uint64_t file_closes_ = 0;
+  bool any_ours_ = false;  // a dataset was ever seen whose chunks lanes may filter
   ChunkMemory memory_;
   pthread_t writer_{};
 };

@@ -84,7 +84,9 @@ class DatasetCatalogue {
   DatasetEntry* Find(void* dataset) {
     if (dataset == newest_) return newest_entry_;
     const auto found = known_.find(dataset);
-    return found == known_.end() ? nullptr : &found->second;
+    if (found == known_.end()) return nullptr;
+    newest_ = dataset;
+    return newest_entry_ = &found->second;
   }
   template <typename State>
   State* Find(void* dataset) {

@@ -10,6 +10,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -33,6 +35,26 @@ bool Resident(const std::byte* base, size_t size) {
     if ((flags & 1) == 0) return false;
   }
   return true;
+}
+
+// Calls of read(2) that this process has made so far; 0 where the system does not count them.
+uint64_t ReadCalls() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  for (uint64_t value = 0; io >> name >> value;) {
+    if (name == "syscr:") return value;
+  }
+  return 0;
+}
+
+// Lanes ask whenever they have nothing to do, and each look reads a file for each level of each control group.
+TEST(PrivateMemory, WhetherMemoryIsScarceIsNotLookedUpEachTime) {
+  const uint64_t before = ReadCalls();
+  if (before == 0) GTEST_SKIP() << "the system does not count reads";
+  constexpr uint64_t kAsked = 10'000;
+  const bool first = PrivateMemory::Get().scarce();
+  for (uint64_t i = 1; i < kAsked; ++i) EXPECT_EQ(PrivateMemory::Get().scarce(), first);
+  EXPECT_LT(ReadCalls() - before, kAsked / 10);
 }
 
 // Runs `work` in a child as the engine forks; it says what of its expectations was not met, 0: nothing.

@@ -45,7 +45,7 @@ class Regression {
   bool SetNumbers(const std::array<double, kNumbers>& numbers);
 
  private:
-  enum SyncPoint : unsigned { k00, k01, k0y, k11, k1y, kyy };
+  enum Moment : unsigned { k00, k01, k0y, k11, k1y, kyy };
 
   double weight_ = 0;
   std::array<double, 3> mean_{};

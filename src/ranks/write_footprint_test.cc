@@ -17,7 +17,7 @@ Place Rows(uint64_t begin, uint64_t end, uint64_t dataset = 1) {
   return place;
 }
 
-std::vector<uint64_t> CollectiveGuard(std::initializer_list<std::vector<uint64_t>> ranks) {
+std::vector<uint64_t> Together(std::initializer_list<std::vector<uint64_t>> ranks) {
   std::vector<uint64_t> all;
   for (const auto& rank : ranks) all.insert(all.end(), rank.begin(), rank.end());
   return all;
@@ -70,7 +70,7 @@ TEST(WriteFootprint, RanksInPartsOfTheirOwnDoNotOverwrite) {
   second.Add(Rows(50, 55));
   const auto low = EncodeBoxes(Rows(5, 10).box, first.BoxesOf(Rows(5, 10)));
   const auto high = EncodeBoxes(Rows(55, 60).box, second.BoxesOf(Rows(55, 60)));
-  EXPECT_FALSE(AnyOverwrites(CollectiveGuard({low, high})));
+  EXPECT_FALSE(AnyOverwrites(Together({low, high})));
   // Though their ranges meet those of all others.
   EXPECT_TRUE((ElementRange{0, 550}).Overlaps({50, 600}));
 }
@@ -81,11 +81,11 @@ TEST(WriteFootprint, ARankThatWritesWhereAnotherOneHoldsBytesIsFound) {
   second.Add(Rows(50, 55));
   const auto nothing = EncodeBoxes({}, first.BoxesOf(Rows(0, 1)));  // holds, and writes nothing now
   const auto there = EncodeBoxes(Rows(4, 6).box, second.BoxesOf(Rows(0, 1)));
-  EXPECT_TRUE(AnyOverwrites(CollectiveGuard({nothing, there})));
-  EXPECT_TRUE(AnyOverwrites(CollectiveGuard({there, nothing})));
+  EXPECT_TRUE(AnyOverwrites(Together({nothing, there})));
+  EXPECT_TRUE(AnyOverwrites(Together({there, nothing})));
   const auto own = EncodeBoxes(Rows(0, 5).box, first.BoxesOf(Rows(0, 1)));  // its own is in order
   const auto idle = EncodeBoxes({}, {});
-  EXPECT_FALSE(AnyOverwrites(CollectiveGuard({own, idle})));
+  EXPECT_FALSE(AnyOverwrites(Together({own, idle})));
 }
 
 }  // namespace

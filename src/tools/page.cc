@@ -133,7 +133,7 @@ std::string Now() {
 
 Json ContentJson(PageContent& content) {
   Json json{{"version", TIDELANE_VERSION}, {"made", Now()}, {"command", content.command}};
-  json["sum"] = Json::parse(SummaryJson(CollectiveGuard(content.processes)));
+  json["sum"] = Json::parse(SummaryJson(Together(content.processes)));
   json["advice"] = AdviceOf(content.processes);
   json["processes"] = Json::array();
   for (ProcessSummary& process : content.processes) {

@@ -147,7 +147,7 @@ void TellNothingWasLoaded(const std::vector<std::string>& command, int status) {
 
 // Whether anything was captured, in words if not; the table's advice says more.
 void TellIfNothingWasCaptured(const std::vector<ProcessSummary>& processes) {
-  const Summary sum = CollectiveGuard(processes);
+  const Summary sum = Together(processes);
   if (sum[Counter::kFilesOpened] == 0) {
     Tell("Tidelane was loaded, but no file was opened through it");
   } else if (sum[Counter::kBytesDeferred] == 0 && sum[Counter::kAheadBytes] == 0) {

@@ -273,7 +273,7 @@ bool ReadSummary(const std::string& path, ProcessSummary& process, std::string& 
   return true;
 }
 
-Summary CollectiveGuard(const std::vector<ProcessSummary>& processes) {
+Summary Together(const std::vector<ProcessSummary>& processes) {
   Summary sum = processes.front().summary;
   for (size_t i = 1; i < processes.size(); ++i) AddTo(sum, processes[i].summary);
   return sum;
@@ -300,7 +300,7 @@ std::vector<std::string> AdviceOf(const std::vector<ProcessSummary>& processes) 
 }
 
 std::string TableOf(const std::vector<ProcessSummary>& processes) {
-  const Summary sum = CollectiveGuard(processes);
+  const Summary sum = Together(processes);
   uint64_t longest_ns = 0;
   for (const ProcessSummary& process : processes) {
     longest_ns = std::max(longest_ns, process.summary.run_ns);

@@ -31,7 +31,7 @@ struct ProcessSummary {
 bool ReadSummary(const std::string& path, ProcessSummary& process, std::string& error);
 
 /// All as one: counts and times added up. Not of none.
-Summary CollectiveGuard(const std::vector<ProcessSummary>& processes);
+Summary Together(const std::vector<ProcessSummary>& processes);
 /// Each rule once, with how many processes said it where there are several.
 std::vector<std::string> AdviceOf(const std::vector<ProcessSummary>& processes);
 

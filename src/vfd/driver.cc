@@ -189,7 +189,7 @@ herr_t Close(H5FD_t* file) noexcept {
                  [&] { return Engine::Get().Close(handle->file, CallContext::Current()); });
 }
 
-// HDF5 compares a file that it opens with each that it has open: all but equal ones are told apart by what the handles hold.
+// HDF5 compares a file that it opens with each that it has open, and asks only whether they are equal.
 int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
   const auto order = Of(left).file->identity() <=> Of(right).file->identity();
   if (order != 0) return order < 0 ? -1 : 1;

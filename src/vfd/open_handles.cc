@@ -32,11 +32,12 @@ void OpenHandles::Remove(const Handle* handle) {
 
 Handle* OpenHandles::WithSerial(unsigned long serial) const {
   const auto number = [](const Handle* handle) { return handle->pub.fileno; };
-  const auto sorted = std::ranges::lower_bound(handles_, serial, {}, number);
-  if (sorted != handles_.end() && number(*sorted) == serial) return *sorted;
-  // The order does not hold where a file outlived an H5close, nor for one that is just being opened.
-  const auto at = std::ranges::find(handles_, serial, number);
-  return at == handles_.end() ? nullptr : *at;
+  const auto behind = std::ranges::upper_bound(handles_, serial, {}, number);
+  if (behind != handles_.begin() && number(behind[-1]) == serial) return behind[-1];
+  // The order does not hold where a file outlived an H5close, nor for one that is just being opened. Of two with one number the
+  // newer one is meant.
+  const auto at = std::ranges::find(handles_.rbegin(), handles_.rend(), serial, number);
+  return at == handles_.rend() ? nullptr : *at;
 }
 
 Handle* OpenHandles::Of(const File& file) const {

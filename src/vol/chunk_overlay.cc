@@ -45,8 +45,7 @@ class Overlay {
     while (from.More() && to.More()) {
       Coordinates origin{};
       uint64_t in_chunk = 0;
-      const uint64_t count =
-          std::min({from.count, to.count, CollectiveGuard(from.at, origin, in_chunk)});
+      const uint64_t count = std::min({from.count, to.count, Together(from.at, origin, in_chunk)});
       const auto chunk = chunks_.find(grid_.IndexOf(origin.data()));
       auto* const memory_at = static_cast<std::byte*>(reading_.buffer) + to.at * in_memory_;
       if (chunk != chunks_.end() && !Copy(*chunk->second, in_chunk, memory_at, count)) return false;
@@ -58,7 +57,7 @@ class Overlay {
 
  private:
   // How many elements from `at` on lie together in a chunk, which one, and where in it.
-  uint64_t CollectiveGuard(uint64_t at, Coordinates& origin, uint64_t& in_chunk) const {
+  uint64_t Together(uint64_t at, Coordinates& origin, uint64_t& in_chunk) const {
     uint64_t together = 0;
     uint64_t step = 1;
     for (int d = grid_.rank - 1; d >= 0; --d) {

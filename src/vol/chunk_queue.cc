@@ -90,7 +90,7 @@ FilteredDataset* ChunkQueue::Find(void* dataset) const {
 }
 
 const std::shared_ptr<File>& ChunkQueue::FileOfJob(const ChunkJob& job) const {
-  return Find(job.dataset)->facts.file;
+  return Find(job.dataset)->written.file;
 }
 
 FilteredDataset& ChunkQueue::Known(void* dataset, hid_t dxpl) {
@@ -98,9 +98,9 @@ FilteredDataset& ChunkQueue::Known(void* dataset, hid_t dxpl) {
   if (FilteredDataset* const known = entry.Find<FilteredDataset>(); known != nullptr) return *known;
   const DatasetFacts& facts = FactsOf(instance_, dataset, dxpl);
   FilteredDataset& known = entry.Get<FilteredDataset>();
-  known.facts = LookAtWritten(facts);
-  any_ours_ |= known.facts.kind == WrittenDataset::Kind::kOurs;
-  if (known.facts.kind == WrittenDataset::Kind::kPlain)
+  known.written = LookAtWritten(facts);
+  any_ours_ |= known.written.kind == WrittenDataset::Kind::kOurs;
+  if (known.written.kind == WrittenDataset::Kind::kPlain)
     entry.filtered_chunks = DatasetEntry::FilteredChunks::kNone;
   return known;
 }
@@ -108,7 +108,7 @@ FilteredDataset& ChunkQueue::Known(void* dataset, hid_t dxpl) {
 bool ChunkQueue::IsPlain(void* dataset, hid_t dxpl) {
   using enum DatasetEntry::FilteredChunks;
   return DatasetCatalogue::Of(instance_).At(dataset).filtered_chunks == kNone ||
-         Known(dataset, dxpl).facts.kind == WrittenDataset::Kind::kPlain;
+         Known(dataset, dxpl).written.kind == WrittenDataset::Kind::kPlain;
 }
 
 void ChunkQueue::NoteProbablyPlain(void* dataset) {
@@ -136,12 +136,12 @@ FilteredDataset* ChunkQueue::LookAt(const Writing& writing, hid_t dxpl) {
     }
   }
   FilteredDataset& found = Known(writing.dataset, dxpl);
-  return found.facts.kind == WrittenDataset::Kind::kPlain ? nullptr : &found;
+  return found.written.kind == WrittenDataset::Kind::kPlain ? nullptr : &found;
 }
 
 bool ChunkQueue::IsOpen(FilteredDataset& known) {
   if (known.open_as_of == file_closes_) return true;
-  if (!IsOpenForWriting(instance_, *known.facts.file)) return false;
+  if (!IsOpenForWriting(instance_, *known.written.file)) return false;
   known.open_as_of = file_closes_;
   return true;
 }
@@ -160,7 +160,7 @@ bool ChunkQueue::Take(const Writing& writing, hid_t dxpl, bool& may_run,
 }
 
 bool ChunkQueue::MayTake(FilteredDataset& known) {
-  return known.facts.kind == WrittenDataset::Kind::kOurs && Engine::Get().lanes().threaded() &&
+  return known.written.kind == WrittenDataset::Kind::kOurs && Engine::Get().lanes().threaded() &&
          !Fails(known) && IsOpen(known);
 }
 
@@ -168,25 +168,25 @@ bool ChunkQueue::WouldTake(const Writing& writing, hid_t dxpl) {
   FilteredDataset* const known = LookAt(writing, dxpl);
   std::optional<Fallback> reason;
   return known != nullptr && MayTake(*known) &&
-         AsChunkWrite(instance_, known->facts, writing, dxpl, reason).has_value();
+         AsChunkWrite(instance_, known->written, writing, dxpl, reason).has_value();
 }
 
 bool ChunkQueue::TakeIfOurs(FilteredDataset& known, const Writing& writing, hid_t dxpl,
                             const std::shared_ptr<ChunkBatch>& late) {
-  WrittenDataset& facts = known.facts;
+  WrittenDataset& facts = known.written;
   std::optional<Fallback> reason = facts.reason;
   if (MayTake(known)) {
     const std::optional<ChunkWrite> write = AsChunkWrite(instance_, facts, writing, dxpl, reason);
     if (!write.has_value()) {
-      facts.habit.NoteUse(instance_.flushes);
+      facts.reuse.NoteUse(instance_.flushes);
     } else {
       const TouchedChunks touched(facts.grid, write->box, write->memory);
-      facts.habit.NoteWrite(touched, instance_.flushes);
-      if (facts.habit.suits_cache()) {
+      facts.reuse.NoteWrite(touched, instance_.flushes);
+      if (facts.reuse.suits_cache()) {
         reason = Fallback::kFilterCached;
       } else {
         if (TakeChunks(known, writing, touched, late)) {
-          const bool evicts = touched.count() > facts.habit.room();
+          const bool evicts = touched.count() > facts.reuse.room();
           SetTransferOutcome(instance_, dxpl, {.cause = kFiltered, .mode = evicts ? kScalar : 0});
           return true;
         }
@@ -210,7 +210,7 @@ bool ChunkQueue::TakeChunks(FilteredDataset& known, const Writing& writing,
     const std::shared_ptr<ChunkJob> job = MakeJob(known, writing.dataset, piece.chunk);
     if (job == nullptr) break;
     job->late = late;
-    if (!Fill(memory_, known.facts, touched, piece, writing.buffer, *job) || !Queue(known, job))
+    if (!Fill(memory_, known.written, touched, piece, writing.buffer, *job) || !Queue(known, job))
       break;
   }
   NotePending();
@@ -219,11 +219,11 @@ bool ChunkQueue::TakeChunks(FilteredDataset& known, const Writing& writing,
 
 std::shared_ptr<ChunkJob> ChunkQueue::MakeJob(const FilteredDataset& known, void* dataset,
                                               uint64_t number) {
-  const size_t size = known.facts.grid.ChunkBytes();
-  const uint64_t charge = size + known.facts.pipeline->Bound(size);
+  const size_t size = known.written.grid.ChunkBytes();
+  const uint64_t charge = size + known.written.pipeline->Bound(size);
   if (!MakeRoom(charge) || Fails(known)) return nullptr;
   try {
-    auto job = std::make_shared<ChunkJob>(dataset, known.facts, number);
+    auto job = std::make_shared<ChunkJob>(dataset, known.written, number);
     job->charge = charge;
     return job;
   } catch (const std::bad_alloc&) {
@@ -250,7 +250,7 @@ bool ChunkQueue::Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& 
     ChunkJob*& newest = known.newest[job->number];
     queue_.push_back(job);
     try {
-      NoteChunkHeld(instance_.slot, known.facts.file);
+      NoteChunkHeld(instance_.slot, known.written.file);
     } catch (const std::bad_alloc&) {
       queue_.pop_back();
       throw;
@@ -322,7 +322,7 @@ void ChunkQueue::InsertOldest() {
   failed_.push_back(job);
   if (in_line) return;
   // To be told even if a second attempt succeeds: HDF5 may have lost other chunks (dividing a node of its index, say).
-  late_errors_.Note(known.facts.file, "put a chunk into the index");
+  late_errors_.Note(known.written.file, "put a chunk into the index");
 }
 
 // The bytes of one that is part of a request are in an epoch of their own, whatever call we are in.
@@ -358,11 +358,11 @@ bool ChunkQueue::InsertFor(const ChunkBatch& late, uint64_t timeout_ns) {
 void ChunkQueue::Drop(ChunkJob& job) {
   memory_.Release(job.charge, std::move(job.bytes));
   FilteredDataset& known = *Find(job.dataset);
-  NoteChunkGone(instance_.slot, known.facts.file);
+  NoteChunkGone(instance_.slot, known.written.file);
   if (--known.pending != 0) return;
   if (!known.closed) return;
   // HDF5 may write what it holds of the dataset now, and fail: nobody is there to be told.
-  const std::shared_ptr<File> file = known.facts.file;
+  const std::shared_ptr<File> file = known.written.file;
   ForgetDataset(instance_, job.dataset);
   const auto close = instance_.hdf5().native().dataset_cls.close;
   if (close(job.dataset, instance_.default_dxpl, nullptr) < 0)
@@ -371,8 +371,8 @@ void ChunkQueue::Drop(ChunkJob& job) {
 
 const ChunkGrid* ChunkQueue::GridOf(void* dataset) const {
   const FilteredDataset* const known = Find(dataset);
-  const bool ours = known != nullptr && known->facts.kind == WrittenDataset::Kind::kOurs;
-  return ours ? &known->facts.grid : nullptr;
+  const bool ours = known != nullptr && known->written.kind == WrittenDataset::Kind::kOurs;
+  return ours ? &known->written.grid : nullptr;
 }
 
 bool ChunkQueue::InsertChunksOf(size_t count, void* datasets[], hid_t dxpl) {
@@ -389,7 +389,7 @@ bool ChunkQueue::InsertChunksOf(size_t count, void* datasets[], hid_t dxpl) {
 bool ChunkQueue::OnlyAppends(void* dataset, const hsize_t extent[]) {
   FilteredDataset* const known = Find(dataset);
   if (known == nullptr || !failed_.empty() || !late_errors_.empty()) return false;
-  ChunkGrid& grid = known->facts.grid;
+  ChunkGrid& grid = known->written.grid;
   if (!FindExtent(instance_, dataset, instance_.default_dxpl, grid)) return false;
   return extent[0] >= grid.extent[0] &&
          std::equal(grid.extent.begin() + 1, grid.extent.begin() + grid.rank, extent + 1);
@@ -399,7 +399,7 @@ void ChunkQueue::NoteReads(size_t count, void* datasets[]) {
   if (!any_ours_) return;
   for (size_t i = 0; i < count; ++i) {
     FilteredDataset* const known = Find(datasets[i]);
-    if (known != nullptr) known->facts.habit.NoteUse(instance_.flushes);
+    if (known != nullptr) known->written.reuse.NoteUse(instance_.flushes);
   }
 }
 
@@ -423,7 +423,7 @@ bool ChunkQueue::InsertChunks(void* object, H5I_type_t type, hid_t dxpl) {
 // One dataset may have several handles: what was written through one of them is not to overtake what stays of another.
 bool ChunkQueue::Fails(const FilteredDataset& known) const {
   return std::ranges::any_of(failed_, [&](const std::shared_ptr<ChunkJob>& job) {
-    return FileOfJob(*job) == known.facts.file;
+    return FileOfJob(*job) == known.written.file;
   });
 }
 

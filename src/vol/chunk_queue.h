@@ -45,7 +45,7 @@ struct FilteredDataset final : DatasetState {
   static constexpr Kind kKind = kFiltered;
   bool stays() const override { return pending != 0; }
 
-  WrittenDataset facts;
+  WrittenDataset written;
   uint64_t open_as_of =
       UINT64_MAX;      ///< how many files had been closed when its own was known to be open
   size_t pending = 0;  ///< jobs, in whatever list

@@ -56,7 +56,7 @@ WrittenDataset LookAtWritten(const DatasetFacts& facts) {
   dataset.reason = WhyNative(facts, dataset);
   if (dataset.reason.has_value()) return dataset;
   dataset.kind = WrittenDataset::Kind::kOurs;
-  dataset.habit = ChunkReuse(facts.cache_bytes.value_or(0) / dataset.grid.ChunkBytes());
+  dataset.reuse = ChunkReuse(facts.cache_bytes.value_or(0) / dataset.grid.ChunkBytes());
   return dataset;
 }
 

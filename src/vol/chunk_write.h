@@ -37,7 +37,7 @@ struct WrittenDataset : ChunkedDataset {
   Kind kind = Kind::kNative;
   std::optional<Fallback> reason;
   std::shared_ptr<File> file;
-  ChunkReuse habit;
+  ChunkReuse reuse;
 };
 
 WrittenDataset LookAtWritten(const DatasetFacts& facts);

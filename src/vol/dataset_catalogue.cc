@@ -39,6 +39,7 @@ void DatasetCatalogue::Forget(Instance& instance, void* dataset) {
   found->second.Forgotten(instance);
   known_.erase(found);
   newest_ = nullptr;
+  newest_entry_ = nullptr;
 }
 
 void DatasetCatalogue::ForgetAll(Instance& instance) {
@@ -48,6 +49,7 @@ void DatasetCatalogue::ForgetAll(Instance& instance) {
     return true;
   });
   newest_ = nullptr;
+  newest_entry_ = nullptr;
 }
 
 bool SerialOfDataset(Instance& instance, void* dataset, unsigned long& serial) {

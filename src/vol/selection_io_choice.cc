@@ -13,35 +13,36 @@ namespace tidelane::vol {
 
 namespace {
 
-RunPattern& HabitOf(Instance& instance, void* dataset) {
+RunPattern& PatternOf(Instance& instance, void* dataset) {
   return DatasetCatalogue::Of(instance).At(dataset).Get<RunPattern>();
 }
 
-void LookAt(Instance& instance, const DatasetFacts& facts, RunPattern& habit) {
-  habit.facts = &facts;
+void LookAt(Instance& instance, const DatasetFacts& facts, RunPattern& pattern) {
+  pattern.facts = &facts;
   const std::shared_ptr<File> file = facts.file.lock();
   if (file == nullptr) return;
   const FileSettings settings = file->settings();
-  habit.natively = settings.mode == Mode::kSync;
-  habit.stores_soon = settings.mode == Mode::kAuto && !settings.implicit_sync && !settings.paused &&
-                      settings.delay_us == 0;
-  habit.storage.Look(instance, facts, *file);
+  pattern.natively = settings.mode == Mode::kSync;
+  pattern.stores_soon = settings.mode == Mode::kAuto && !settings.implicit_sync &&
+                        !settings.paused && settings.delay_us == 0;
+  pattern.storage.Look(instance, facts, *file);
 }
 
-void Look(Instance& instance, void* dataset, RunPattern& habit, hid_t dxpl) {
-  if (habit.facts != nullptr || !h5::Driver().has_files(instance.slot)) return;
-  LookAt(instance, FactsOf(instance, dataset, dxpl), habit);
+void Look(Instance& instance, void* dataset, RunPattern& pattern, hid_t dxpl) {
+  if (pattern.facts != nullptr || !h5::Driver().has_files(instance.slot)) return;
+  LookAt(instance, FactsOf(instance, dataset, dxpl), pattern);
 }
 
-bool OnQuickStorage(const RunPattern& habit) {
-  if (!habit.has_layout(H5D_CONTIGUOUS)) return false;
-  const std::shared_ptr<File> file = habit.facts->file.lock();
+bool OnQuickStorage(const RunPattern& pattern) {
+  if (!pattern.has_layout(H5D_CONTIGUOUS)) return false;
+  const std::shared_ptr<File> file = pattern.facts->file.lock();
   return file != nullptr && Randomized(Engine::Get().cost_model().QuickOn(file->identity().device));
 }
 
 // Nothing is kept of a file that others may write.
-bool Unlocked(const RunPattern& habit) {
-  const std::shared_ptr<File> file = habit.facts == nullptr ? nullptr : habit.facts->file.lock();
+bool Unlocked(const RunPattern& pattern) {
+  const std::shared_ptr<File> file =
+      pattern.facts == nullptr ? nullptr : pattern.facts->file.lock();
   return file != nullptr && !file->locked();
 }
 
@@ -64,16 +65,16 @@ struct Shape {
   uint64_t pitch = 0;
 };
 
-Shape ShapeOf(const Spread& spread, uint64_t element, RunPattern& habit) {
+Shape ShapeOf(const Spread& spread, uint64_t element, RunPattern& pattern) {
   Shape shape{.runs = spread.runs, .many = spread.runs >= kSieveFromRuns};
   if (shape.many && spread.span != 0) {
     shape.dense = spread.span * element / spread.runs <= kSieveSpacing;
     shape.pitch = (spread.pitch != 0 ? spread.pitch : spread.span / spread.runs) * element;
   } else if (spread.runs == 1) {
     const uint64_t end = spread.first + spread.span, bytes = spread.span * element;
-    shape.follows = (spread.first == habit.next && bytes < kSieveRun) ||
-                    (end == habit.next && bytes <= kSieveWindow);
-    habit.next = end;
+    shape.follows = (spread.first == pattern.next && bytes < kSieveRun) ||
+                    (end == pattern.next && bytes <= kSieveWindow);
+    pattern.next = end;
   }
   return shape;
 }
@@ -85,11 +86,11 @@ bool MayGather(const Shape& shape, Leaves leaves) {
 
 // Small writes that follow or replace each other: natively the sieve makes one request of many such, at the price of a copy each. Taking
 // them in ourselves is no cheaper, and what we then store is no less.
-bool Gathers(const Shape& shape, const RunPattern& habit) {
-  if (!habit.has_layout(H5D_CONTIGUOUS)) return false;
-  if (!shape.many) return habit.stores_soon && OnQuickStorage(habit);
-  return shape.dense || (shape.pitch <= kSieveSpacingQuick && OnQuickStorage(habit)) ||
-         Unlocked(habit);
+bool Gathers(const Shape& shape, const RunPattern& pattern) {
+  if (!pattern.has_layout(H5D_CONTIGUOUS)) return false;
+  if (!shape.many) return pattern.stores_soon && OnQuickStorage(pattern);
+  return shape.dense || (shape.pitch <= kSieveSpacingQuick && OnQuickStorage(pattern)) ||
+         Unlocked(pattern);
 }
 
 // Where the selection begins, in elements, and of a single run how long it is.
@@ -113,8 +114,8 @@ void NoteBuffered() {
 
 std::vector<void*> BufferedDatasets(Instance& instance) {
   std::vector<void*> datasets;
-  DatasetCatalogue::Of(instance).ForEach<RunPattern>([&](void* dataset, const RunPattern& habit) {
-    if (habit.buffered) datasets.push_back(dataset);
+  DatasetCatalogue::Of(instance).ForEach<RunPattern>([&](void* dataset, const RunPattern& pattern) {
+    if (pattern.buffered) datasets.push_back(dataset);
   });
   return datasets;
 }
@@ -122,7 +123,7 @@ std::vector<void*> BufferedDatasets(Instance& instance) {
 void NoteHandedOver(Instance& instance, const std::vector<void*>& left) {
   DatasetCatalogue& datasets = DatasetCatalogue::Of(instance);
   datasets.ForEach<RunPattern>(
-      [](void*, RunPattern& habit) { habit.buffered = habit.asked = false; });
+      [](void*, RunPattern& pattern) { pattern.buffered = pattern.asked = false; });
   for (void* const dataset : left) datasets.Find<RunPattern>(dataset)->buffered = true;
   instance.sieve_buffers = {.any = !left.empty()};
 }
@@ -176,43 +177,44 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
                        Leaves leaves) {
   const bool one = count == 1 && file_spaces[0] > h5::kDefault;
   if (!one && (count == 0 || !instance.sieves_reads)) return Gathering();
-  RunPattern& habit = HabitOf(instance, datasets[0]);
-  const auto look = [&] { Look(instance, datasets[0], habit, dxpl); };
+  RunPattern& pattern = PatternOf(instance, datasets[0]);
+  const auto look = [&] { Look(instance, datasets[0], pattern, dxpl); };
   if (instance.sieves_reads) look();
-  if (habit.natively) return Gathering(habit.open());
+  if (pattern.natively) return Gathering(pattern.open());
   if (!one) return Gathering();
-  habit.storage.Begin();
-  const ElementPlaces* const places = habit.storage.places();
+  pattern.storage.Begin();
+  const ElementPlaces* const places = pattern.storage.places();
   // A dataset that has a sieve buffer goes on with it.
-  if (habit.sieved) NoteBuffered();
-  if (habit.sieved || (habit.has_layout(H5D_CHUNKED) && !habit.storage.asks_chunks()))
+  if (pattern.sieved) NoteBuffered();
+  if (pattern.sieved || (pattern.has_layout(H5D_CHUNKED) && !pattern.storage.asks_chunks()))
     return Gathering(places);
-  if (habit.repeat != 0) {
-    --habit.repeat;
+  if (pattern.repeat != 0) {
+    --pattern.repeat;
     return Gathering(places);
   }
   // The type in memory stands for the one in the file, which it would take microseconds to ask for.
   const Shape shape = ShapeOf(SpreadOf(instance.hdf5(), file_spaces[0]),
-                              instance.hdf5().Tget_size(memory_types[0]), habit);
+                              instance.hdf5().Tget_size(memory_types[0]), pattern);
   if (MayGather(shape, leaves)) {
     look();
-    habit.sieved = Gathers(shape, habit);
+    pattern.sieved = Gathers(shape, pattern);
   }
-  if (shape.many || habit.same + 1 == kFewWrites) look();
-  habit.storage.Ask(instance, datasets[0], file_spaces[0], shape.runs, dxpl);
-  if (habit.sieved) return Gathering(habit.open(), places);
+  if (shape.many || pattern.same + 1 == kFewWrites) look();
+  pattern.storage.Ask(instance, datasets[0], file_spaces[0], shape.runs, dxpl);
+  if (pattern.sieved) return Gathering(pattern.open(), places);
   // Chunks are asked for at each write of many runs.
-  if (++habit.same >= kHabit && !(shape.many && habit.storage.asks_chunks())) habit.repeat = kHabit;
+  if (++pattern.same >= kHabit && !(shape.many && pattern.storage.asks_chunks()))
+    pattern.repeat = kHabit;
   return Gathering(places);
 }
 
 Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
   if (!instance.sieves_reads || count == 0) return Gathering();
-  RunPattern& habit = HabitOf(instance, datasets[0]);
-  Look(instance, datasets[0], habit, dxpl);
+  RunPattern& pattern = PatternOf(instance, datasets[0]);
+  Look(instance, datasets[0], pattern, dxpl);
   const bool gathers =
-      habit.natively || (count == 1 && !habit.has_layout(H5D_CHUNKED) && Unlocked(habit));
-  return gathers && habit.open() != nullptr ? Gathering(habit.open()) : Gathering();
+      pattern.natively || (count == 1 && !pattern.has_layout(H5D_CHUNKED) && Unlocked(pattern));
+  return gathers && pattern.open() != nullptr ? Gathering(pattern.open()) : Gathering();
 }
 
 namespace {
@@ -237,14 +239,14 @@ bool MayHaveBuffer(Instance& instance, void* dataset) {
 
 void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
   for (size_t i = 0; i < count; ++i) {
-    RunPattern& habit = HabitOf(instance, datasets[i]);
-    if (habit.buffered) continue;
-    Look(instance, datasets[i], habit, dxpl);
+    RunPattern& pattern = PatternOf(instance, datasets[i]);
+    if (pattern.buffered) continue;
+    Look(instance, datasets[i], pattern, dxpl);
     // What is written to it goes to other datasets.
-    if (habit.has_layout(H5D_VIRTUAL))
+    if (pattern.has_layout(H5D_VIRTUAL))
       instance.sieve_buffers.any = instance.sieve_buffers.unknown = true;
-    if (habit.facts != nullptr && MayHaveBuffer(*habit.facts))
-      habit.buffered = instance.sieve_buffers.any = true;
+    if (pattern.facts != nullptr && MayHaveBuffer(*pattern.facts))
+      pattern.buffered = instance.sieve_buffers.any = true;
   }
 }
 
@@ -252,13 +254,13 @@ void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl)
 // several.
 void SieveWatch::NotePieces(size_t count, void* datasets[], hid_t dxpl) const {
   for (size_t i = 0; i < count; ++i) {
-    RunPattern& habit = HabitOf(instance_, datasets[i]);
-    if (habit.asked) continue;
+    RunPattern& pattern = PatternOf(instance_, datasets[i]);
+    if (pattern.asked) continue;
     const h5::KeepErrorStack keep(instance_.hdf5());
     haddr_t address = HADDR_UNDEF;
     static_cast<void>(Aside(instance_, dxpl, [&] { address = AddressOf(instance_, datasets[i]); }));
     if (address != HADDR_UNDEF) NoteBuffers(instance_, 1, datasets + i, dxpl);
-    habit.asked = address != HADDR_UNDEF || count == 1;
+    pattern.asked = address != HADDR_UNDEF || count == 1;
   }
 }
 

@@ -40,7 +40,8 @@ enum class Later : bool { kNothing, kSome };
 herr_t ReadNatively(Instance& instance, const Reads& reads, hid_t dxpl, Later later) {
   if (reads.count == 0) return 0;
   const Gathering gathering = later == Later::kNothing
-                                  ? GatherReads(instance, reads.count, reads.datasets, dxpl)
+                                  ? GatherReads(instance, reads.count, reads.datasets,
+                                                reads.memory_types, reads.file_spaces, dxpl)
                                   : Gathering();
   const SieveWatch sieve(instance);
   const herr_t result = instance.hdf5().native().dataset_cls.read(

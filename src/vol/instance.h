@@ -80,6 +80,8 @@ struct Instance {
   SieveBuffers sieve_buffers;
   /// A file was opened of which we keep no blocks: its small reads are for HDF5's sieve, too.
   bool sieves_reads = false;
+  /// A file was opened that is only read: small reads of it that follow each other are.
+  bool only_reads = false;
   /// A file was opened whose sieve is larger than HDF5's usual one.
   bool large_sieves = false;
   /// Counts calls that may change where datasets' chunks are (class ChunkMapInvalidation).

@@ -37,7 +37,7 @@ void Forget(Instance& instance) {
   instance.plain_dcpl = h5::kNoId;
   ForgetDatasets(instance);
   instance.sieve_buffers = {};
-  instance.sieves_reads = false;
+  instance.sieves_reads = instance.only_reads = false;
   instance.default_properties = 0;
   instance.operations = Operations();
   instance.own_deflate = {};

@@ -23,6 +23,7 @@ void LookAt(Instance& instance, const DatasetFacts& facts, RunPattern& pattern) 
   if (file == nullptr) return;
   const FileSettings settings = file->settings();
   pattern.natively = settings.mode == Mode::kSync;
+  pattern.only_read = !file->writable() && file->locked();
   pattern.stores_soon = settings.mode == Mode::kAuto && !settings.implicit_sync &&
                         !settings.paused && settings.delay_us == 0;
   pattern.storage.Look(instance, facts, *file);
@@ -91,6 +92,20 @@ bool Gathers(const Shape& shape, const RunPattern& pattern) {
   if (!shape.many) return pattern.stores_soon && OnQuickStorage(pattern);
   return shape.dense || (shape.pitch <= kSieveSpacingQuick && OnQuickStorage(pattern)) ||
          Unlocked(pattern);
+}
+
+// Of a file that we only read, on quick storage. What is larger than a run for the sieve it would only copy once more.
+bool GathersReads(Instance& instance, hid_t memory_type, hid_t file_space, RunPattern& pattern) {
+  FollowingReads& reads = pattern.reads;
+  if (reads.Looks()) {
+    const std::shared_ptr<File> file = pattern.facts->file.lock();
+    const bool one = file != nullptr && !file->reads().slow() && file_space > h5::kDefault;
+    const Spread spread = one ? SpreadOf(instance.hdf5(), file_space) : Spread();
+    const uint64_t element = instance.hdf5().Tget_size(memory_type), size = spread.span * element;
+    reads.Look(spread.first * element, spread.runs == 1 && size < kSieveRun ? size : 0,
+               kSieveWindow);
+  }
+  return reads.follow();
 }
 
 // Where the selection begins, in elements, and of a single run how long it is.
@@ -208,13 +223,21 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
   return Gathering(places);
 }
 
-Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
-  if (!instance.sieves_reads || count == 0) return Gathering();
+Gathering GatherReads(Instance& instance, size_t count, void* datasets[],
+                      const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl) {
+  if (!(instance.sieves_reads || instance.only_reads) || count == 0) return Gathering();
   RunPattern& pattern = PatternOf(instance, datasets[0]);
-  Look(instance, datasets[0], pattern, dxpl);
-  const bool gathers =
-      pattern.natively || (count == 1 && !pattern.has_layout(H5D_CHUNKED) && Unlocked(pattern));
-  return gathers && pattern.open() != nullptr ? Gathering(pattern.open()) : Gathering();
+  if (instance.sieves_reads || pattern.unseen_reads-- == 0)
+    Look(instance, datasets[0], pattern, dxpl);
+  if (pattern.open() == nullptr) return Gathering();
+  const auto gathers = [&] {
+    if (pattern.natively) return true;
+    if (count != 1 || pattern.has_layout(H5D_CHUNKED)) return false;
+    if (!pattern.only_read) return Unlocked(pattern);
+    return pattern.has_layout(H5D_CONTIGUOUS) &&
+           GathersReads(instance, memory_types[0], file_spaces[0], pattern);
+  };
+  return gathers() ? Gathering(pattern.open()) : Gathering();
 }
 
 namespace {
@@ -240,7 +263,7 @@ bool MayHaveBuffer(Instance& instance, void* dataset) {
 void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
   for (size_t i = 0; i < count; ++i) {
     RunPattern& pattern = PatternOf(instance, datasets[i]);
-    if (pattern.buffered) continue;
+    if (pattern.buffered || pattern.only_read) continue;
     Look(instance, datasets[i], pattern, dxpl);
     // What is written to it goes to other datasets.
     if (pattern.has_layout(H5D_VIRTUAL))
@@ -266,6 +289,7 @@ void SieveWatch::NotePieces(size_t count, void* datasets[], hid_t dxpl) const {
 
 void NoteSieve(Instance& instance, const File& file) {
   if (!file.locked() || file.settings().mode == Mode::kSync) instance.sieves_reads = true;
+  if (!file.writable()) instance.only_reads = true;
 }
 
 void NoteSieveSize(Instance& instance, hid_t fapl) {

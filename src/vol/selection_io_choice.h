@@ -10,7 +10,8 @@
 /// writes are left to the sieve; on storage as quick as memory, where reading and rewriting a window
 /// costs little more than a copy, also those that are less dense, and small ones that follow or replace each
 /// other. Of a file that we have no lock on nothing is kept for reads, and no gap is filled between writes: there the sieve
-/// is what native HDF5 has, so that it makes no more requests than natively. With mode=sync a file's transfers are
+/// is what native HDF5 has, so that it makes no more requests than natively. Small reads that follow each other of a file that is only read,
+/// on storage as quick as memory, are the sieve's, too (vol/following_reads.h): natively nothing costs less. With mode=sync a file's transfers are
 /// native's altogether.
 ///
 /// It is done by showing HDF5 a driver that takes one piece a call, while the transfer lasts (h5/driver.h): HDF5
@@ -20,7 +21,7 @@
 /// be filled, as the sieve does. Of a chunked dataset that is asked for writes of many runs into chunks that HDF5 does not cache.
 ///
 /// Cost: some tenths of a microsecond for each of a dataset's first writes, then for one in seventeen; nothing once the
-/// sieve has it. Reads of files that are locked ask nothing.
+/// sieve has it. Reads of files that are locked and written ask nothing; of those that are only read two of 64 are looked at.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
@@ -32,6 +33,7 @@
 #include "h5/driver.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/element_storage.h"
+#include "vol/following_reads.h"
 #include "vol/instance.h"
 #include "vol/transfer_outcome.h"
 
@@ -54,6 +56,9 @@ inline constexpr unsigned kHabit = 16;
 /// After so few a dataset is looked at, if it was not.
 inline constexpr unsigned kFewWrites = 4;
 
+/// And after so many reads: a dataset that is read once or twice is not.
+inline constexpr unsigned kFewReads = 4;
+
 /// How a dataset's transfers go.
 struct RunPattern final : DatasetState {
   static constexpr Kind kKind = kSieve;
@@ -66,7 +71,11 @@ struct RunPattern final : DatasetState {
   bool buffered = false;  ///< it may have a sieve buffer, which may hold what nothing else has yet
   bool stores_soon =
       false;  ///< in a file whose settings do not ask for bytes to be kept, or stored at once
-  bool natively = false;                ///< in one with mode=sync
+  bool natively = false;   ///< in one with mode=sync
+  bool only_read = false;  ///< in one that is locked, and not written
+  unsigned unseen_reads =
+      kFewReads;         ///< before it is looked at, where nothing else makes that necessary
+  FollowingReads reads;  ///< in such a file
   const DatasetFacts* facts = nullptr;  ///< nullptr: not looked at
   ElementStorage storage;               ///< where its gaps are
   uint64_t next = UINT64_MAX;           ///< the element behind the last write of one run
@@ -108,7 +117,8 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
                        Leaves leaves);
 
 /// To be held while these are read.
-Gathering GatherReads(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
+Gathering GatherReads(Instance& instance, size_t count, void* datasets[],
+                      const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl);
 
 /// Whether HDF5 may have a sieve buffer of a dataset, of which nothing is noted; to be asked with the default list (vol/call_inside.h).
 bool MayHaveBuffer(Instance& instance, void* dataset);

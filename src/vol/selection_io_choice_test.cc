@@ -289,8 +289,9 @@ TEST_F(SieveChoiceTest, WhereNothingIsLockedAColumnGoesToTheSieveAndReadsDo) {
   const hsize_t start[2] = {0, 0}, counts[2] = {64, 4};
   H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, counts, nullptr);
   void* object = H5VLobject(contiguous_);
+  const hid_t type = H5T_NATIVE_INT;
   const auto reads = [&] {
-    return bool(GatherReads(instance(), 1, &object, instance().default_dxpl));
+    return bool(GatherReads(instance(), 1, &object, &type, &space_, instance().default_dxpl));
   };
   EXPECT_FALSE(ChooseAnew(contiguous_));
   EXPECT_FALSE(reads());

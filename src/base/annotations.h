@@ -24,6 +24,7 @@
 #define TL_EXCLUDES(...) TL_ANNOTATE(locks_excluded(__VA_ARGS__))
 #define TL_ACQUIRE(...) TL_ANNOTATE(acquire_capability(__VA_ARGS__))
 #define TL_RELEASE(...) TL_ANNOTATE(release_capability(__VA_ARGS__))
+#define TL_RETURN_CAPABILITY(m) TL_ANNOTATE(lock_returned(m))
 #define TL_NO_ANALYSIS TL_ANNOTATE(no_thread_safety_analysis)
 
 namespace tidelane {

@@ -55,7 +55,7 @@ FileTable::Files ClosedFiles::At(const char* path) {
 }
 
 Status ClosedFiles::CloseClaimed(const std::shared_ptr<File>& file) {
-  Status status = file->CloseDevice();
+  Status status = file->closing().CloseDevice();
   {
     MutexLock lock(registry_.mutex);
     registry_.files.Remove(file);
@@ -79,7 +79,7 @@ void ClosedFiles::Stored(const std::shared_ptr<File>& file) {
 void ClosedFiles::KeepLocked(const std::shared_ptr<File>& file, const CallContext& call) {
   registry_.files.StartDraining(file);
   // Still under the registry's lock: who finds the file there must find it closing.
-  file->DrainInBackground([this](const std::shared_ptr<File>& drained) { Stored(drained); }, call);
+  file->closing().Begin([this](const std::shared_ptr<File>& drained) { Stored(drained); }, call);
 }
 
 void ClosedFiles::GiveBack(const std::shared_ptr<File>& file, const CallContext& call) {
@@ -96,7 +96,7 @@ Status ClosedFiles::MakeWayFor(const char* path) {
 
 Status ClosedFiles::MakeWayOf(const char* path, const std::shared_ptr<File>& file) {
   if (Status may = MayOpen(path, O_RDWR, *file); !may.ok()) return may;
-  if (file->WaitClosed(Wait::kOpen).ok()) return {};
+  if (file->closing().WaitClosed(Wait::kOpen).ok()) return {};
   // Its contents are about to go anyway: what could not be stored of them need not stand in the way.
   {
     MutexLock lock(registry_.mutex);
@@ -114,7 +114,8 @@ bool ClosedFiles::AwaitOldest(Wait why) {
     MutexLock lock(registry_.mutex);
     closing = registry_.files.Closed();
   }
-  return std::ranges::any_of(closing, [why](const auto& file) { return file->AwaitClosed(why); });
+  return std::ranges::any_of(closing,
+                             [why](const auto& file) { return file->closing().AwaitClosed(why); });
 }
 
 bool ClosedFiles::RoomForAnother() {
@@ -138,8 +139,9 @@ bool ClosedFiles::DropNameless(bool may_wait) TL_NO_ANALYSIS {
     return false;
   }
   FileTable::Files given_up;
-  std::ranges::copy_if(registry_.files.draining(), std::back_inserter(given_up),
-                       [](const auto& file) { return file->stuck() && file->nameless(); });
+  std::ranges::copy_if(
+      registry_.files.draining(), std::back_inserter(given_up),
+      [](const auto& file) { return file->drainer().stuck() && file->nameless(); });
   for (const auto& file : given_up) registry_.files.StartLeaving(file);
   lock.unlock();
   for (const auto& file : given_up) {
@@ -152,8 +154,8 @@ bool ClosedFiles::DropNameless(bool may_wait) TL_NO_ANALYSIS {
 std::shared_ptr<File> ClosedFiles::BeingClosed() const {
   if (!registry_.files.leaving().empty()) return registry_.files.leaving().front();
   const auto& draining = registry_.files.draining();
-  const auto it =
-      std::ranges::find_if(draining, [](const auto& file) { return file->being_closed(); });
+  const auto it = std::ranges::find_if(
+      draining, [](const auto& file) { return file->closing().being_closed(); });
   return it == draining.end() ? nullptr : *it;
 }
 
@@ -167,14 +169,14 @@ Status ClosedFiles::Close(const std::shared_ptr<File>& file, const CallContext& 
     return {};
   }
   // A deferred file may be taken over by who opens it for writing: one that cannot be written is not kept for its reads.
-  const bool reading = file->writable() && file->deferred_reads().any();
+  const bool reading = file->writable() && file->reads().deferred_reads().any();
   // What failed is not waited for: the VOL face tells what is known before it comes here, when the close can still be repeated.
-  bool deferred = file->CloseMayBeDeferred(call) && (!file->drained() || reading);
+  bool deferred = file->closing().MayBegin(call) && (!file->drainer().drained() || reading);
   if (deferred) deferred = RoomForAnother();
   Status status;
-  if (!deferred) status = file->Drain(Wait::kClose);
+  if (!deferred) status = file->drainer().Drain(Wait::kClose);
   // What could not be stored is not thrown away: the file stays, as a deferred one, for whoever tries again.
-  const bool kept = deferred || !file->drained();
+  const bool kept = deferred || !file->drainer().drained();
   {
     MutexLock lock(registry_.mutex);
     if (kept) {
@@ -188,7 +190,7 @@ Status ClosedFiles::Close(const std::shared_ptr<File>& file, const CallContext& 
     if (scope != nullptr && !status.ok()) scope->Keep(file);
     return status;
   }
-  const Status closed = file->CloseDevice();
+  const Status closed = file->closing().CloseDevice();
   // HDF5 closes what a program left open, and looks at no result: nobody else would say it.
   if (!closed.ok() && exiting) PrintAtExit(closed);
   if (status.ok()) status = closed;

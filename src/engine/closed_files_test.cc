@@ -116,7 +116,7 @@ class ClosedFiles : public ::testing::Test {
     LimitFiles(kKiB);
     auto file = Written(path, 64 * kKiB);
     EXPECT_TRUE(CloseDeferred(file).ok());
-    EXPECT_FALSE(file->AwaitClosed(Wait::kOther));
+    EXPECT_FALSE(file->closing().AwaitClosed(Wait::kOther));
     return file;
   }
 
@@ -158,15 +158,15 @@ TEST_F(ClosedFiles, OpenedInsideACallAreStoredByAFlushOfAnother) {
     setenv("TIDELANE_LINGER", "10s",
            1);  // lanes are not quicker than this test on a busy machine either
     auto inside = Written(path_, kKiB);  // without a call that opens files
-    EXPECT_FALSE(inside->drained());
+    EXPECT_FALSE(inside->drainer().drained());
     EXPECT_TRUE(engine().DrainInside(kOpener, Wait::kFlush).ok());
-    EXPECT_FALSE(inside->drained()) << "another copy of HDF5 has opened it";
+    EXPECT_FALSE(inside->drainer().drained()) << "another copy of HDF5 has opened it";
     EXPECT_TRUE(engine().DrainInside(OpenOptions().opener, Wait::kFlush).ok());
-    EXPECT_TRUE(inside->drained());
+    EXPECT_TRUE(inside->drainer().drained());
     const CallScope opening(CallScope::kFlushMayBeSkipped);
     auto programs = Written(path_ + ".other", kKiB);
     EXPECT_TRUE(engine().DrainInside(OpenOptions().opener, Wait::kFlush).ok());
-    EXPECT_FALSE(programs->drained()) << "the program can flush it";
+    EXPECT_FALSE(programs->drainer().drained()) << "the program can flush it";
   });
 }
 
@@ -221,7 +221,7 @@ TEST_F(ClosedFiles, WithoutANameAndThatCannotBeStoredAreGivenUp) {
     ASSERT_EQ(unlink(path_.c_str()), 0);
     EXPECT_TRUE(engine().closed_files().DropNameless());
     EXPECT_TRUE(engine().FilesAt(nullptr).empty());
-    EXPECT_TRUE(file->WaitClosed(Wait::kClose).ok());
+    EXPECT_TRUE(file->closing().WaitClosed(Wait::kClose).ok());
   });
 }
 
@@ -236,12 +236,12 @@ TEST_F(ClosedFiles, ThatCouldNotBeStoredAndLostTheirNameHoldNoRoom) {
     const std::string kept = folder_ + "/kept";
     const int fd = open(path_.c_str(), O_RDONLY);
     auto other = Opened(kept, O_RDWR | O_CREAT, By(kOpener));
-    EXPECT_TRUE(file->stuck());  // it has its name
+    EXPECT_TRUE(file->drainer().stuck());  // it has its name
     ASSERT_EQ(unlink(path_.c_str()), 0);
     auto anothers = Opened(kept, O_RDONLY, By(kOpener + 1));
-    EXPECT_TRUE(file->stuck()) << "another copy of HDF5 opened something";
+    EXPECT_TRUE(file->drainer().stuck()) << "another copy of HDF5 opened something";
     auto another = Opened(kept, O_RDONLY, By(kOpener));
-    EXPECT_FALSE(file->stuck());
+    EXPECT_FALSE(file->drainer().stuck());
     EXPECT_TRUE(file->abandoned()) << "its room is free when nobody else has it open";
     struct stat after;
     ASSERT_EQ(fstat(fd, &after), 0);

@@ -115,7 +115,7 @@ FileSettings Engine::SettingsForOpening(const CallContext& call) const {
   return settings;
 }
 
-File::Environment Engine::FileEnvironment() {
+FileEnvironment Engine::EnvironmentOfFiles() {
   return {.config = config_,
           .arena = arena_,
           .lanes = lanes_,
@@ -139,7 +139,7 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   struct stat status;
   if (fstat(fd, &status) != 0) return Status::Failed(errno, "inspect").At(path, 0, 0);
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
-  file = std::make_shared<File>(FileEnvironment(), std::move(device), IdentityIn(status), path,
+  file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), path,
                                 writable);
   Count(Counter::kFilesOpened);
   if (writable) runs_.Recall(status.st_dev);
@@ -170,7 +170,7 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
   if (draining == nullptr || MutationEnabled("adopt")) return {};
   if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
   // Where no lock keeps others out, the mark must be on storage when the open returns, and no older one come after it.
-  if (!draining->locked() && draining->WaitClosed(Wait::kOpen).ok()) return {};
+  if (!draining->locked() && draining->closing().WaitClosed(Wait::kOpen).ok()) return {};
   {
     MutexLock lock(registry_.mutex);
     if (!registry_.files.Reopen(draining, OpenerOf(options, call))) return {};
@@ -197,7 +197,7 @@ void Engine::DrainForAnother(const char* path, int opener) {
   }
   const FileName name = FileName::LeadsTo(path);
   for (const auto& known : Known()) {
-    if (name.IsInodeOf(*known)) (void)known->Drain(Wait::kOpen);
+    if (name.IsInodeOf(*known)) (void)known->drainer().Drain(Wait::kOpen);
   }
 }
 
@@ -244,7 +244,7 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
       return status;
   }
   // It may just have finished: its lock must be gone before ours is tried.
-  for (const auto& closed : closed_.At(path)) (void)closed->WaitClosed(Wait::kOpen);
+  for (const auto& closed : closed_.At(path)) (void)closed->closing().WaitClosed(Wait::kOpen);
   DrainForAnother(path, options.opener);
   if (Status status = OpenNew(path, options, file, call); !status.ok()) return status;
   AwaitRanks(file->identity());
@@ -279,8 +279,8 @@ Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const C
   struct stat status;
   if (fstat(fd, &status) != 0 || IdentityAt(path) != IdentityIn(status))
     return Status::Failed(EINVAL, "share").At(path, 0, 0);
-  file = std::make_shared<File>(FileEnvironment(), std::move(device), IdentityIn(status), path,
-                                true, File::Kind::kShared);
+  file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), path,
+                                true, kSharedFile);
   Count(Counter::kFilesOpened);
   file->SetSettings(SettingsForOpening(call));
   FileTable::Files same;
@@ -306,14 +306,15 @@ std::vector<Status> Engine::DrainEach(Wait why) {
   std::vector<Status> failures;
   std::vector<std::shared_ptr<File>> failed;
   for (const auto& file : closing) {
-    Status status = file->WaitClosed(why);
+    Status status = file->closing().WaitClosed(why);
     if (status.ok()) continue;
     failures.push_back(std::move(status));
     failed.push_back(file);
   }
   for (const auto& file : Known()) {
     if (std::find(failed.begin(), failed.end(), file) != failed.end()) continue;
-    if (Status status = file->Drain(why); !status.ok()) failures.push_back(std::move(status));
+    if (Status status = file->drainer().Drain(why); !status.ok())
+      failures.push_back(std::move(status));
   }
   return failures;
 }
@@ -336,7 +337,7 @@ Status Engine::DrainInside(int opener, Wait why) {
   }
   Status first;
   for (const auto& file : inside) {
-    Status status = file->Drain(why);
+    Status status = file->drainer().Drain(why);
     if (first.ok()) first = std::move(status);
   }
   return first;
@@ -344,12 +345,12 @@ Status Engine::DrainInside(int opener, Wait why) {
 
 Status Engine::DrainPath(const char* path) {
   for (const auto& closed : closed_.At(path)) {
-    if (Status status = closed->WaitClosed(Wait::kOpen); !status.ok()) return status;
+    if (Status status = closed->closing().WaitClosed(Wait::kOpen); !status.ok()) return status;
   }
   const FileName name = FileName::LeadsTo(path);
   for (const auto& file : Known()) {
     if (!name.IsInodeOf(*file)) continue;
-    if (Status drained = file->Drain(Wait::kOpen); !drained.ok()) return drained;
+    if (Status drained = file->drainer().Drain(Wait::kOpen); !drained.ok()) return drained;
   }
   return {};
 }
@@ -373,7 +374,7 @@ Status Engine::Shutdown() {
   for (const Status& failure : failures) PrintAtExit(failure);
   const Status status = failures.empty() ? Status() : failures.front();
   for (const auto& file : Known()) {
-    if (!file->drained()) NoteNotStored(file->path());
+    if (!file->drainer().drained()) NoteNotStored(file->path());
   }
   lanes_.Stay(false);
   cost_model_->End(NowNs());
@@ -389,7 +390,7 @@ Status Engine::Shutdown() {
 }
 
 void Engine::RelieveArena() {
-  for (const auto& file : Known()) file->RelieveArena();
+  for (const auto& file : Known()) file->writes().RelieveArena();
 }
 
 }  // namespace tidelane

@@ -58,7 +58,7 @@ class Engine {
 
   Status Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
               const CallContext& call = {});
-  /// A file that others have open and write, too (File::Kind::kShared), through a descriptor of our own.
+  /// A file that others have open and write, too (kSharedFile), through a descriptor of our own.
   Status OpenShared(const char* path, std::shared_ptr<File>& file, const CallContext& call = {});
   /// Called by the driver's close: ClosedFiles::Close.
   Status Close(const std::shared_ptr<File>& file, const CallContext& call = {});
@@ -91,7 +91,7 @@ class Engine {
  private:
   Engine();
   FileSettings SettingsForOpening(const CallContext& call) const;
-  File::Environment FileEnvironment();
+  FileEnvironment EnvironmentOfFiles();
   std::unique_ptr<Device> DeviceOf(int fd);
   static bool DeferNothing(FileSettings& settings);
   Status OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,

@@ -38,14 +38,14 @@ bool IsForkedProcess() {
 
 void Engine::PrepareFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
-  for (const auto& file : engine.Known()) file->deferred_reads().AwaitAll();
+  for (const auto& file : engine.Known()) file->reads().deferred_reads().AwaitAll();
   (void)engine.DrainAll(Wait::kFork);
   engine.lanes_.Pause();
   engine.registry_.mutex.lock();
   for (auto file = engine.closed_.BeingClosed(); file != nullptr;
        file = engine.closed_.BeingClosed()) {
     engine.registry_.mutex.unlock();
-    (void)file->AwaitClosed(Wait::kFork);
+    (void)file->closing().AwaitClosed(Wait::kFork);
     sched_yield();  // who has just closed it takes it off the list next
     engine.registry_.mutex.lock();
   }

@@ -54,7 +54,7 @@ bool FileTable::Reopen(const std::shared_ptr<File>& file, Opener opener) {
   const auto it = std::ranges::find(draining_, file);
   if (it == draining_.end()) return false;
   CountOpen(file, opener);
-  if (!file->Adopt()) {
+  if (!file->closing().Adopt()) {
     UncountOpen(file);
     return false;
   }

@@ -49,7 +49,7 @@ class FileTable {
   /// One more file will come, and go through all states: std::bad_alloc now or never.
   void Reserve();
   void AddOpen(const std::shared_ptr<File>& file, std::optional<Opener> opener);
-  /// A closed file is opened again, if it can still be (File::Adopt).
+  /// A closed file is opened again, if it can still be (DeferredClose::Adopt).
   bool Reopen(const std::shared_ptr<File>& file, Opener opener);
   /// It is closed, and drains.
   void StartDraining(const std::shared_ptr<File>& file);

@@ -23,7 +23,7 @@ std::vector<std::shared_ptr<File>> RefusedCloses::FailingOf(int opener) {
   // One that could be stored since is as any open file.
   std::erase_if(refused_, [](const Refused& known) {
     const auto file = known.file.lock();
-    return file == nullptr || !file->failing();
+    return file == nullptr || !file->drainer().failing();
   });
   for (const Refused& known : refused_) {
     if (auto file = known.file.lock(); file != nullptr && known.opener == opener)
@@ -34,7 +34,7 @@ std::vector<std::shared_ptr<File>> RefusedCloses::FailingOf(int opener) {
 
 void RefusedCloses::DropNameless(int opener) {
   for (const auto& file : FailingOf(opener)) {
-    if (file->stuck() && file->nameless()) file->Abandon();
+    if (file->drainer().stuck() && file->nameless()) file->Abandon();
   }
 }
 

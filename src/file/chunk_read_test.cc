@@ -116,7 +116,7 @@ TEST_F(ChunkRead, BytesThatWaitAreSeenWhileLanesStoreThem) {
     ASSERT_TRUE(bench_->file_->Read(chunk.address, chunk.size, bytes.data(), true).ok());
     ASSERT_TRUE(bench_->file_->Write(chunk.address, chunk.size, bytes.data()).ok());
   }
-  EXPECT_TRUE(bench_->file_->Drain(Wait::kClose).ok());
+  EXPECT_TRUE(bench_->file_->drainer().Drain(Wait::kClose).ok());
 }
 
 TEST_F(ChunkRead, MissingChunksHaveTheFillValue) {
@@ -154,7 +154,7 @@ TEST_F(ChunkRead, WhatIsBeyondTheEndIsNotReadAsZeros) {
 
 TEST_F(ChunkRead, AFailureOfStorageIsTold) {
   Write(0);
-  ASSERT_TRUE(bench_->file_->Drain(Wait::kClose).ok());
+  ASSERT_TRUE(bench_->file_->drainer().Drain(Wait::kClose).ok());
   bench_->plan_ = [](FaultPoint point, uint64_t, uint64_t) {
     return point == FaultPoint::kRead ? Fault{EIO} : Fault{};
   };

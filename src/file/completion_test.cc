@@ -48,10 +48,10 @@ TEST_F(CompletionTest, OneCallIsOneEpochHoweverOftenItWrites) {
   Open();
   CallScope scope(CallScope::kNone, true);
   ASSERT_TRUE(Write(0, "a").ok());
-  const uint64_t epoch = scope.EpochOf(file_.get());
+  const uint64_t epoch = scope.EpochOf(&file_->epochs());
   EXPECT_NE(epoch, 0u);
   ASSERT_TRUE(Write(100, "b").ok());
-  EXPECT_EQ(scope.EpochOf(file_.get()), epoch);
+  EXPECT_EQ(scope.EpochOf(&file_->epochs()), epoch);
   const auto request = scope.TakeCompletion();
   EXPECT_EQ(request->Wait(UINT64_MAX), State::kDone);
   EXPECT_EQ(Stored().size(), 101u);

@@ -57,10 +57,10 @@ TEST_F(FileControlTest, AFlushStoresThePastAndThePauseGoesOn) {
   RunLanes();
   EXPECT_EQ(Stored(), "abc");
   bool stored = true;
-  ASSERT_TRUE(file_->Test(stored).ok());  // who asks wants it
+  ASSERT_TRUE(file_->drainer().Test(stored).ok());  // who asks wants it
   EXPECT_FALSE(stored);
   RunLanes();
-  ASSERT_TRUE(file_->Test(stored).ok());
+  ASSERT_TRUE(file_->drainer().Test(stored).ok());
   EXPECT_TRUE(stored);
   EXPECT_EQ(Stored(), "abcdef");
 }
@@ -96,7 +96,7 @@ TEST(FileControl, ADelayHoldsEvenLargeWritesForItsTime) {
   const std::string big(2u << 20, 'b');
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(bench.Write(0, big).ok());
-  while (!bench.file_->drained()) std::this_thread::yield();
+  while (!bench.file_->drainer().drained()) std::this_thread::yield();
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(50));
   EXPECT_EQ(Difference(bench.Stored(), big), "");
 }
@@ -161,7 +161,7 @@ TEST(FileDelayTest, TheLongestIsNotNone) {
   ASSERT_TRUE(bench.Write(0, "stays").ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(bench.TakeChanges().size(), 0u);
-  EXPECT_TRUE(bench.file_->Drain(Wait::kFlush).ok());
+  EXPECT_TRUE(bench.file_->drainer().Drain(Wait::kFlush).ok());
   EXPECT_EQ(bench.Stored(), "stays");
 }
 

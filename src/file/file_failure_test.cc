@@ -112,7 +112,7 @@ TEST_F(FileFailureTest, StorageThatStaysFullFailsEveryFlushAndForgetsNothing) {
   ASSERT_TRUE(Write(100, "second").ok());
   EXPECT_EQ(file_->Flush().code(), ENOSPC);
   EXPECT_EQ(Read(0, 5), "first");
-  EXPECT_FALSE(file_->drained());
+  EXPECT_FALSE(file_->drainer().drained());
   faults.failing = false;
   ASSERT_TRUE(file_->Flush().ok());
   EXPECT_EQ(Stored().substr(0, 5), "first");
@@ -243,16 +243,16 @@ TEST_F(FileFailureTest, AnExtensionThatIsNoLongerNeededFailsNoClose) {
       ASSERT_TRUE(Write(996, "tail").ok());
       file_->Start();
       RunLanes();
-      ASSERT_TRUE(file_->drained());
+      ASSERT_TRUE(file_->drainer().drained());
     }
     CallScope scope(CallScope::kCloseMayBeDeferred, true);
-    file_->DrainInBackground(
-        [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->CloseDevice().ok()); },
+    file_->closing().Begin(
+        [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->closing().CloseDevice().ok()); },
         InProgress());
     const auto request = scope.TakeCompletion();
     ASSERT_NE(request, nullptr);
     EXPECT_EQ(request->Wait(UINT64_MAX), State::kDone);
-    EXPECT_TRUE(file_->WaitClosed(Wait::kOpen).ok());
+    EXPECT_TRUE(file_->closing().WaitClosed(Wait::kOpen).ok());
     EXPECT_EQ(Stored().size(), cut ? 4u : 1000u);
     storage_->bytes.clear();
   }
@@ -398,14 +398,14 @@ TEST_F(FileFailureTest, ACloseThatFailsIsReportedToWhoeverWaits) {
   };
   ASSERT_TRUE(Write(0, "data").ok());
   CallScope scope(CallScope::kCloseMayBeDeferred, true);
-  file_->DrainInBackground(
-      [](const std::shared_ptr<File>& file) { EXPECT_FALSE(file->CloseDevice().ok()); },
+  file_->closing().Begin(
+      [](const std::shared_ptr<File>& file) { EXPECT_FALSE(file->closing().CloseDevice().ok()); },
       InProgress());
   const auto request = scope.TakeCompletion();
   ASSERT_NE(request, nullptr);
   EXPECT_EQ(request->Wait(UINT64_MAX), State::kFailed);
   EXPECT_EQ(request->error().code(), EDQUOT);
-  EXPECT_EQ(file_->WaitClosed(Wait::kOpen).code(), EDQUOT);
+  EXPECT_EQ(file_->closing().WaitClosed(Wait::kOpen).code(), EDQUOT);
 }
 
 TEST_F(FileFailureTest, ADeferredCloseThatCannotBeStoredKeepsTheFileUntilARetry) {
@@ -413,14 +413,14 @@ TEST_F(FileFailureTest, ADeferredCloseThatCannotBeStoredKeepsTheFileUntilARetry)
   FailingWrites faults(*this);
   ASSERT_TRUE(Write(0, "data").ok());
   unsigned finished = 0;
-  file_->DrainInBackground([&](const std::shared_ptr<File>& file) {
+  file_->closing().Begin([&](const std::shared_ptr<File>& file) {
     ++finished;
-    EXPECT_TRUE(file->CloseDevice().ok());
+    EXPECT_TRUE(file->closing().CloseDevice().ok());
   });
-  EXPECT_EQ(file_->WaitClosed(Wait::kOpen).code(), ENOSPC);
+  EXPECT_EQ(file_->closing().WaitClosed(Wait::kOpen).code(), ENOSPC);
   EXPECT_EQ(finished, 0u);
   faults.failing = false;
-  EXPECT_TRUE(file_->WaitClosed(Wait::kOpen).ok());
+  EXPECT_TRUE(file_->closing().WaitClosed(Wait::kOpen).ok());
   EXPECT_EQ(finished, 1u);
   EXPECT_EQ(Stored(), "data");
 }

@@ -66,15 +66,15 @@ class FileBench {
       }
       return plan_ ? plan_(point, address, size) : Fault{};
     };
-    File::Environment environment{config_,
-                                  arena_,
-                                  lanes_,
-                                  [this] {
-                                    if (file_ != nullptr) file_->RelieveArena();
-                                  },
-                                  cost_model_ = std::make_shared<model::CostModel>(chooser_times_),
-                                  [](uint64_t) {},
-                                  prefetch_budget_};
+    FileEnvironment environment{config_,
+                                arena_,
+                                lanes_,
+                                [this] {
+                                  if (file_ != nullptr) file_->writes().RelieveArena();
+                                },
+                                cost_model_ = std::make_shared<model::CostModel>(chooser_times_),
+                                [](uint64_t) {},
+                                prefetch_budget_};
     if (make_store_) environment.make_store = make_store_;
     auto device = MakeFaultDevice(MakeMemoryDevice(storage_), std::move(plan));
     if (wrap_) device = wrap_(std::move(device));
@@ -119,9 +119,9 @@ class FileBench {
   std::shared_ptr<MemoryFile> storage_;
   /// Before Open; empty: the file itself.
   std::function<std::unique_ptr<Store>(const std::shared_ptr<Device>&)> make_store_;
-  File::Kind kind_ = File::Kind::kOwn;  ///< before Open
-  FaultPlan plan_;                      ///< set while no lane works
-  bool record_ = true;                  ///< keep the list for TakeChanges
+  FileTraits kind_ = kOwnFile;  ///< before Open
+  FaultPlan plan_;              ///< set while no lane works
+  bool record_ = true;          ///< keep the list for TakeChanges
   std::function<std::unique_ptr<Device>(std::unique_ptr<Device>)>
       wrap_;  ///< a device around the device
 

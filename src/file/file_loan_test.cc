@@ -141,11 +141,12 @@ TEST_F(FileLoanTest, WhatCannotBeCopiedIsLostAndEverybodyIsTold) {
   EXPECT_EQ(file_->Flush(false, InProgress()).code(), ENOMEM);
   EXPECT_EQ(Difference(Stored(), std::string(1u << 20, 'b')), "") << "what could be copied";
   bool stored = false;
-  EXPECT_EQ(file_->Test(stored).code(), ENOMEM);
+  EXPECT_EQ(file_->drainer().Test(stored).code(), ENOMEM);
   Status closed;
-  file_->DrainInBackground(
-      [&closed](const std::shared_ptr<File>& file) { closed = file->CloseDevice(); }, InProgress());
-  EXPECT_EQ(file_->WaitClosed(Wait::kOpen).code(), ENOMEM);
+  file_->closing().Begin(
+      [&closed](const std::shared_ptr<File>& file) { closed = file->closing().CloseDevice(); },
+      InProgress());
+  EXPECT_EQ(file_->closing().WaitClosed(Wait::kOpen).code(), ENOMEM);
 }
 
 TEST_F(FileLoanTest, NothingIsLentOnceAFailureWasSeen) {

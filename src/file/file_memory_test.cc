@@ -94,14 +94,14 @@ TEST_F(ShortMemory, AWriteThatFindsNoneLeavesTheRestAsItWas) {
     }
     if (round % 50 == 0) ExpectContents(expected, unknown);
     if (round % 400 == 0) {
-      ASSERT_TRUE(bench_.file_->Drain(Wait::kFlush).ok());
+      ASSERT_TRUE(bench_.file_->drainer().Drain(Wait::kFlush).ok());
     }
   }
   EXPECT_GT(failed, 100u);
-  EXPECT_TRUE(bench_.file_->Drain(Wait::kFlush).ok());
+  EXPECT_TRUE(bench_.file_->drainer().Drain(Wait::kFlush).ok());
   ExpectContents(expected, unknown);
-  EXPECT_TRUE(bench_.file_->drained());
-  bench_.file_->RelieveArena();
+  EXPECT_TRUE(bench_.file_->drainer().drained());
+  bench_.file_->writes().RelieveArena();
   EXPECT_EQ(bench_.arena_.in_use(), 0u) << "no slab is held for ever";
 }
 
@@ -119,8 +119,8 @@ TEST_F(ShortMemory, AReadThatFindsNoneHoldsNothing) {
   }
   EXPECT_GT(failed, 3u);
   EXPECT_EQ(Read(0, 64), std::string(32, 'x') + std::string(32, '.'));
-  EXPECT_TRUE(bench_.file_->Drain(Wait::kFlush).ok());
-  bench_.file_->RelieveArena();
+  EXPECT_TRUE(bench_.file_->drainer().Drain(Wait::kFlush).ok());
+  bench_.file_->writes().RelieveArena();
   EXPECT_EQ(bench_.arena_.in_use(), 0u);
 }
 
@@ -136,7 +136,7 @@ TEST_F(ShortMemory, WhatALaneHasNoMemoryToStoreIsToldAndTriedAgain) {
     bench_.file_->Start();
     EXPECT_TRUE(Within(allocations, [&] { bench_.RunLanes(); })) << allocations;
     EXPECT_EQ(Read(0, kSpace), expected) << allocations;
-    const Status status = bench_.file_->Drain(Wait::kFlush);
+    const Status status = bench_.file_->drainer().Drain(Wait::kFlush);
     ASSERT_TRUE(status.ok()) << allocations << ": " << status.Message();
     EXPECT_EQ(Difference(bench_.Stored(), expected), "") << allocations;
   }

@@ -71,22 +71,22 @@ TEST_F(FileQuickTest, LargeWritesGoThroughFromTheFirstOn) {
 TEST_F(FileQuickTest, RowsBetweenOtherRanksAreTheProgramsUnlessItPauses) {
   Open(Mode::kAuto);
   const uint64_t begin_ns = NowNs();
-  ASSERT_TRUE(bench_.file_->BeginScattered(begin_ns, 16 * 512));
+  ASSERT_TRUE(bench_.file_->writes().BeginScattered(begin_ns, 16 * 512));
   const uint64_t sync_before = Read(Fallback::kQuickStorage);
-  bench_.file_->EndScattered(begin_ns, 16 * 512, 16);
+  bench_.file_->writes().EndScattered(begin_ns, 16 * 512, 16);
   EXPECT_EQ(Read(Fallback::kQuickStorage), sync_before + 1);
   for (uint64_t step = 0; step < 4; ++step) WriteAndPause(0, std::string(kPhase, 'p'));
-  EXPECT_FALSE(bench_.file_->BeginScattered(NowNs(), 16 * 512));
+  EXPECT_FALSE(bench_.file_->writes().BeginScattered(NowNs(), 16 * 512));
 }
 
 // Ranks on too few cores wait for the file's lock, which is not storage's doing.
 TEST_F(FileQuickTest, RowsBetweenOtherRanksMaySometimesTakeLong) {
-  bench_.kind_ = File::Kind::kShared;
+  bench_.kind_ = kSharedFile;
   Open(Mode::kAuto);
   const auto took = [&](uint64_t ns) {
     const uint64_t begin_ns = NowNs();
-    const bool chosen = bench_.file_->BeginScattered(begin_ns, 512);
-    if (chosen) bench_.file_->EndScattered(begin_ns - ns, 512, 1);
+    const bool chosen = bench_.file_->writes().BeginScattered(begin_ns, 512);
+    if (chosen) bench_.file_->writes().EndScattered(begin_ns - ns, 512, 1);
     return chosen;
   };
   for (const uint64_t ns : {2 * kHourNs, 2 * kHourNs, uint64_t{0}, 2 * kHourNs})
@@ -96,7 +96,7 @@ TEST_F(FileQuickTest, RowsBetweenOtherRanksMaySometimesTakeLong) {
 
 TEST_F(FileQuickTest, RowsBetweenOtherRanksAreDeferredIfAllIs) {
   Open(Mode::kAsync);
-  EXPECT_FALSE(bench_.file_->BeginScattered(NowNs(), 16 * 512));
+  EXPECT_FALSE(bench_.file_->writes().BeginScattered(NowNs(), 16 * 512));
 }
 
 TEST_F(FileQuickTest, SmallOnesAreGatheredAndWhoeverFlushesStoresThem) {
@@ -143,7 +143,7 @@ TEST_F(FileQuickTest, WhoGathersDoesNotWaitForWhatALaneIsStoring) {
   constexpr uint64_t kPiece = 16'000, kPieces = 100;
   ASSERT_TRUE(bench_.Write(0, std::string(kPiece, 'o')).ok());
   bool stored = false;
-  ASSERT_TRUE(bench_.file_->Test(stored).ok());  // a lane's business
+  ASSERT_TRUE(bench_.file_->drainer().Test(stored).ok());  // a lane's business
   lane_stores.get_future().wait();
   for (uint64_t i = 0; i < kPieces; ++i) {
     ASSERT_TRUE(bench_.Write(i * kPiece, std::string(kPiece, 'n')).ok());

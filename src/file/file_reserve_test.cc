@@ -78,7 +78,7 @@ TEST_F(FileReserveTest, WhatWasReservedBeyondTheEndIsGivenBackAtClose) {
   EXPECT_TRUE(Write(0, std::string(100, 'x')).ok());
   EXPECT_TRUE(file_->Flush().ok());
   (void)TakeChanges();
-  EXPECT_TRUE(file_->CloseDevice().ok());
+  EXPECT_TRUE(file_->closing().CloseDevice().ok());
   bool given_back = false;
   for (const Call& call : TakeChanges()) {
     given_back |= call.point == FaultPoint::kTruncate && call.size == 100;
@@ -90,7 +90,7 @@ TEST_F(FileReserveTest, GivingBackDoesNotHideThatTheFileWasCutShort) {
   EXPECT_TRUE(Write(0, std::string(100, 'x')).ok());
   EXPECT_TRUE(file_->Flush().ok());
   storage_->bytes.clear();  // another process created it anew
-  EXPECT_EQ(file_->CloseDevice().code(), EIO);
+  EXPECT_EQ(file_->closing().CloseDevice().code(), EIO);
   EXPECT_EQ(Stored(), "");
 }
 
@@ -98,7 +98,7 @@ TEST_F(FileReserveTest, GivingBackCutsNothingThatOthersAppended) {
   EXPECT_TRUE(Write(0, std::string(100, 'x')).ok());
   EXPECT_TRUE(file_->Flush().ok());
   storage_->bytes.resize(150, std::byte{'o'});
-  EXPECT_TRUE(file_->CloseDevice().ok());
+  EXPECT_TRUE(file_->closing().CloseDevice().ok());
   EXPECT_EQ(Stored(), std::string(100, 'x') + std::string(50, 'o'));
 }
 

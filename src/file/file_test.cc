@@ -35,7 +35,7 @@ TEST_F(FileTest, AWriteReturnsBeforeStorageHasItAndAReadSeesIt) {
   EXPECT_EQ(Read(3, 1), "b");
   ASSERT_TRUE(file_->Flush().ok());
   EXPECT_EQ(Stored(), "01abc56789");
-  EXPECT_TRUE(file_->drained());
+  EXPECT_TRUE(file_->drainer().drained());
 }
 
 TEST_F(FileTest, TheEndOfTheFileIsAtOnceWhereItWillBe) {
@@ -154,9 +154,9 @@ TEST_F(FileTest, AnIdleFileStoresSmallWritesAfterLingering) {
   bench.Open();
   ASSERT_TRUE(bench.Write(0, "abc").ok());
   const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!bench.file_->drained() && std::chrono::steady_clock::now() < late)
+  while (!bench.file_->drainer().drained() && std::chrono::steady_clock::now() < late)
     std::this_thread::yield();
-  EXPECT_TRUE(bench.file_->drained());
+  EXPECT_TRUE(bench.file_->drainer().drained());
   EXPECT_EQ(bench.Stored(), "abc");
 }
 
@@ -345,28 +345,28 @@ TEST_F(FileTest, ADeferredCloseKeepsTheLockUntilTheBytesAreStored) {
   {
     CallScope scope(CallScope::kCloseMayBeDeferred);
     ASSERT_TRUE(file_->Unlock(InProgress()).ok());
-    file_->DrainInBackground(
+    file_->closing().Begin(
         [&](const std::shared_ptr<File>& file) {
           ++finished;
-          EXPECT_TRUE(file->CloseDevice().ok());
+          EXPECT_TRUE(file->closing().CloseDevice().ok());
         },
         InProgress());
   }
   EXPECT_TRUE(storage_->exclusive_lock);
   EXPECT_EQ(finished, 0u);
-  EXPECT_TRUE(file_->WaitClosed(Wait::kOpen).ok());
+  EXPECT_TRUE(file_->closing().WaitClosed(Wait::kOpen).ok());
   EXPECT_EQ(finished, 1u);
   EXPECT_EQ(Stored(), "abc");
   EXPECT_FALSE(storage_->exclusive_lock);
-  EXPECT_FALSE(file_->Adopt()) << "too late";
+  EXPECT_FALSE(file_->closing().Adopt()) << "too late";
 }
 
 TEST_F(FileTest, AnAdoptedFileGoesOnWithItsBytesAndIsNotClosed) {
   Open();
   ASSERT_TRUE(Write(0, "abc").ok());
   unsigned finished = 0;
-  file_->DrainInBackground([&](const std::shared_ptr<File>&) { ++finished; });
-  ASSERT_TRUE(file_->Adopt());
+  file_->closing().Begin([&](const std::shared_ptr<File>&) { ++finished; });
+  ASSERT_TRUE(file_->closing().Adopt());
   EXPECT_EQ(Read(0, 3), "abc");
   ASSERT_TRUE(Write(3, "def").ok());
   ASSERT_TRUE(file_->Flush().ok());
@@ -380,7 +380,7 @@ TEST_F(FileTest, AFileThatAnotherProcessCutShortIsReportedAtClose) {
   ASSERT_TRUE(Write(0, "abcdef").ok());
   ASSERT_TRUE(file_->Flush().ok());
   storage_->bytes.resize(3);
-  const Status status = file_->CloseDevice();
+  const Status status = file_->closing().CloseDevice();
   EXPECT_EQ(status.code(), EIO);
   EXPECT_NE(status.Message().find("cut the file short"), std::string::npos) << status.Message();
 }
@@ -389,8 +389,8 @@ TEST_F(FileTest, AReadLockOnAnAdoptedFileComesWhenTheBytesAreStored) {
   Open();
   ASSERT_TRUE(file_->Lock(true).ok());
   ASSERT_TRUE(Write(0, "abc").ok());
-  file_->DrainInBackground([](const std::shared_ptr<File>&) {});
-  ASSERT_TRUE(file_->Adopt());
+  file_->closing().Begin([](const std::shared_ptr<File>&) {});
+  ASSERT_TRUE(file_->closing().Adopt());
   ASSERT_TRUE(file_->Lock(false).ok());
   EXPECT_TRUE(storage_->exclusive_lock);
   ASSERT_TRUE(file_->Flush().ok());

@@ -50,9 +50,9 @@ class FileWaitTest : public ::testing::Test {
   }
   // What a closed file's registry does when it has drained.
   void CloseInBackground(milliseconds closing_takes = milliseconds(0)) {
-    bench_.file_->DrainInBackground([this, closing_takes](const std::shared_ptr<File>& file) {
+    bench_.file_->closing().Begin([this, closing_takes](const std::shared_ptr<File>& file) {
       std::this_thread::sleep_for(closing_takes);
-      EXPECT_TRUE(file->CloseDevice().ok());
+      EXPECT_TRUE(file->closing().CloseDevice().ok());
       closed_.set_value();
     });
   }
@@ -109,9 +109,9 @@ TEST_F(FileWaitTest, AFlushThatReturnedEarlyIsCarriedOutBehindAWaiter) {
   Release();
   waiter.join();
   const auto late = std::chrono::steady_clock::now() + seconds(20);
-  while (!bench_.file_->drained() && std::chrono::steady_clock::now() < late)
+  while (!bench_.file_->drainer().drained() && std::chrono::steady_clock::now() < late)
     std::this_thread::yield();
-  EXPECT_TRUE(bench_.file_->drained());
+  EXPECT_TRUE(bench_.file_->drainer().drained());
 }
 
 uint64_t CpuNs() {
@@ -157,7 +157,7 @@ TEST_F(FileWaitTest, AForkedChildClosesWhatNoLaneOfItsOwnWasToldOf) {
     bench_.lanes_.ForgetThreadsAfterFork();
     bench_.lanes_.UnlockAfterFork();
     bench_.file_->UnlockAfterFork(true);
-    _exit(bench_.file_->WaitClosed(Wait::kExit).ok() ? 0 : 1);
+    _exit(bench_.file_->closing().WaitClosed(Wait::kExit).ok() ? 0 : 1);
   }
   bench_.lanes_.UnlockAfterFork();
   bench_.file_->UnlockAfterFork(false);

@@ -205,9 +205,9 @@ class QuickStorm {
     }
     bool stored = false;
     switch (random() % 3) {
-      case 0: (void)file->Test(stored); break;
-      case 1: (void)file->Drain(Wait::kOther); break;
-      default: file->RelieveArena();
+      case 0: (void)file->drainer().Test(stored); break;
+      case 1: (void)file->drainer().Drain(Wait::kOther); break;
+      default: file->writes().RelieveArena();
     }
   }
 
@@ -216,9 +216,9 @@ class QuickStorm {
     {
       const std::lock_guard lock(library_);
       CallScope scope(CallScope::kNone, random() % 2 == 0);
-      bench_.file_->DrainInBackground(
+      bench_.file_->closing().Begin(
           [this](const std::shared_ptr<File>& file) {
-            EXPECT_TRUE(file->CloseDevice().ok());
+            EXPECT_TRUE(file->closing().CloseDevice().ok());
             retired.fetch_add(1);
           },
           InProgress());
@@ -236,11 +236,11 @@ class QuickStorm {
   void Adopt() {
     const std::shared_ptr<File> file = bench_.file_;
     for (int i = 0; i < 100; ++i) {
-      if (file->Adopt()) {
+      if (file->closing().Adopt()) {
         adopted.fetch_add(1);
         return;
       }
-      if (file->WaitClosed(Wait::kOpen).ok()) {
+      if (file->closing().WaitClosed(Wait::kOpen).ok()) {
         bench_.Open();
         return;
       }

@@ -44,7 +44,7 @@ void CapturedWrites(benchmark::State& state) {
   Lanes lanes(1);
   const std::vector<std::byte> bytes(size);
   {
-    File::Environment environment{config, arena, lanes, [] {}};
+    FileEnvironment environment{config, arena, lanes, [] {}};
     const auto file = std::make_shared<File>(std::move(environment), std::make_unique<NoStorage>(),
                                              FileIdentity{1, 1}, "nowhere", true);
     uint64_t address = 4096;

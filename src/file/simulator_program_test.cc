@@ -47,7 +47,7 @@ Simulator::Simulator(const SimulatorOptions& options)
   bench_.wrap_ = options.wrap;
   bench_.record_ = false;
   bench_.Open(model_);
-  bench_.file_->SetBaseAddress(options.base_address);
+  bench_.file_->writes().superblock().SetBase(options.base_address);
   // Places of random lengths, of which some are nothing's.
   for (uint64_t begin = 1; begin < options.file_bytes;) {
     const uint64_t end = begin + 1 + Pick(200'000);
@@ -337,7 +337,8 @@ void Simulator::Flush() {
   const Status status = FlushUnchecked();
   if (status.ok()) {
     CheckStorage("flush reported success");
-    if (!bench_.file_->drained()) Wrong("flush reported success, but the file is not drained");
+    if (!bench_.file_->drainer().drained())
+      Wrong("flush reported success, but the file is not drained");
   } else {
     ++tally_.failures;
     if (healthy) Wrong("flush failed on healthy storage: " + status.Message());
@@ -429,7 +430,7 @@ void Simulator::Finish() {
   Flush();
   if (bench_.lanes_.threaded()) return;
   bench_.RunLanes();
-  bench_.file_->RelieveArena();  // gives up what was read ahead
+  bench_.file_->writes().RelieveArena();  // gives up what was read ahead
   bench_.RunLanes();
   const uint64_t held = bench_.arena_.in_use();
   if (held > bench_.arena_.slab_size()) Wrong("slabs are held by nobody: " + std::to_string(held));

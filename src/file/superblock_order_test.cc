@@ -126,9 +126,9 @@ TEST_F(SuperblockOrderTest, ASignatureThatIsRefusedFailsWithItsSuperblock) {
   ASSERT_TRUE(Write(0, Superblock('a')).ok());
   config_.close_deferred = true;
   file_->SetSettings(config_);
-  EXPECT_EQ(file_->Drain(Wait::kClose).code(), ENOSPC);
+  EXPECT_EQ(file_->drainer().Drain(Wait::kClose).code(), ENOSPC);
   faults.failing = false;
-  EXPECT_TRUE(file_->Drain(Wait::kClose).ok());
+  EXPECT_TRUE(file_->drainer().Drain(Wait::kClose).ok());
   EXPECT_EQ(Stored(), Superblock('a'));
 }
 
@@ -141,10 +141,11 @@ TEST_F(SuperblockOrderTest, AMarkThatIsRefusedIsKeptAndStoredFirst) {
     ASSERT_TRUE(Write(0, Superblock('m')).ok());
     EXPECT_TRUE(file_->Flush(false, InProgress()).ok());
   }
-  EXPECT_EQ(file_->RetryAndReport().code(), ENOSPC) << "the next call that changes the file";
+  EXPECT_EQ(file_->drainer().RetryAndReport().code(), ENOSPC)
+      << "the next call that changes the file";
   faults.failing = false;
   TakeChanges();
-  EXPECT_TRUE(file_->Drain(Wait::kClose).ok());
+  EXPECT_TRUE(file_->drainer().Drain(Wait::kClose).ok());
   EXPECT_EQ(TakeChanges().front(), (Call{kWrite, 0, 48}));
   EXPECT_EQ(Stored(), Superblock('m') + std::string(200, 'o'));
 }
@@ -167,7 +168,7 @@ TEST_F(SuperblockOrderTest, AnExistingFileIsMarkedBeforeItsContentsChange) {
 TEST_F(SuperblockOrderTest, ASuperblockMergedWithItsNeighboursIsCapturedApart) {
   Open();
   ASSERT_TRUE(file_->Lock(true).ok());
-  file_->SetBaseAddress(512);
+  file_->writes().superblock().SetBase(512);
   const std::string merged = std::string(12, 'u') + Superblock('s') + std::string(40, 'm');
   ASSERT_TRUE(Write(500, merged).ok());
   ASSERT_TRUE(file_->Flush().ok());
@@ -267,8 +268,8 @@ TEST_F(SuperblockOrderTest, AnAdoptedFileThatLooksClosedIsMarkedFirst) {
   ASSERT_TRUE(Write(0, Superblock('c')).ok());
   ASSERT_TRUE(file_->Flush().ok());
   ASSERT_TRUE(Write(100, "data").ok());
-  file_->DrainInBackground([](const std::shared_ptr<File>&) { ADD_FAILURE() << "adopted"; });
-  ASSERT_TRUE(file_->Adopt());
+  file_->closing().Begin([](const std::shared_ptr<File>&) { ADD_FAILURE() << "adopted"; });
+  ASSERT_TRUE(file_->closing().Adopt());
   TakeChanges();
   ASSERT_TRUE(Write(0, Superblock('m')).ok());
   ASSERT_TRUE(Write(200, "data").ok());
@@ -286,14 +287,14 @@ TEST_F(SuperblockOrderTest, AFileWhoseLastSuperblockIsOnItsWayIsNotAdopted) {
   plan_ = [&](FaultPoint point, uint64_t address, uint64_t) {
     if (point == kWrite && address == 0) {
       tried = true;
-      EXPECT_FALSE(file_->Adopt());
+      EXPECT_FALSE(file_->closing().Adopt());
     }
     return Fault{};
   };
   ASSERT_TRUE(Write(0, Superblock('c')).ok());
-  file_->DrainInBackground(
-      [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->CloseDevice().ok()); });
-  EXPECT_TRUE(file_->WaitClosed(Wait::kOpen).ok());
+  file_->closing().Begin(
+      [](const std::shared_ptr<File>& file) { EXPECT_TRUE(file->closing().CloseDevice().ok()); });
+  EXPECT_TRUE(file_->closing().WaitClosed(Wait::kOpen).ok());
   EXPECT_TRUE(tried);
 }
 
@@ -302,8 +303,8 @@ TEST_F(SuperblockOrderTest, AFileWhoseLastSuperblockStillWaitsIsAdopted) {
   ASSERT_TRUE(file_->Lock(true).ok());
   ASSERT_TRUE(Write(0, Superblock('c')).ok());
   ASSERT_TRUE(Write(100, "data").ok());
-  file_->DrainInBackground([](const std::shared_ptr<File>&) { ADD_FAILURE() << "adopted"; });
-  ASSERT_TRUE(file_->Adopt());
+  file_->closing().Begin([](const std::shared_ptr<File>&) { ADD_FAILURE() << "adopted"; });
+  ASSERT_TRUE(file_->closing().Adopt());
   ASSERT_TRUE(Write(0, Superblock('m')).ok());
   RunLanes();
   EXPECT_EQ(TakeChanges(), (std::vector<Call>{{kWrite, 100, 4}, {kWrite, 0, 48}}));

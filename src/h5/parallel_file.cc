@@ -51,7 +51,7 @@ void ParallelFile::Stop(Fallback reason) {
   if (stopped_) return;
   stopped_ = true;
   Count(reason);
-  static_cast<void>(file_->Drain(Wait::kRanks));  // a failure is told by flush and close
+  static_cast<void>(file_->drainer().Drain(Wait::kRanks));  // a failure is told by flush and close
 }
 
 void ParallelFile::SetAtomic(bool atomic) {
@@ -64,11 +64,11 @@ Status ParallelFile::Before(SyncPoint moment) {
   inside_ = true;
   if (MutationEnabled(rule.broken)) return {};
   const Waiting waiting(Wait::kRanks);
-  Status status = file_->Drain(Wait::kRanks);
+  Status status = file_->drainer().Drain(Wait::kRanks);
   if (status.ok()) places.Clear();
   if (!rule.all_before) return status;
   // Who has opened the file on another communicator does not meet us.
-  file_->AwaitOthers(0, UINT64_MAX, File::Whose::kOutsiders);
+  file_->AwaitOthers(0, UINT64_MAX, DirtyRangeTable::Whose::kOutsiders);
   return Worst(std::move(status));
 }
 

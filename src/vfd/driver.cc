@@ -257,7 +257,7 @@ Status WriteUntold(Handle& handle, haddr_t address, size_t size, const void* buf
   // As write(2) to a descriptor for reading. HDF5 writes there where a call that failed has left something in its caches.
   if (handle.read_only || handle.file->abandoned()) return Status::Failed(EBADF, "write");
   if (size >= kLeastProbed && !MayReadFrom(buffer, size)) return Status::Failed(EFAULT, "write");
-  handle.file->SetBaseAddress(handle.pub.base_addr);
+  handle.file->writes().superblock().SetBase(handle.pub.base_addr);
   return call.held() != nullptr ? WriteHeld(*handle.file, address, size, buffer, call)
                                 : handle.file->Write(address, size, buffer, call);
 }

@@ -78,7 +78,7 @@ herr_t Capture(Captured& captured, haddr_t address, size_t size, const void* byt
       Guarded(file, "write to", [&] { return file.file()->Write(address, size, bytes, call); });
   // Where the system refused threads, nobody would store it while other ranks wait for it.
   if (status.ok() && !Engine::Get().lanes().threaded() && !MutationEnabled("ranks_threads"))
-    status = file.file()->Drain(Wait::kRanks);
+    status = file.file()->drainer().Drain(Wait::kRanks);
   if (!call.writes_own_chunk()) return Report(captured, 0, status);
   if (!status.ok()) file.NoteRefused(std::move(status));
   return 0;
@@ -97,14 +97,14 @@ herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t s
   const bool together = own_chunk || call.captures_together();
   if (!together && !file.inside()) file.file()->AwaitOthers(address, size);
   if (own_chunk || (together && file.outsiders_hold))
-    file.file()->AwaitOthers(address, size, File::Whose::kOutsiders);
+    file.file()->AwaitOthers(address, size, DirtyRangeTable::Whose::kOutsiders);
   if (type == H5FD_MEM_DRAW && (together || call.captures_alone())) {
     if (file.capturing() || own_chunk) return Capture(captured, address, size, bytes, call);
     file.NoteNative(size);
   }
   // Two writes of the same byte are stored in program order.
-  if (file.file()->HasPending(address, size)) {
-    if (const Status status = file.file()->Drain(Wait::kRanks); !status.ok())
+  if (file.file()->drainer().HasPending(address, size)) {
+    if (const Status status = file.file()->drainer().Drain(Wait::kRanks); !status.ok())
       return Report(captured, -1, status);
   }
   return captured.native->write(pub, type, dxpl, address, size, bytes);
@@ -131,13 +131,13 @@ herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t si
   const CallContext call = CallContext::Current();
   const bool alone = type == H5FD_MEM_DRAW && call.reads_alone();
   if (alone) file->AwaitOthers(address, size);
-  if (!file->drained()) {
+  if (!file->drainer().drained()) {
     if (alone) {
       return Report(captured, 0, Guarded(*captured.file, "read", [&] {
                       return file->Read(address, size, buffer, true, call);
                     }));
     }
-    static_cast<void>(file->Drain(Wait::kRanks));
+    static_cast<void>(file->drainer().Drain(Wait::kRanks));
   }
   return captured.native->read(pub, type, dxpl, address, size, buffer);
 }
@@ -145,7 +145,7 @@ herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t si
 herr_t ReadVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                   size_t sizes[], void* buffers[]) noexcept {
   Captured& captured = Of(pub);
-  static_cast<void>(captured.file->file()->Drain(Wait::kRanks));
+  static_cast<void>(captured.file->file()->drainer().Drain(Wait::kRanks));
   return captured.native->read_vector(pub, dxpl, count, types, addresses, sizes, buffers);
 }
 
@@ -153,7 +153,7 @@ herr_t Flush(H5FD_t* pub, hid_t dxpl, hbool_t closing) noexcept {
   Captured& captured = Of(pub);
   Status status;
   if (!MutationEnabled("ranks_flush"))
-    status = captured.file->file()->Drain(closing ? Wait::kClose : Wait::kFlush);
+    status = captured.file->file()->drainer().Drain(closing ? Wait::kClose : Wait::kFlush);
   const herr_t result = captured.native->flush(pub, dxpl, closing);  // by every rank, even so
   return Report(captured, result, status);
 }

@@ -69,8 +69,8 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
   switch (KindOf(instance, kind, args.op_type)) {
     case Operations::kWait:
       if (!InsertChunks(instance, object, kind, dxpl)) return -1;
-      file->deferred_reads().AwaitAll();
-      status = file->Drain(Wait::kRequest);
+      file->reads().deferred_reads().AwaitAll();
+      status = file->drainer().Drain(Wait::kRequest);
       break;
     case Operations::kStart: file->Start(); break;
     case Operations::kPause: file->SetPaused(true); break;
@@ -79,8 +79,8 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
       break;
     case Operations::kTest: {
       bool stored = false;
-      status = file->Test(stored);
-      if (file->deferred_reads().any() ||
+      status = file->drainer().Test(stored);
+      if (file->reads().deferred_reads().any() ||
           (AnyChunksPending(instance) && instance.chunk_queue->HasChunksOf(*file))) {
         stored = false;
       }

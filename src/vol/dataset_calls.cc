@@ -430,7 +430,7 @@ herr_t StoreAll(Instance& instance, void* dataset, const H5VL_optional_args_t& a
     int* descriptor = nullptr;
     status = file->Descriptor(descriptor, CallContext::Current());
   } else {
-    status = file->Drain(Wait::kOther);
+    status = file->drainer().Drain(Wait::kOther);
     if (!MutationEnabled("ranks_address")) file->AwaitOthers(0, UINT64_MAX);
   }
   if (status.ok()) return 0;

@@ -114,7 +114,7 @@ TIDELANE_EXPORT int tidelane_libraries(void) {
 TIDELANE_EXPORT char* tidelane_summary(int json) {
   Engine* const engine = Engine::IfMade();
   if (engine != nullptr) {
-    for (const auto& file : engine->FilesAt(nullptr)) file->CountCaptured();
+    for (const auto& file : engine->FilesAt(nullptr)) file->drainer().CountCaptured();
   }
   const tidelane::Summary summary =
       tidelane::TakeSummary(engine == nullptr ? tidelane::Config() : engine->config());
@@ -153,7 +153,7 @@ TIDELANE_EXPORT int tidelane_wait(const char* path, int64_t timeout_us, char* wh
       Clock::now() + std::chrono::microseconds(std::clamp<int64_t>(timeout_us, 0, kLongest));
   for (const auto& file : engine->FilesAt(path)) {
     bool stored = false;
-    if (Result(file->WaitStored(deadline, stored), why, size) < 0) return -1;
+    if (Result(file->closing().WaitStored(deadline, stored), why, size) < 0) return -1;
     if (!stored) return 0;
   }
   return 1;

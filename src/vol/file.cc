@@ -118,12 +118,15 @@ herr_t FlushForClose(Instance& instance, void* file, hid_t dxpl) {
 
 // As a dataset's close does (read_dataset.h), also where bytes that were written may wait.
 void EndReads(Instance& instance, void* file) {
-  if (const auto known = FileOf(instance, file, H5I_FILE)) known->deferred_reads().AwaitAll();
+  if (const auto known = FileOf(instance, file, H5I_FILE))
+    known->reads().deferred_reads().AwaitAll();
 }
 
 // Other drivers' files close as natively: a flush more may be a wait for the disk (MPI-IO's is). What is known to have failed is told
 // by this close, even where it is deferred: later nobody would hear of it.
-bool FlushesBeforeClose(File& ours) { return !ours.settings().close_deferred || ours.failing(); }
+bool FlushesBeforeClose(File& ours) {
+  return !ours.settings().close_deferred || ours.drainer().failing();
+}
 
 // Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
 bool IsLastObject(Instance& instance, void* file, hid_t dxpl) {
@@ -173,8 +176,8 @@ void ForgetHalfClosed(Instance& instance, void* file) {
 // The native connector would now release the rest and report success: it knows nothing of the bytes.
 herr_t CloseOtherHalf(Instance& instance, FailedClose& entry, hid_t dxpl) {
   if (const std::shared_ptr<File> kept = entry.file; kept != nullptr) {
-    const Status status = kept->WaitClosed(Wait::kClose);
-    if (kept->drained()) entry.file = nullptr;  // nothing is left to try
+    const Status status = kept->closing().WaitClosed(Wait::kClose);
+    if (kept->drainer().drained()) entry.file = nullptr;  // nothing is left to try
     if (!status.ok()) {
       h5::PushError(instance.hdf5(), status);
       return -1;

@@ -34,7 +34,7 @@ std::shared_ptr<File> FileOf(Instance& instance, void* object, H5I_type_t type) 
 bool RetryAndReport(Instance& instance, void* object, H5I_type_t type) {
   const std::shared_ptr<File> file = FileOf(instance, object, type);
   if (file == nullptr) return true;
-  const Status status = file->RetryAndReport();
+  const Status status = file->drainer().RetryAndReport();
   if (!status.ok()) h5::PushError(instance.hdf5(), status);
   return status.ok();
 }

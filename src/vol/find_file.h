@@ -32,7 +32,7 @@ bool RetryAndReport(Instance& instance, void* object, H5I_type_t type);
 /// Whether a call without a request may go on to change the file that `object` is in: not when a
 /// background write to it failed and no blocking call has said so yet.
 inline bool MayChange(Instance& instance, void* object, H5I_type_t type) {
-  return !File::AnyUnreported() || RetryAndReport(instance, object, type);
+  return !FailureState::AnyUnreported() || RetryAndReport(instance, object, type);
 }
 
 }  // namespace tidelane::vol

@@ -252,7 +252,7 @@ Status RankChunks::CommitNow(Held& held, size_t count) {
   Status status = Agree(held, count, plan);
   if (status.ok()) status = PutAll(held, plan);
   // What has been captured is this rank's to store; it may not hold anything if it captures no more.
-  if (!file.capturing()) static_cast<void>(file.file()->Drain(Wait::kRanks));
+  if (!file.capturing()) static_cast<void>(file.file()->drainer().Drain(Wait::kRanks));
   held.failed = !status.ok();
   if (held.failed) return status;
   for (size_t i = 0; i < count; ++i) {

@@ -125,7 +125,7 @@ bool Collective::Agree(Decision& decision) {
   votes[kUnfinished] = kTop - filtered_.finished;
   votes[kHolds] = look_.holds ? 1 : 0;
   votes[kSmall] = look_.small ? 1 : 0;
-  votes[kPending] = file_.file()->drained() && !file_.outsiders_hold ? 0 : 1;
+  votes[kPending] = file_.file()->drainer().drained() && !file_.outsiders_hold ? 0 : 1;
   votes[kAlone] = file_.wrote_alone ? 1 : 0;
   votes[kHeldEnd] = UpTo(kTop, held.end), votes[kHeldBegin] = kTop - UpTo(kTop, held.begin);
   votes[kNextEnd] = UpTo(kTop, next.end), votes[kNextBegin] = kTop - UpTo(kTop, next.begin);
@@ -246,7 +246,7 @@ void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hi
   const uint64_t wanted = file.file()->settings().collective_piece;
   const uint64_t smallest = wanted != UINT64_MAX ? wanted : file.file()->WorthARequest();
   look.small = parts.pieces > kFewPieces && parts.bytes / parts.pieces < smallest;
-  if (file.file()->drained()) file.places.Clear();
+  if (file.file()->drainer().drained()) file.places.Clear();
   if (file.ranks() > kMostRanksInBoxes || parts.places.size() != 1) return;
   const Place& place = parts.places.front();
   look.boxes = EncodeBoxes(place.box, file.places.BoxesOf(place));
@@ -259,8 +259,8 @@ void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hi
 herr_t LeaveAgain(Instance& instance, h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
   Count(Fallback::kMpiSmallPieces);
   Status status;
-  if (!MutationEnabled("ranks_backoff")) status = file.file()->Drain(Wait::kRanks);
-  file.file()->AwaitOthers(0, UINT64_MAX, File::Whose::kOutsiders);
+  if (!MutationEnabled("ranks_backoff")) status = file.file()->drainer().Drain(Wait::kRanks);
+  file.file()->AwaitOthers(0, UINT64_MAX, DirtyRangeTable::Whose::kOutsiders);
   const herr_t result = Native(instance, writes, dxpl);
   if (status.ok()) return result;
   h5::PushError(instance.hdf5(), status);
@@ -282,7 +282,9 @@ herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& 
 herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
                          const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
   // Filtered chunks that all ranks hold, perhaps of this dataset, are not to be overtaken.
-  file->outsiders_hold = file->file()->OutsidersHold();
+  const DirtyRangeTable* const ranges = file->file()->dirty_ranges();
+  file->outsiders_hold =
+      ranges != nullptr && ranges->OthersHold(0, UINT64_MAX, DirtyRangeTable::Whose::kOutsiders);
   const bool holds = instance.rank_chunks != nullptr && instance.rank_chunks->Hold(*file, 0);
   if (!holds && file->small_writes.LeftAgain()) return LeaveAgain(instance, *file, writes, dxpl);
   Look look;
@@ -333,7 +335,9 @@ bool MayDeferAlone(const h5::ParallelFile& file, const CallScope& scope) {
   // A job of one rank may run where there is no memory that processes could share.
   const bool single =
       file.ranks() == 1 && (model::RanksOfJob() == 1 || MutationEnabled("ranks_board"));
-  return consistency == Consistency::kAuto && (file.file()->shares_dirty_ranges() || single);
+  const DirtyRangeTable* const ranges = file.file()->dirty_ranges();
+  const bool shared = ranges != nullptr && ranges->group().complete;
+  return consistency == Consistency::kAuto && (shared || single);
 }
 
 // Pieces like those of a block of rows: between them other ranks write.
@@ -359,9 +363,9 @@ herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& f
   File& engine_file = *file->file();
   const uint64_t begin_ns = NowNs();
   if (TakesTurns(*file, parts) && !scope.tracks() &&
-      engine_file.BeginScattered(begin_ns, parts.bytes)) {
+      engine_file.writes().BeginScattered(begin_ns, parts.bytes)) {
     const herr_t result = Native(instance, writes, dxpl);
-    engine_file.EndScattered(begin_ns, parts.bytes, parts.pieces);
+    engine_file.writes().EndScattered(begin_ns, parts.bytes, parts.pieces);
     return result;
   }
   if (parts.bytes != 0) file->wrote_alone = true;
@@ -379,7 +383,7 @@ herr_t WriteTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>
                                           request == nullptr && !now, call.scope())
                       : WriteAlone(instance, parallel, writes, dxpl, call.scope());
   if (request == nullptr && parallel->file()->settings().consistency == Consistency::kStrict) {
-    if (const Status status = parallel->file()->Drain(Wait::kWrite); !status.ok()) {
+    if (const Status status = parallel->file()->drainer().Drain(Wait::kWrite); !status.ok()) {
       h5::PushError(instance.hdf5(), status);
       result = -1;
     }

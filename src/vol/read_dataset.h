@@ -48,7 +48,8 @@ inline void EndReadsOf(Instance& instance, void* dataset) {
   if (instance.datasets == nullptr) return;
   const ReadDataset* const known = instance.datasets->Find<ReadDataset>(dataset);
   if (known == nullptr) return;
-  if (const auto file = known->file.lock(); file != nullptr) file->deferred_reads().AwaitAll();
+  if (const auto file = known->file.lock(); file != nullptr)
+    file->reads().deferred_reads().AwaitAll();
 }
 
 }  // namespace tidelane::vol

@@ -227,7 +227,7 @@ class RanksAround {
 
 template <typename... Args>
 bool MayChangeTarget(Instance& instance, H5I_type_t kind, Args... args) {
-  if (!File::AnyUnreported()) return true;
+  if (!FailureState::AnyUnreported()) return true;
   const Target target = TargetOf(kind, args...);
   return RetryAndReport(instance, target.located, target.type);
 }

@@ -20,7 +20,7 @@ ReadPath::ReadPath(ByteSource& source, Surroundings surroundings)
       around_(std::move(surroundings)),
       prefetch_(around_.lanes, around_.prefetch_budget),
       may_fetch_(around_.config.read_ahead != Toggle::kOff && prefetch_.possible()),
-      blocks_(around_.config.read_ahead, around_.cost_model->BlocksOn(around_.device)) {}
+      blocks_(around_.config.read_ahead, around_.costs.blocks()) {}
 
 Status ReadPath::Read(uint64_t address, uint64_t size, void* buffer, bool raw) {
   const bool large = raw && size >= kLarge;
@@ -47,7 +47,7 @@ Status ReadPath::ReadAfterFetching(uint64_t address, uint64_t size, void* buffer
   if (large && status.ok()) TellFetched(begin_ns, size, times);
   if (!large && times.waited_ns != 0) {
     const uint64_t now_ns = NowNs();
-    reads().Small(now_ns - times.waited_ns, now_ns);
+    around_.costs.Small(now_ns - times.waited_ns, now_ns);
   }
   return status;
 }
@@ -88,34 +88,31 @@ Status ReadPath::ReadAlongside(Reader reader, uint64_t address, uint64_t size, v
 
 void ReadPath::TellAnswered(Reader reader, const ReadTimes& times) {
   if (times.bytes < kLarge) return;
-  const bool later = reader == Reader::kLater || reader == Reader::kAhead;
-  reads().Answered(around_.device,
-                   later ? model::ReadPhases::For::kLater : model::ReadPhases::For::kProgram,
-                   {.begin_ns = times.begin_ns, .end_ns = times.end_ns, .bytes = times.bytes});
+  around_.costs.Answered(reader, times);
 }
 
 void ReadPath::TellRead(uint64_t begin_ns, uint64_t size, const ReadTimes& times) {
-  reads().Begin(begin_ns);
+  around_.costs.Begin(begin_ns);
   TellAnswered(Reader::kProgram, times);
-  reads().End(around_.device, {.end_ns = times.end_ns, .bytes = size});
+  around_.costs.End({.end_ns = times.end_ns, .bytes = size});
 }
 
 void ReadPath::TellFetched(uint64_t begin_ns, uint64_t size, const ReadTimes& times) {
   const uint64_t end_ns = NowNs();
-  reads().Begin(begin_ns == 0 ? end_ns : begin_ns);
+  around_.costs.Begin(begin_ns == 0 ? end_ns : begin_ns);
   TellAnswered(Reader::kProgram, times);
-  if (times.waited_ns != 0) reads().Waited(times.waited_ns);
-  reads().End(around_.device, {.end_ns = end_ns,
-                               .bytes = size,
-                               .copied_bytes = times.copied_bytes,
-                               .copy_ns = times.copy_ns});
+  if (times.waited_ns != 0) around_.costs.Waited(times.waited_ns);
+  around_.costs.End({.end_ns = end_ns,
+                     .bytes = size,
+                     .copied_bytes = times.copied_bytes,
+                     .copy_ns = times.copy_ns});
 }
 
 void ReadPath::TellDeferred(uint64_t bytes) {
   if (bytes < kLarge) return;
   const uint64_t now_ns = NowNs();
-  reads().Begin(now_ns);
-  reads().End(around_.device, {.end_ns = now_ns, .bytes = bytes});
+  around_.costs.Begin(now_ns);
+  around_.costs.End({.end_ns = now_ns, .bytes = bytes});
 }
 
 std::shared_ptr<ExtentRead> ReadPath::Share(const std::shared_ptr<ReadPath>& self, uint64_t bytes,

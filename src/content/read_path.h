@@ -23,8 +23,8 @@
 #include "content/parallel_read_source.h"
 #include "content/prefetch.h"
 #include "content/read_ahead.h"
+#include "content/read_costs.h"
 #include "lane/lanes.h"
-#include "model/cost_model.h"
 
 namespace tidelane {
 
@@ -40,8 +40,7 @@ class ReadPath final : public ParallelReadSource {
   struct Surroundings {
     const Config& config;
     Lanes& lanes;
-    const std::shared_ptr<model::CostModel>& cost_model;
-    uint64_t device = 0;  ///< by which the model knows the storage
+    ReadCosts costs;
     std::shared_ptr<PrefetchBudget> prefetch_budget;
     bool watched = false;  ///< the source says whether others have changed it
   };
@@ -66,12 +65,12 @@ class ReadPath final : public ParallelReadSource {
   const std::string& path() const override { return source_.path(); }
   DeferredReads& deferred_reads() override { return deferred_reads_; }
   void NoteRead(uint64_t address, uint64_t size) override;
-  void BeginShared() override { reads().Begin(NowNs()); }
+  void BeginShared() override { around_.costs.Begin(NowNs()); }
   void EndShared(uint64_t bytes) override {
-    reads().End(around_.device, {.end_ns = NowNs(), .bytes = bytes});
+    around_.costs.End({.end_ns = NowNs(), .bytes = bytes});
   }
   void TellDeferred(uint64_t bytes) override;
-  void TellWaited(uint64_t ns) override { reads().Waited(ns); }
+  void TellWaited(uint64_t ns) override { around_.costs.Waited(ns); }
 
   /// These bytes are written, before anybody is told of it.
   void Written(uint64_t address, uint64_t size, const void* bytes) {
@@ -105,7 +104,6 @@ class ReadPath final : public ParallelReadSource {
   bool slow() const { return speed_.slow(); }
 
  private:
-  model::ReadPhases& reads() { return around_.cost_model->reads(); }
   AheadFetcher::Fetch Fetcher();
   void ForgetIfChanged() {
     if (around_.watched && watch_.Changed(source_)) Forget();
@@ -123,7 +121,7 @@ class ReadPath final : public ParallelReadSource {
   void TellRead(uint64_t begin_ns, uint64_t size, const ReadTimes& times);
   void TellFetched(uint64_t begin_ns, uint64_t size, const ReadTimes& times);
   void TellSmall(const ReadTimes& times) {
-    if (times.bytes != 0) reads().Small(times.begin_ns, times.end_ns);
+    if (times.bytes != 0) around_.costs.Small(times.begin_ns, times.end_ns);
   }
 
   ByteSource& source_;

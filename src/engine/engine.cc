@@ -115,6 +115,12 @@ FileSettings Engine::SettingsForOpening(const CallContext& call) const {
   return settings;
 }
 
+// Before the first large write there is no pause to tell from this, and no reason to ask for the time.
+void Engine::NoteBuffered() {
+  model::Pauses& pauses = cost_model_->pauses();
+  if (pauses.last_end_ns() != 0) pauses.Buffered(NowNs());
+}
+
 FileEnvironment Engine::EnvironmentOfFiles() {
   return {.config = config_,
           .arena = arena_,

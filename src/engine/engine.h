@@ -86,7 +86,8 @@ class Engine {
   /// Has lanes store what they can, so that memory becomes free.
   void RelieveArena() TL_EXCLUDES(registry_.mutex);
   Lanes& lanes() { return lanes_; }
-  model::CostModel& cost_model() { return *cost_model_; }
+  /// The program writes, and somebody else keeps the bytes for now: it does not pause.
+  void NoteBuffered();
 
  private:
   Engine();

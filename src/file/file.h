@@ -52,8 +52,8 @@ class File final : public std::enable_shared_from_this<File> {
   /// The process's, unless the file was given its own when it was opened.
   FileSettings settings() const;
   void SetSettings(const FileSettings& settings);
-  /// Bytes that its storage takes in the time of a request (model/cost_model.h).
-  uint64_t WorthARequest() const { return context_.costs.WorthARequest(); }
+  /// What writes to its storage cost.
+  const WriteCosts& costs() const { return context_.costs; }
 
   Drainer& drainer() { return drainer_; }
   const Drainer& drainer() const { return drainer_; }

@@ -23,6 +23,8 @@ WriteCosts::WriteBudget WriteCosts::Begin(uint64_t now_ns, const std::string& pa
 
 bool WriteCosts::Defers() const { return Randomized(cost_model_->Defers(device_)); }
 
+bool WriteCosts::IsQuick() const { return Randomized(cost_model_->QuickOn(device_)); }
+
 bool WriteCosts::Stored(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) const {
   return Randomized(cost_model_->Stored(device_, bytes, begin_ns, end_ns));
 }

@@ -51,6 +51,7 @@ class WriteCosts {
   /// Whether storage is as quick as memory: before the first request its file system says so, or does not; then each request.
   bool Opened(bool promises_speed) const { return cost_model_->Opened(device_, promises_speed); }
   bool Stored(uint64_t bytes, uint64_t begin_ns, uint64_t end_ns) const;
+  bool IsQuick() const;
 
  private:
   const std::shared_ptr<model::CostModel> cost_model_;

@@ -1,5 +1,5 @@
 /// \file
-/// The part of a request that is chunks on their way (vol/chunk_queue.h): their bytes get a place in the file, and
+/// The part of a request that is chunks on their way (vol/chunk_capture.h): their bytes get a place in the file, and
 /// an epoch to wait for, only when they are inserted.
 ///
 /// Thread safety: used under HDF5's lock.

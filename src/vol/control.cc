@@ -6,8 +6,8 @@
 #include "base/activity.h"
 #include "h5/error.h"
 #include "h5/protocol.h"
-#include "vol/chunk_queue.h"
-#include "vol/insert_chunks.h"
+#include "vol/call_queue.h"
+#include "vol/chunk_capture.h"
 #include "vol/ranks.h"
 
 namespace tidelane::vol {
@@ -64,11 +64,11 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
     }
     return 0;
   }
-  InsertFinished(instance, dxpl);
+  DoReadyCallWork(instance, dxpl);
   Status status;
   switch (KindOf(instance, kind, args.op_type)) {
     case Operations::kWait:
-      if (!InsertChunks(instance, object, kind, dxpl)) return -1;
+      if (!DoCallWork(instance, object, kind, dxpl)) return -1;
       file->reads().deferred_reads().AwaitAll();
       status = file->drainer().Drain(Wait::kRequest);
       break;
@@ -81,7 +81,7 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
       bool stored = false;
       status = file->drainer().Test(stored);
       if (file->reads().deferred_reads().any() ||
-          (AnyChunksPending(instance) && instance.chunk_queue->HasChunksOf(*file))) {
+          (AnyCallWork(instance) && instance.call_queue->Has(*file))) {
         stored = false;
       }
       static_cast<tl_test_args*>(args.args)->stored = stored ? 1 : 0;

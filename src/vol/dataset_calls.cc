@@ -12,15 +12,15 @@
 #include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "h5/owned_id.h"
+#include "vol/call_queue.h"
+#include "vol/chunk_capture.h"
 #include "vol/chunk_insert.h"
-#include "vol/chunk_queue.h"
 #include "vol/control.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/device_buffers.h"
 #include "vol/device_slices.h"
 #include "vol/device_twin.h"
 #include "vol/find_file.h"
-#include "vol/insert_chunks.h"
 #include "vol/lending.h"
 #include "vol/object_info.h"
 #include "vol/property_lists.h"
@@ -49,13 +49,13 @@ void Steer(Instance& instance, size_t count, void* datasets[], const Transfer& t
   }
 }
 
-ChunkQueue* ChunkQueueOf(Instance& instance) {
+ChunkCapture* ChunkCaptureOf(Instance& instance) {
   if (instance.closing) return nullptr;  // nobody would insert them
-  if (instance.chunk_queue == nullptr &&
+  if (instance.chunk_capture == nullptr &&
       Engine::Get().config().parallel_writes != ParallelWrites::kOff) {
-    instance.chunk_queue = new ChunkQueue(instance);
+    instance.chunk_capture = new ChunkCapture(instance);
   }
-  return instance.chunk_queue;
+  return instance.chunk_capture;
 }
 
 herr_t WriteNatively(Instance& instance, const Writes& writes, hid_t dxpl,
@@ -96,7 +96,7 @@ bool AreDifferent(Instance& instance, const Writes& writes) {
 // by then that nothing is wrong with them. `taken`: so many lanes filter.
 herr_t WriteSeveral(Instance& instance, const Writes& writes, hid_t dxpl, Leaves leaves,
                     size_t& taken, const std::shared_ptr<ChunkBatch>& late = nullptr) {
-  ChunkQueue* const filtered = ChunkQueueOf(instance);
+  ChunkCapture* const filtered = ChunkCaptureOf(instance);
   if (filtered == nullptr) return WriteNatively(instance, writes, dxpl, leaves);
   Rest<const void*> ours, others, refused;
   const bool different = AreDifferent(instance, writes);
@@ -106,7 +106,7 @@ herr_t WriteSeveral(Instance& instance, const Writes& writes, hid_t dxpl, Leaves
   }
   const Writes natives = others.rows();
   for (size_t i = 0; i < natives.count; ++i) {
-    if (!InsertChunksOf(instance, 1, &natives.datasets[i], dxpl)) return -1;
+    if (!InsertChunksBefore(instance, 1, &natives.datasets[i], dxpl)) return -1;
   }
   if (WriteNatively(instance, natives, dxpl, leaves) < 0) return -1;
   const Writes whole = ours.rows();
@@ -132,7 +132,7 @@ herr_t WriteExplicitly(Instance& instance, const Writes& writes, const Transfer&
   if (writes.count != 1) {
     result = WriteSeveral(instance, writes, dxpl, Leaves::kRequest, taken, chunks);
   } else {
-    ChunkQueue* const filtered = ChunkQueueOf(instance);
+    ChunkCapture* const filtered = ChunkCaptureOf(instance);
     bool may_run = true;
     if (filtered != nullptr && filtered->Take(At(writes, 0), dxpl, may_run, chunks)) taken = 1;
     if (!may_run) return -1;
@@ -160,7 +160,7 @@ bool MayWrite(Instance& instance, size_t count, void* datasets[]) {
 herr_t WritePlainly(Instance& instance, const Writes& writes, hid_t dxpl) {
   if (!MayChange(instance, writes.datasets[0], H5I_DATASET)) return -1;
   bool may_run = true;
-  ChunkQueue* const filtered = ChunkQueueOf(instance);
+  ChunkCapture* const filtered = ChunkCaptureOf(instance);
   if (filtered != nullptr && filtered->Take(At(writes, 0), dxpl, may_run)) return 0;
   return may_run ? WriteNatively(instance, writes, dxpl) : -1;
 }
@@ -184,7 +184,7 @@ void NoteMade(Instance& instance, void* dataset, hid_t dcpl) {
     }
     instance.plain_dcpl = dcpl;
   }
-  if (ChunkQueue* const filtered = ChunkQueueOf(instance); filtered != nullptr) {
+  if (ChunkCapture* const filtered = ChunkCaptureOf(instance); filtered != nullptr) {
     filtered->NoteProbablyPlain(dataset);
   }
 }
@@ -198,7 +198,7 @@ void* DatasetCreate(Instance& instance, void* object, const H5VL_loc_params_t* l
   const auto native = hdf5.native().dataset_cls.create;
   if (request == nullptr && !MayChange(instance, object, location->obj_type)) return nullptr;
   gpu::Look();
-  InsertFinished(instance, dxpl);
+  DoReadyCallWork(instance, dxpl);
   const CollectiveGuard together(instance, TakesSpace(instance, object, location->obj_type),
                                  h5::SyncPoint::kTake);
   if (!together.MayGoOn(instance)) return nullptr;
@@ -228,8 +228,8 @@ bool IsDefaultList(Instance& instance, hid_t list) {
 
 // Those that the program has closed, for chunks that are on their way.
 bool KeepsDatasetsOpen(Instance& instance) {
-  return AnyChunksPending(instance) && instance.chunk_queue != nullptr &&
-         instance.chunk_queue->IsKeptOpen(nullptr);
+  return AnyCallWork(instance) && instance.chunk_capture != nullptr &&
+         instance.chunk_capture->IsKeptOpen(nullptr);
 }
 
 // Opening twice would ask the program twice which file an external link leads to.
@@ -249,7 +249,7 @@ void* OpenDespiteKept(Instance& instance, void* object, H5I_type_t type, hid_t l
     const h5::KeepErrorStack keep(instance.hdf5());
     if (void* const opened = open(); opened != nullptr) return opened;
   }
-  return InsertChunks(instance, object, type, dxpl) ? open() : nullptr;
+  return DoCallWork(instance, object, type, dxpl) ? open() : nullptr;
 }
 
 }  // namespace
@@ -267,9 +267,9 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
   void* opened = OpenDespiteKept(instance, object, location->obj_type, dapl, dxpl, open);
   // The program has closed it, so that its new access list is to hold; HDF5 keeps the list of one that is still open.
   if (opened != nullptr && KeepsDatasetsOpen(instance) && !IsDefaultList(instance, dapl) &&
-      instance.chunk_queue->IsKeptOpen(opened)) {
+      instance.chunk_capture->IsKeptOpen(opened)) {
     native.close(opened, dxpl, nullptr);
-    if (!InsertChunks(instance, object, location->obj_type, dxpl)) return nullptr;
+    if (!DoCallWork(instance, object, location->obj_type, dxpl)) return nullptr;
     opened = open();
   }
   if (opened != nullptr) NoteOpened(instance, opened);
@@ -310,7 +310,7 @@ herr_t WriteFromHost(Instance& instance, const Writes& writes, hid_t dxpl, void*
   if (request != nullptr) return WriteExplicitly(instance, writes, transfer, dxpl, request);
   if (!MayWrite(instance, count, datasets)) return -1;
   if (transfer.synchronous) {
-    if (!InsertChunksOf(instance, count, datasets, dxpl)) return -1;
+    if (!InsertChunksBefore(instance, count, datasets, dxpl)) return -1;
     TrackedCall call(instance, Effect::kDataNow, nullptr);
     const herr_t result = WriteNatively(instance, writes, dxpl);
     call.Finish(result >= 0);
@@ -390,8 +390,8 @@ herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t me
 
 herr_t DatasetClose(Instance& instance, void* dataset, hid_t dxpl, void** request) {
   if (request == nullptr) EndReadsOf(instance, dataset);
-  InsertFinished(instance, dxpl);
-  if (instance.chunk_queue != nullptr && instance.chunk_queue->KeepOpen(dataset)) return 0;
+  DoReadyCallWork(instance, dxpl);
+  if (instance.chunk_capture != nullptr && instance.chunk_capture->KeepOpen(dataset)) return 0;
   ForgetDataset(instance, dataset);
   const auto native = instance.hdf5().native().dataset_cls.close;
   if (RunsPlain(Effect::kRelease, request)) return native(dataset, dxpl, request);
@@ -465,7 +465,7 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
   if (IsOurs(instance, H5I_DATASET, args->op_type)) {
     return Operate(instance, dataset, H5I_DATASET, *args, dxpl);
   }
-  if (!InsertChunks(instance, dataset, H5I_DATASET, dxpl)) return -1;
+  if (!DoCallWork(instance, dataset, H5I_DATASET, dxpl)) return -1;
   if (void** const buffer = gpu::IsLoaded() ? ChunkBufferOf(instance, *args) : nullptr;
       buffer != nullptr) {
     const std::optional<gpu::Memory> memory = gpu::Find(*buffer);
@@ -485,9 +485,10 @@ herr_t DatasetOptional(Instance& instance, void* dataset, H5VL_optional_args_t* 
     }
   }
   const auto operate = [&] {
-    const ChunkGrid* const grid = instance.chunk_queue != nullptr && IsMaskedWrite(instance, *args)
-                                      ? instance.chunk_queue->GridOf(dataset)
-                                      : nullptr;
+    const ChunkGrid* const grid =
+        instance.chunk_capture != nullptr && IsMaskedWrite(instance, *args)
+            ? instance.chunk_capture->GridOf(dataset)
+            : nullptr;
     return grid == nullptr ? native(dataset, args, dxpl, nullptr)
                            : WriteMasked(instance, dataset, *grid, *args, dxpl);
   };

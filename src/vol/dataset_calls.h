@@ -20,7 +20,7 @@ void* DatasetOpen(Instance& instance, void* object, const H5VL_loc_params_t* loc
 void* ObjectOpen(Instance& instance, void* object, const H5VL_loc_params_t* location,
                  H5I_type_t* type, hid_t dxpl, void** request);
 
-/// Whole chunks that lanes can filter are on their way when it returns (vol/chunk_queue.h).
+/// Whole chunks that lanes can filter are on their way when it returns (vol/chunk_capture.h).
 herr_t DatasetWrite(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
                     hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, const void* buffers[],
                     void** request);

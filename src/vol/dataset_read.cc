@@ -8,12 +8,12 @@
 
 #include "base/counters.h"
 #include "file/call_scope.h"
-#include "vol/chunk_queue.h"
+#include "vol/call_queue.h"
+#include "vol/chunk_capture.h"
 #include "vol/chunked_reads.h"
 #include "vol/device_buffers.h"
 #include "vol/device_slices.h"
 #include "vol/find_file.h"
-#include "vol/insert_chunks.h"
 #include "vol/lending.h"
 #include "vol/native_retry.h"
 #include "vol/property_lists.h"
@@ -127,8 +127,8 @@ herr_t ReadLater(Instance& instance, Reads reads, hid_t dxpl, void** request) {
 herr_t ReadIntoHost(Instance& instance, Reads reads, hid_t dxpl, void** request) {
   const size_t count = reads.count;
   void** const datasets = reads.datasets;
-  if (instance.chunk_queue != nullptr) instance.chunk_queue->NoteReads(count, datasets);
-  if (!InsertChunksOf(instance, count, datasets, dxpl)) return -1;
+  if (instance.chunk_capture != nullptr) instance.chunk_capture->NoteReads(count, datasets);
+  if (!InsertChunksBefore(instance, count, datasets, dxpl)) return -1;
   if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
       parallel != nullptr) {
     return ReadTogether(instance, parallel, count, datasets, reads.memory_types,

@@ -20,9 +20,9 @@
 #include "engine/engine.h"
 #include "file/call_scope.h"
 #include "vol/call_inside.h"
-#include "vol/chunk_holders.h"
-#include "vol/chunk_queue.h"
-#include "vol/insert_chunks.h"
+#include "vol/call_queue.h"
+#include "vol/chunk_capture.h"
+#include "vol/work_holders.h"
 
 #define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))
 
@@ -46,23 +46,23 @@ int Result(const Status& status, char* why, size_t size) {
   return -1;
 }
 
-using tidelane::vol::ChunkHolder;
+using tidelane::vol::WorkHolder;
 
-Status NotSettled(const ChunkHolder& holder, int error, const char* what) {
+Status NotSettled(const WorkHolder& holder, int error, const char* what) {
   return Status::Failed(error, what).At(holder.file->path(), 0, 0);
 }
 
 // Another thread may be inside a copy of HDF5 that has no lock, unless the program keeps it out, or no other has written.
-bool MayEnter(int slot, const std::vector<ChunkHolder>& holders, const void* kept_out_of) {
+bool MayEnter(int slot, const std::vector<WorkHolder>& holders, const void* kept_out_of) {
   tidelane::h5::Library& hdf5 = tidelane::h5::LibraryAt(slot);
   if (hdf5.thread_safe() || (kept_out_of != nullptr && hdf5.Contains(kept_out_of))) return true;
-  return std::ranges::all_of(holders, [slot](const ChunkHolder& holder) {
+  return std::ranges::all_of(holders, [slot](const WorkHolder& holder) {
     return holder.slot != slot || pthread_equal(holder.writer, pthread_self()) != 0;
   });
 }
 
 // Chunks stay where they were if they could not be inserted; what HDF5 says of it, the file's flush or close tells.
-Status SettleHolder(const ChunkHolder& holder, bool may_enter) {
+Status SettleHolder(const WorkHolder& holder, bool may_enter) {
   if (!may_enter) {
     return NotSettled(holder, EDEADLK,
                       "put chunks into the file that another thread wrote with an HDF5 that is not "
@@ -72,8 +72,8 @@ Status SettleHolder(const ChunkHolder& holder, bool may_enter) {
   bool settled = false;
   const auto settle = [&] {
     static_cast<void>(
-        tidelane::vol::InsertChunks(instance, nullptr, H5I_BADID, instance.default_dxpl));
-    settled = !AnyChunksPending(instance) || !instance.chunk_queue->HasChunksOf(*holder.file);
+        tidelane::vol::DoCallWork(instance, nullptr, H5I_BADID, instance.default_dxpl));
+    settled = !AnyCallWork(instance) || !instance.call_queue->Has(*holder.file);
   };
   if (tidelane::vol::Enter(instance, settle) && settled) return {};
   return NotSettled(holder, EIO, "put compressed chunks into the file (its flush says why)");
@@ -133,11 +133,11 @@ TIDELANE_EXPORT int tidelane_write_timeline(const char* path, char* why, size_t 
 TIDELANE_EXPORT int tidelane_settle_chunks(const char* path, const void* kept_out_of, char* why,
                                            size_t size) {
   Engine* const engine = Engine::IfMade();
-  const std::vector<ChunkHolder> holders = tidelane::vol::ChunkHolders();
+  const std::vector<WorkHolder> holders = tidelane::vol::WorkHolders();
   if (engine == nullptr || holders.empty()) return 0;
   const auto files = engine->FilesAt(path);
   Status first;
-  for (const ChunkHolder& holder : holders) {
+  for (const WorkHolder& holder : holders) {
     if (std::ranges::find(files, holder.file) == files.end()) continue;
     Status status = SettleHolder(holder, MayEnter(holder.slot, holders, kept_out_of));
     if (first.ok()) first = std::move(status);

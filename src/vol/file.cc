@@ -11,13 +11,13 @@
 #include "gpu/loaded.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
-#include "vol/chunk_queue.h"
+#include "vol/call_queue.h"
+#include "vol/chunk_capture.h"
 #include "vol/control.h"
 #include "vol/dataset_calls.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/driver_selection.h"
 #include "vol/find_file.h"
-#include "vol/insert_chunks.h"
 #include "vol/lifetime.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
@@ -74,7 +74,7 @@ void NoteClosed(Instance& instance, void* file) {
   if (MutationEnabled("ranks_reopened")) ForgetDatasets(instance);  // those of other handles, too
   if (instance.foreign_files != nullptr) std::erase(*instance.foreign_files, file);
   if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
-  if (instance.chunk_queue != nullptr) instance.chunk_queue->NoteFileClose();
+  if (instance.chunk_capture != nullptr) instance.chunk_capture->NoteFileClose();
 }
 
 // Create and open differ in one call.
@@ -85,7 +85,7 @@ void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, 
   if (RefusesFiles(instance)) return nullptr;
   gpu::Look();
   instance.default_dxpl = dxpl;
-  InsertFinished(instance, dxpl);
+  DoReadyCallWork(instance, dxpl);
   const AccessList access(instance, name, fapl);
   const FileSettings settings = SettingsFor(instance, fapl);
   NoteSieveSize(instance, fapl);
@@ -255,7 +255,7 @@ herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t
                void** request) {
   const bool counts =
       args->op_type == H5VL_FILE_GET_OBJ_COUNT || args->op_type == H5VL_FILE_GET_OBJ_IDS;
-  if (counts && !InsertChunks(instance, file, H5I_FILE, dxpl)) return -1;
+  if (counts && !DoCallWork(instance, file, H5I_FILE, dxpl)) return -1;
   const herr_t result = NativeFile(instance).get(file, args, dxpl, request);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
     ReportSec2(instance, args->args.get_fapl.fapl_id);
@@ -271,7 +271,7 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
   }
   const bool has_file =
       args->op_type != H5VL_FILE_IS_ACCESSIBLE && args->op_type != H5VL_FILE_DELETE;
-  if (!InsertChunks(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
+  if (!DoCallWork(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).specific;
   const ChunkMapInvalidation changing(instance);
   H5VL_file_specific_args_t ours = *args;
@@ -318,7 +318,7 @@ herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, 
                     void** request) {
   if (IsOurs(instance, H5I_FILE, args->op_type))
     return Operate(instance, file, H5I_FILE, *args, dxpl);
-  if (!InsertChunks(instance, file, H5I_FILE, dxpl)) return -1;
+  if (!DoCallWork(instance, file, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(instance).optional;
   const ChunkMapInvalidation changing(instance);
   if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
@@ -345,7 +345,7 @@ herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
   if (FailedClose* entry = FindHalfClosed(instance, file); entry != nullptr) {
     return CloseOtherHalf(instance, *entry, dxpl);
   }
-  if (!InsertChunks(instance, file, H5I_FILE, dxpl)) return -1;
+  if (!DoCallWork(instance, file, H5I_FILE, dxpl)) return -1;
   if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
     if (!MayCloseTogether(instance, *parallel)) return -1;
     NoteClosed(instance, file);

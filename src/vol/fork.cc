@@ -8,10 +8,9 @@
 
 #include "file/call_scope.h"
 #include "vol/call_inside.h"
-#include "vol/chunk_holders.h"
-#include "vol/chunk_queue.h"
+#include "vol/call_queue.h"
 #include "vol/dataset_catalogue.h"
-#include "vol/insert_chunks.h"
+#include "vol/work_holders.h"
 
 namespace tidelane::vol {
 
@@ -22,7 +21,7 @@ constexpr auto kPatience = std::chrono::milliseconds(50);
 // What cannot be inserted stays the parent's, as what another thread holds does.
 void InsertAll(Instance& instance) {
   static_cast<void>(Enter(instance, [&instance] {
-    static_cast<void>(InsertChunks(instance, nullptr, H5I_BADID, instance.default_dxpl));
+    static_cast<void>(DoCallWork(instance, nullptr, H5I_BADID, instance.default_dxpl));
   }));
 }
 
@@ -37,10 +36,10 @@ bool LockSoon(h5::Library& hdf5) {
 
 void BeforeFork() {
   for (Instance& instance : internal::instances) {
-    if (!AnyChunksPending(instance)) continue;
+    if (!AnyCallWork(instance)) continue;
     h5::Library& hdf5 = instance.hdf5();
     if (!hdf5.CanTryLock()) {
-      if (pthread_equal(instance.chunk_queue->writer(), pthread_self()) != 0 &&
+      if (pthread_equal(instance.call_queue->writer(), pthread_self()) != 0 &&
           !CallScope::OthersMayBeInside()) {
         InsertAll(instance);
       }
@@ -54,13 +53,14 @@ void BeforeFork() {
 // What there is stays as it is, unused: another thread may have been changing it when its process was forked.
 void InChild() {
   for (Instance& instance : internal::instances) {
-    instance.chunk_queue = nullptr;
+    instance.call_queue = nullptr;
+    instance.chunk_capture = nullptr;
     instance.datasets = nullptr;
     instance.sieve_buffers.unknown |= instance.sieve_buffers.any;
     instance.rank_chunks = nullptr;  // who is left of the ranks puts them in: the parent
-    instance.chunks_pending.store(false, std::memory_order_relaxed);
+    instance.call_work.store(false, std::memory_order_relaxed);
   }
-  ForgetChunkHolders();
+  ForgetWorkHolders();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 /// \file
-/// Chunks on their way (vol/chunk_queue.h) when the program forks.
+/// Chunks on their way (vol/chunk_capture.h) when the program forks.
 ///
 /// Both sides of a fork must find them in the file: a child that only reads would otherwise write. So
 /// they are inserted before it, by the thread that forks.

@@ -41,7 +41,8 @@ struct SieveBuffers {
 };
 
 class DatasetCatalogue;
-class ChunkQueue;
+class CallQueue;
+class ChunkCapture;
 class RankChunks;
 
 struct Instance {
@@ -89,12 +90,13 @@ struct Instance {
   uint64_t flushes = 0;  ///< calls that flush something
   /// The program has written chunks as they are stored (H5Dwrite_chunk): beyond the array they may have elements of its own.
   bool chunks_written_raw = false;
-  /// Chunks that were written and are not in the file yet (vol/chunk_queue.h); nullptr: there never were any. Never
-  /// destroyed.
-  ChunkQueue* chunk_queue = nullptr;
-  /// Whether there are such chunks now, or a failure of theirs that nobody has been told of. Calls ask no more than this
-  /// as long as there are none; a fork asks without HDF5's lock.
-  std::atomic<bool> chunks_pending{false};
+  /// Work for HDF5 that one of the program's next calls does (vol/call_queue.h); nullptr: there never was any. Never destroyed.
+  CallQueue* call_queue = nullptr;
+  /// Whether there is such work now, or a failure of it that nobody has been told of. Calls ask no more than this
+  /// as long as there is none; a fork asks without HDF5's lock.
+  std::atomic<bool> call_work{false};
+  /// Takes over writes of filtered chunks (vol/chunk_capture.h); nullptr: there never were any. Never destroyed.
+  ChunkCapture* chunk_capture = nullptr;
   /// Never destroyed.
   std::vector<FailedClose>* failed_closes = nullptr;
   /// The native objects of the files that the program has open. Never destroyed.

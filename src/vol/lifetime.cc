@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 #include "h5/error.h"
 #include "vol/call_inside.h"
-#include "vol/chunk_queue.h"
+#include "vol/chunk_capture.h"
 #include "vol/control.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/deflate_filter.h"
@@ -54,8 +54,11 @@ void EnterAtEnd(Instance& instance, Work work) {
 void AtClose(void* context) {
   Instance& instance = *static_cast<Instance*>(context);
   instance.watches_close = false;
-  if (ChunkQueue* const writes = instance.chunk_queue; writes != nullptr) {
-    EnterAtEnd(instance, [writes] { writes->End(); });
+  if (CallQueue* const calls = instance.call_queue; calls != nullptr) {
+    EnterAtEnd(instance, [&instance, calls] {
+      calls->End();
+      if (instance.chunk_capture != nullptr) instance.chunk_capture->End();
+    });
   }
   if (RankChunks* const chunks = instance.rank_chunks; chunks != nullptr) {
     EnterAtEnd(instance, [chunks] { chunks->End(); });

@@ -244,7 +244,7 @@ void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hi
     look.filtered = FilteredPartOf(instance, file, writes, dxpl, later);
   look.holds = HoldChunksOf(instance, file, writes.count, writes.datasets);
   const uint64_t wanted = file.file()->settings().collective_piece;
-  const uint64_t smallest = wanted != UINT64_MAX ? wanted : file.file()->WorthARequest();
+  const uint64_t smallest = wanted != UINT64_MAX ? wanted : file.file()->costs().WorthARequest();
   look.small = parts.pieces > kFewPieces && parts.bytes / parts.pieces < smallest;
   if (file.file()->drainer().drained()) file.places.Clear();
   if (file.ranks() > kMostRanksInBoxes || parts.places.size() != 1) return;

@@ -54,14 +54,14 @@ TEST_F(RequestTest, OneIsDoneWhenItsBytesAreStored) {
 
 TEST_F(RequestTest, ChunksThatAnotherProcessInsertsAreNotWaitedFor) {
   // As in a child that was forked in the middle.
-  ChunkQueue* const writes = std::exchange(instance().chunk_queue, nullptr);
+  CallQueue* const calls = std::exchange(instance().call_queue, nullptr);
   const auto chunks = std::make_shared<ChunkBatch>();
   chunks->on_their_way = 1;
   Request* request =
       instance().requests.Issue(nullptr, std::make_unique<ChunkBatchPart>(instance(), chunks));
   EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_FAIL);
   EXPECT_EQ(request->error().code(), ECANCELED);
-  instance().chunk_queue = writes;
+  instance().call_queue = calls;
   RequestFree(instance(), request);
 }
 

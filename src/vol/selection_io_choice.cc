@@ -37,7 +37,7 @@ void Look(Instance& instance, void* dataset, RunPattern& pattern, hid_t dxpl) {
 bool OnQuickStorage(const RunPattern& pattern) {
   if (!pattern.has_layout(H5D_CONTIGUOUS)) return false;
   const std::shared_ptr<File> file = pattern.facts->file.lock();
-  return file != nullptr && Randomized(Engine::Get().cost_model().QuickOn(file->identity().device));
+  return file != nullptr && file->costs().IsQuick();
 }
 
 // Nothing is kept of a file that others may write.
@@ -119,12 +119,6 @@ void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize
   if (spread.runs == 1) spread.span = length;
 }
 
-// Before the first large write there is no pause to tell from this, and no reason to ask for the time.
-void NoteBuffered() {
-  model::Pauses& pauses = Engine::Get().cost_model().pauses();
-  if (pauses.last_end_ns() != 0) pauses.Buffered(NowNs());
-}
-
 }  // namespace
 
 std::vector<void*> BufferedDatasets(Instance& instance) {
@@ -200,7 +194,7 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
   pattern.storage.Begin();
   const ElementPlaces* const places = pattern.storage.places();
   // A dataset that has a sieve buffer goes on with it.
-  if (pattern.sieved) NoteBuffered();
+  if (pattern.sieved) Engine::Get().NoteBuffered();
   if (pattern.sieved || (pattern.has_layout(H5D_CHUNKED) && !pattern.storage.asks_chunks()))
     return Gathering(places);
   if (pattern.repeat != 0) {

@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "engine/engine.h"
 #include "file/file_fixture.h"
 #include "vol/connector_fixture.h"
 #include "vol/dataset_calls.h"
@@ -94,7 +93,7 @@ class SieveChoiceTest : public ConnectorTest {
     ASSERT_TRUE(bench_.file_->Lock(true).ok());
     driver_file = bench_.file_;
     for (int i = 0; i < 8; ++i) {  // slow
-      Engine::Get().cost_model().Stored(driver_file->identity().device, 1u << 20, 0, 50'000'000);
+      bench_.cost_model_->Stored(driver_file->identity().device, 1u << 20, 0, 50'000'000);
     }
     file_ = Create();  // teaches the instance what the default transfer list is
     const hsize_t extent[2] = {64, 4096};
@@ -161,7 +160,7 @@ class SieveChoiceTest : public ConnectorTest {
 
 TEST_F(SieveChoiceTest, LessDenseRunsGoToTheSieveWhereStorageIsAsQuickAsMemory) {
   constexpr uint64_t kMib = 1u << 20;
-  model::CostModel& cost_model = Engine::Get().cost_model();
+  model::CostModel& cost_model = *bench_.cost_model_;
   const uint64_t device = driver_file->identity().device, other = device + 1;
   const auto chosen = [&] { return ChooseAnew(contiguous_); };
   const auto stores = [&](uint64_t there, uint64_t ns) {
@@ -179,7 +178,7 @@ TEST_F(SieveChoiceTest, LessDenseRunsGoToTheSieveWhereStorageIsAsQuickAsMemory) 
 }
 
 TEST_F(SieveChoiceTest, SmallWritesThatFollowEachOtherGoToTheSieveWhereStorageIsAsQuickAsMemory) {
-  model::CostModel& cost_model = Engine::Get().cost_model();
+  model::CostModel& cost_model = *bench_.cost_model_;
   const uint64_t device = driver_file->identity().device;
   const auto second_of = [&](hsize_t at, hsize_t length, Leaves leaves = Leaves::kNothing) {
     SelectRun(7, 0, 100);

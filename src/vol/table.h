@@ -3,7 +3,7 @@
 ///
 /// A row names a slot of H5VL_class_t by two member pointers and says how it runs:
 ///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing
-///   is in between. Settled - the same, after chunks that are on their way (vol/insert_chunks.h).
+///   is in between. Settled - the same, after chunks that are on their way (vol/call_queue.h).
 ///   Tracked - the native callback inside a TrackedCall: permissions, and a request
 ///   when one is asked for; one that changes a file fails before it does anything if an earlier
 ///   background write to that file failed (vol/find_file.h). Settles, unless the row says that it need not.
@@ -21,10 +21,10 @@
 
 #include "h5/error.h"
 #include "h5/hdf5.h"
+#include "vol/chunk_capture.h"
 #include "vol/dataset_calls.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/find_file.h"
-#include "vol/insert_chunks.h"
 #include "vol/instance.h"
 #include "vol/ranks.h"
 #include "vol/sieve_store.h"
@@ -107,8 +107,8 @@ bool KeepsChunks(Instance&, void*, const T&) {
   return false;
 }
 inline bool KeepsChunks(Instance& instance, void* dataset, H5VL_dataset_specific_args_t* args) {
-  return args->op_type == H5VL_DATASET_SET_EXTENT &&
-         internal::OnlyAppends(instance, dataset, args->args.set_extent.size);
+  return args->op_type == H5VL_DATASET_SET_EXTENT && instance.chunk_capture != nullptr &&
+         instance.chunk_capture->OnlyAppends(dataset, args->args.set_extent.size);
 }
 
 // Calls after which a dataset lives at another address, though nobody closed it.
@@ -235,16 +235,16 @@ bool MayChangeTarget(Instance& instance, H5I_type_t kind, Args... args) {
 // Whether the call may go on. Its transfer list comes before the request.
 template <typename... Args>
 bool SettleTarget(Instance& instance, H5I_type_t kind, Chunks usual, Args... args) {
-  if (!AnyChunksPending(instance)) return true;
+  if (!AnyCallWork(instance)) return true;
   const hid_t dxpl = std::get<sizeof...(Args) - 2>(std::tie(args...));
   Chunks chunks = usual;
   ((chunks = ChunksOf(args, chunks)), ...);
   const Target target = TargetOf(kind, args...);
   if (chunks == Chunks::kNone || (KeepsChunks(instance, target.located, args) || ...)) {
-    InsertFinished(instance, dxpl);
+    DoReadyCallWork(instance, dxpl);
     return true;
   }
-  return InsertChunks(instance, target.located, target.type, dxpl);
+  return DoCallWork(instance, target.located, target.type, dxpl);
 }
 
 // HDF5 is C: no exception may get there. Ours can only be that memory is short.

@@ -2,40 +2,27 @@
 /// Filtered chunks on their way: written by the program, not yet in the file (decision 11).
 ///
 ///   1. A write of whole chunks is copied, a chunk a job; lanes run the filters (vol/chunk_job.h).
-///   2. A thread of the program inserts what has been filtered (vol/chunk_insert.h) inside one of its
-///      next calls: lanes never call HDF5. Our driver then captures the bytes like any others.
-///   3. A call that could see those chunks, or depend on them, comes after all of them: it *settles*
-///      first (vol/insert_chunks.h). Others insert what happens to be done. Which is which, the table of
-///      callbacks says.
+///   2. A thread of the program inserts what has been filtered (vol/chunk_insert.h) inside one of its next calls, and before any call
+///      that could see those chunks (vol/call_queue.h). Our driver then captures the bytes like any others.
 ///      A request waits for its chunks like that, too, and then for their bytes (vol/chunk_batch.h).
-///   4. A dataset that is closed with chunks on their way is kept open until they are in.
+///   3. A dataset that is closed with chunks on their way is kept open until they are in.
 ///
-/// Invariants:
-///  1. Chunks are inserted in the order in which they were written, whatever file they are for.
-///  2. A chunk that cannot be inserted stays, with those behind it of the same file, and is tried
-///     again by each call that settles that file, which fails if it fails again; the first of them fails
-///     even if it does not. When the library closes, what is left is told on stderr.
-///  3. Memory for chunks stays within a quarter of the arena's cap. Who finds none inserts first.
-///  4. Chunks are on their way only for files that the program itself has open: what closes such a
-///     file is a call that settles.
+/// Invariant: memory for chunks stays within a quarter of the arena's cap. Who finds none inserts first.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock; lanes know only jobs.
 #pragma once
 
-#include <sys/types.h>
-
-#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "vol/call_queue.h"
 #include "vol/chunk_batch.h"
 #include "vol/chunk_job.h"
 #include "vol/chunk_memory.h"
 #include "vol/chunk_write.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/instance.h"
-#include "vol/late_errors.h"
 #include "vol/lending.h"
 
 namespace tidelane::vol {
@@ -53,9 +40,10 @@ struct FilteredDataset final : DatasetState {
   bool closed = false;                             ///< by the program
 };
 
-class ChunkQueue {
+class ChunkCapture {
  public:
-  explicit ChunkQueue(Instance& instance) : instance_(instance) {}
+  explicit ChunkCapture(Instance& instance)
+      : instance_(instance), calls_(CallQueue::Of(instance)) {}
 
   /// Takes over a write; false: HDF5 has to run it, everything that it could meet has been settled, and if `may_run` is
   /// false that failed. `late` is the part that these chunks are of a request; nullptr: nobody asked for one.
@@ -63,18 +51,13 @@ class ChunkQueue {
             const std::shared_ptr<ChunkBatch>& late = nullptr);
   /// Whether it would take over a write, but for want of room; nothing has been done.
   bool WouldTake(const Writing& writing, hid_t dxpl);
-  /// See vol/insert_chunks.h. `dxpl` is the transfer list of the call.
-  bool InsertChunks(void* object, H5I_type_t type, hid_t dxpl);
-  bool InsertChunksOf(size_t count, void* datasets[], hid_t dxpl);
+  /// As vol/call_queue.h's DoCallWork, before elements of datasets are read or written: those without chunks of ours need not wait.
+  bool InsertBefore(size_t count, void* datasets[], hid_t dxpl);
   /// Whether `extent` has all chunks of a dataset where they are, with the numbers they have: it grows in the slowest
   /// dimension, if at all. False if something went wrong that has not been told yet.
   bool OnlyAppends(void* dataset, const hsize_t extent[]);
   /// The program reads datasets.
   void NoteReads(size_t count, void* datasets[]);
-  void InsertFinished(hid_t dxpl);
-  /// The same from outside the library's calls, until those of `late` are in, or for so long. Runs filters if it may
-  /// take for ever (UINT64_MAX). False: HDF5 could not be entered, so none has been inserted.
-  bool InsertFor(const ChunkBatch& late, uint64_t timeout_ns);
 
   /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
   bool KeepOpen(void* dataset);
@@ -87,19 +70,14 @@ class ChunkQueue {
   void NoteFileClose();
   /// Of a dataset that chunks of ours may have been put into; else nullptr.
   const ChunkGrid* GridOf(void* dataset) const;
-  /// Whether chunks of `file` are on their way.
-  bool HasChunksOf(const File& file) const;
 
-  /// The library closes. Call from within a call of HDF5.
+  /// The library closes, and nothing is on its way any more.
   void End();
-  /// The thread that took the last write.
-  pthread_t writer() const { return writer_; }
 
  private:
   FilteredDataset* LookAt(const Writing& writing, hid_t dxpl);
   FilteredDataset& Known(void* dataset, hid_t dxpl);
   FilteredDataset* Find(void* dataset) const;
-  const std::shared_ptr<File>& FileOfJob(const ChunkJob& job) const;
   bool IsPlain(void* dataset, hid_t dxpl);
   bool IsOpen(FilteredDataset& known);
   bool MayTake(FilteredDataset& known);
@@ -110,27 +88,22 @@ class ChunkQueue {
   std::shared_ptr<ChunkJob> MakeJob(const FilteredDataset& known, void* dataset, uint64_t number);
   bool MakeRoom(uint64_t charge);
   bool Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& job);
-  bool InsertNow(ChunkJob& job, bool may_try);
-
-  void InsertFinishedNow();
-  void InsertAll();
-  void FinishOldest();
-  void InsertOldest();
-  bool Fails(const FilteredDataset& known) const;
-  bool RetryFailed(const File& file);
-  void Drop(ChunkJob& job);
-  template <typename Work>
-  bool Insert(hid_t dxpl, Work work);
-  void NotePending();
+  // One of them is in, or never will be.
+  class Insertion;
+  void NoLongerNewest(const ChunkJob& job);
+  void Gone(ChunkJob& job);
 
   Instance& instance_;
-  std::deque<std::shared_ptr<ChunkJob>> queue_;
-  std::vector<std::shared_ptr<ChunkJob>> failed_;
-  LateErrors late_errors_;
+  CallQueue& calls_;
   uint64_t file_closes_ = 0;
   bool any_ours_ = false;  // a dataset was ever seen whose chunks lanes may filter
   ChunkMemory memory_;
-  pthread_t writer_{};
 };
+
+/// As ChunkCapture::InsertBefore.
+inline bool InsertChunksBefore(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
+  return !AnyCallWork(instance) || instance.chunk_capture == nullptr ||
+         instance.chunk_capture->InsertBefore(count, datasets, dxpl);
+}
 
 }  // namespace tidelane::vol

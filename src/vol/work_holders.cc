@@ -1,4 +1,4 @@
-#include "vol/chunk_holders.h"
+#include "vol/work_holders.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +11,7 @@ namespace {
 
 struct Table {
   Mutex mutex;
-  std::vector<ChunkHolder> holders TL_GUARDED_BY(mutex);
+  std::vector<WorkHolder> holders TL_GUARDED_BY(mutex);
 };
 
 // Never destroyed; the child of a fork has another one, since the parent's may have been in use.
@@ -28,35 +28,35 @@ Table& Holders() {
 
 }  // namespace
 
-void NoteChunkHeld(int slot, const std::shared_ptr<File>& file) {
+void NoteWorkHeld(int slot, const std::shared_ptr<File>& file) {
   Table& table = Holders();
   MutexLock lock(table.mutex);
-  const auto found = std::ranges::find_if(table.holders, [&](const ChunkHolder& holder) {
+  const auto found = std::ranges::find_if(table.holders, [&](const WorkHolder& holder) {
     return holder.slot == slot && holder.file == file;
   });
   if (found == table.holders.end()) {
     table.holders.push_back({slot, file, 1, pthread_self()});
   } else {
-    ++found->chunks;
+    ++found->pieces;
     found->writer = pthread_self();
   }
 }
 
-void NoteChunkGone(int slot, const std::shared_ptr<File>& file) {
+void NoteWorkGone(int slot, const std::shared_ptr<File>& file) {
   Table& table = Holders();
   MutexLock lock(table.mutex);
-  const auto found = std::ranges::find_if(table.holders, [&](const ChunkHolder& holder) {
+  const auto found = std::ranges::find_if(table.holders, [&](const WorkHolder& holder) {
     return holder.slot == slot && holder.file == file;
   });
-  if (found != table.holders.end() && --found->chunks == 0) table.holders.erase(found);
+  if (found != table.holders.end() && --found->pieces == 0) table.holders.erase(found);
 }
 
-std::vector<ChunkHolder> ChunkHolders() {
+std::vector<WorkHolder> WorkHolders() {
   Table& table = Holders();
   MutexLock lock(table.mutex);
   return table.holders;
 }
 
-void ForgetChunkHolders() { current.store(nullptr, std::memory_order_release); }
+void ForgetWorkHolders() { current.store(nullptr, std::memory_order_release); }
 
 }  // namespace tidelane::vol

@@ -1,0 +1,190 @@
+#include "vol/call_queue.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "base/activity.h"
+#include "base/trace.h"
+#include "h5/error.h"
+#include "vol/call_inside.h"
+#include "vol/find_file.h"
+#include "vol/fork.h"
+#include "vol/work_holders.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+// Who waits for lanes, but not for ever, looks again after that.
+constexpr auto kLook = std::chrono::microseconds(100);
+
+}  // namespace
+
+CallQueue& CallQueue::Of(Instance& instance) {
+  if (instance.call_queue == nullptr) instance.call_queue = new CallQueue(instance);
+  return *instance.call_queue;
+}
+
+void CallQueue::NotePending() {
+  instance_.call_work.store(!queue_.empty() || troubled(), std::memory_order_relaxed);
+}
+
+// Whatever may run short of memory does so here: what is in the queue can be done, or kept as failed.
+void CallQueue::Add(std::unique_ptr<CallWork> work) {
+  WatchForks();
+  const size_t pieces = queue_.size() + failed_.size() + 1;
+  if (failed_.capacity() < pieces) failed_.reserve(2 * pieces);
+  queue_.push_back(std::move(work));
+  try {
+    NoteWorkHeld(instance_.slot, queue_.back()->file);
+  } catch (const std::bad_alloc&) {
+    queue_.pop_back();
+    throw;
+  }
+  writer_ = pthread_self();
+  NotePending();
+}
+
+bool CallQueue::Fails(const File& file) const {
+  return std::ranges::any_of(failed_, [&](const auto& work) { return work->file.get() == &file; });
+}
+
+bool CallQueue::Has(const File& file) const {
+  const auto for_file = [&](const auto& work) { return work->file.get() == &file; };
+  return std::ranges::any_of(queue_, for_file) || std::ranges::any_of(failed_, for_file);
+}
+
+void CallQueue::NoteLate(const std::shared_ptr<File>& file, const char* what) {
+  late_errors_.Note(file, what);
+}
+
+// With the default transfer list, and out of sight of a call that has another one. False: it did not run.
+template <typename Work>
+bool CallQueue::DoAside(hid_t dxpl, Work work) {
+  const bool ran = Aside(instance_, dxpl, work);
+  NotePending();
+  return ran;
+}
+
+void CallQueue::DoReadyHere() {
+  if (!IsReady()) return;
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  while (IsReady()) DoOldest();
+  NotePending();
+}
+
+void CallQueue::DoReady(hid_t dxpl) {
+  if (!IsReady()) return;
+  static_cast<void>(DoAside(dxpl, [this] { DoReadyHere(); }));  // else one of the next calls
+}
+
+void CallQueue::DoAllHere() {
+  if (queue_.empty()) return;
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  while (!queue_.empty()) DoOldest();
+}
+
+// While a lane prepares the oldest one, this thread prepares others that nobody has begun.
+void CallQueue::FinishOldest() {
+  CallWork& oldest = *queue_.front();
+  if (oldest.ready()) return;
+  const Waiting waiting(Wait::kFilter, oldest.bytes());
+  for (const std::unique_ptr<CallWork>& work : queue_) {
+    if (oldest.ready()) return;
+    work->Help();
+  }
+  oldest.Await();
+}
+
+void CallQueue::DoOldest() {
+  FinishOldest();
+  std::unique_ptr<CallWork> work = std::move(queue_.front());
+  queue_.pop_front();
+  if (work->unwanted()) return Drop(*work);
+  const bool in_line = Fails(*work->file);
+  if (work->Do(in_line ? CallWork::Attempt::kBehindFailed : CallWork::Attempt::kFirst))
+    return Drop(*work);
+  failed_.push_back(std::move(work));
+  if (in_line) return;
+  // To be told even if a second attempt succeeds: HDF5 may have lost something else (dividing a node of its index, say).
+  late_errors_.Note(failed_.back()->file, failed_.back()->what(CallWork::Attempt::kFirst));
+}
+
+bool CallQueue::DoUntil(const std::function<bool()>& enough, uint64_t timeout_ns) {
+  const bool for_ever = timeout_ns == UINT64_MAX;
+  const uint64_t begin_ns = NowNs();
+  const auto work = [&] {
+    while (!enough()) {
+      if (for_ever) {
+        DoOldest();
+        continue;
+      }
+      DoReadyHere();
+      if (enough() || NowNs() - begin_ns >= timeout_ns) break;
+      std::this_thread::sleep_for(kLook);
+    }
+  };
+  const bool ran = Enter(instance_, work);
+  NotePending();
+  return ran;
+}
+
+// It is done, or never will be.
+void CallQueue::Drop(CallWork& work) {
+  NoteWorkGone(instance_.slot, work.file);
+  work.Gone();
+}
+
+bool CallQueue::DoAll(void* object, H5I_type_t type, hid_t dxpl) {
+  if (!DoAside(dxpl, [this] { DoAllHere(); })) {
+    h5::PushError(instance_.hdf5(),
+                  Status::Failed(ENOMEM, "put chunks that were written into the file"));
+    return false;
+  }
+  if (!AnyCallWork(instance_) || object == nullptr) return true;
+  const std::shared_ptr<File> file = FileOf(instance_, object, type);
+  if (file == nullptr) return true;
+  bool all = false;
+  const char* what = "store chunks that were written";
+  const auto retry = [&] { all = Retry(*file, what); };
+  if (!DoAside(dxpl, retry) || !all)
+    h5::PushError(instance_.hdf5(), Status::Failed(EIO, what).At(file->path(), 0, 0));
+  const bool late = late_errors_.Tell(instance_.hdf5(), *file);
+  NotePending();
+  return all && !late;
+}
+
+// What HDF5 says of it stays on the error stack.
+bool CallQueue::Retry(const File& file, const char*& what) {
+  size_t kept = 0;
+  bool all = true;
+  for (std::unique_ptr<CallWork>& work : failed_) {
+    const bool ours = work->file.get() == &file;
+    if (ours && all && work->Do(CallWork::Attempt::kAgain)) {
+      Drop(*work);
+    } else {
+      if (ours && all) what = work->what(CallWork::Attempt::kAgain);
+      all = all && !ours;
+      std::swap(failed_[kept++], work);
+    }
+  }
+  failed_.resize(kept);
+  return all;
+}
+
+void CallQueue::End() {
+  DoAllHere();
+  const h5::KeepErrorStack keep(instance_.hdf5());
+  for (const std::unique_ptr<CallWork>& work : std::exchange(failed_, {})) {
+    if (!work->Do(CallWork::Attempt::kAgain))
+      late_errors_.Note(work->file, work->what(CallWork::Attempt::kAgain));
+    Drop(*work);
+  }
+  late_errors_.TellAtExit();
+  NotePending();
+}
+
+}  // namespace tidelane::vol

@@ -19,8 +19,9 @@ std::optional<gpu::Memory> DeviceOf(const void* buffer) {
 }
 
 // nullopt: the reason is on the error stack.
-std::optional<size_t> SizeOfAttribute(Instance& instance, void* attribute, hid_t type, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+std::optional<size_t> SizeOfAttribute(LibraryState& library, void* attribute, hid_t type,
+                                      hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
   if (!IsPlainType(hdf5, type)) {
     h5::PushError(
         hdf5,
@@ -38,42 +39,42 @@ std::optional<size_t> SizeOfAttribute(Instance& instance, void* attribute, hid_t
 
 }  // namespace
 
-herr_t AttributeSpecific(Instance& instance, void* object, const H5VL_loc_params_t* location,
+herr_t AttributeSpecific(LibraryState& library, void* object, const H5VL_loc_params_t* location,
                          H5VL_attr_specific_args_t* args, hid_t dxpl, void** request) {
-  const auto native = instance.hdf5().native().attr_cls.specific;
+  const auto native = library.hdf5().native().attr_cls.specific;
   if (args->op_type == H5VL_ATTR_EXISTS) *args->args.exists.exists = false;
   const bool changes = args->op_type != H5VL_ATTR_EXISTS && args->op_type != H5VL_ATTR_ITER;
-  if (request == nullptr && changes && !MayChange(instance, object, location->obj_type)) return -1;
+  if (request == nullptr && changes && !MayChange(library, object, location->obj_type)) return -1;
   if (request == nullptr || !changes) return native(object, location, args, dxpl, nullptr);
-  TrackedCall call(instance, Effect::kWrite, request);
+  TrackedCall call(library, Effect::kWrite, request);
   const herr_t result = native(object, location, args, dxpl, nullptr);
   call.Finish(result >= 0);
   return result;
 }
 
-herr_t AttributeWrite(Instance& instance,
-                      herr_t (*rest)(Instance&, void*, hid_t, const void*, hid_t, void**),
+herr_t AttributeWrite(LibraryState& library,
+                      herr_t (*rest)(LibraryState&, void*, hid_t, const void*, hid_t, void**),
                       void* attribute, hid_t type, const void* buffer, hid_t dxpl, void** request) {
   const std::optional<gpu::Memory> memory = DeviceOf(buffer);
-  if (!memory.has_value()) return rest(instance, attribute, type, buffer, dxpl, request);
-  const std::optional<size_t> size = SizeOfAttribute(instance, attribute, type, dxpl);
+  if (!memory.has_value()) return rest(library, attribute, type, buffer, dxpl, request);
+  const std::optional<size_t> size = SizeOfAttribute(library, attribute, type, dxpl);
   if (!size.has_value()) return -1;
-  DeviceTwin twin(instance, "an attribute", *memory, const_cast<void*>(buffer), *size);
+  DeviceTwin twin(library, "an attribute", *memory, const_cast<void*>(buffer), *size);
   if (!twin.CopyDown()) return -1;
-  return rest(instance, attribute, type, twin.data(), dxpl, request);
+  return rest(library, attribute, type, twin.data(), dxpl, request);
 }
 
-herr_t AttributeRead(Instance& instance,
-                     herr_t (*rest)(Instance&, void*, hid_t, void*, hid_t, void**), void* attribute,
-                     hid_t type, void* buffer, hid_t dxpl, void** request) {
+herr_t AttributeRead(LibraryState& library,
+                     herr_t (*rest)(LibraryState&, void*, hid_t, void*, hid_t, void**),
+                     void* attribute, hid_t type, void* buffer, hid_t dxpl, void** request) {
   const std::optional<gpu::Memory> memory = DeviceOf(buffer);
-  if (!memory.has_value()) return rest(instance, attribute, type, buffer, dxpl, request);
-  const std::optional<size_t> size = SizeOfAttribute(instance, attribute, type, dxpl);
+  if (!memory.has_value()) return rest(library, attribute, type, buffer, dxpl, request);
+  const std::optional<size_t> size = SizeOfAttribute(library, attribute, type, dxpl);
   if (!size.has_value()) return -1;
   // What the attribute has no value for stays as it is: fields that only the program's type has.
-  DeviceTwin twin(instance, "an attribute", *memory, buffer, *size);
+  DeviceTwin twin(library, "an attribute", *memory, buffer, *size);
   if (!twin.CopyDown()) return -1;
-  const herr_t result = rest(instance, attribute, type, twin.data(), dxpl, nullptr);
+  const herr_t result = rest(library, attribute, type, twin.data(), dxpl, nullptr);
   return result >= 0 && !twin.CopyUp() ? -1 : result;
 }
 

@@ -9,15 +9,15 @@
 #include <exception>
 
 #include "h5/error.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 /// Calls `work()` from within a call of HDF5 of its own. False: it did not run, for which there is no reason but a
 /// library that has run out of memory or id types; who needed it fails. The error stack stays as it is.
 template <typename Work>
-[[nodiscard]] bool Enter(Instance& instance, Work work) {
-  h5::Library& hdf5 = instance.hdf5();
+[[nodiscard]] bool Enter(LibraryState& library, Work work) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   struct Call {
     Work& work;
@@ -40,8 +40,8 @@ template <typename Work>
 /// Calls `work()`, which uses the default transfer list, from within a call whose list is `dxpl`: out of that call's
 /// sight if it has another one. False: it did not run.
 template <typename Work>
-[[nodiscard]] bool Aside(Instance& instance, hid_t dxpl, Work work) {
-  if (dxpl != instance.default_dxpl) return Enter(instance, work);
+[[nodiscard]] bool Aside(LibraryState& library, hid_t dxpl, Work work) {
+  if (dxpl != library.default_dxpl) return Enter(library, work);
   work();
   return true;
 }

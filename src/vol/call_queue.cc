@@ -23,13 +23,13 @@ constexpr auto kLook = std::chrono::microseconds(100);
 
 }  // namespace
 
-CallQueue& CallQueue::Of(Instance& instance) {
-  if (instance.call_queue == nullptr) instance.call_queue = new CallQueue(instance);
-  return *instance.call_queue;
+CallQueue& CallQueue::Of(LibraryState& library) {
+  if (library.call_queue == nullptr) library.call_queue = new CallQueue(library);
+  return *library.call_queue;
 }
 
 void CallQueue::NotePending() {
-  instance_.call_work.store(!queue_.empty() || troubled(), std::memory_order_relaxed);
+  library_.call_work.store(!queue_.empty() || troubled(), std::memory_order_relaxed);
 }
 
 // Whatever may run short of memory does so here: what is in the queue can be done, or kept as failed.
@@ -39,7 +39,7 @@ void CallQueue::Add(std::unique_ptr<CallWork> work) {
   if (failed_.capacity() < pieces) failed_.reserve(2 * pieces);
   queue_.push_back(std::move(work));
   try {
-    NoteWorkHeld(instance_.slot, queue_.back()->file);
+    NoteWorkHeld(library_.slot, queue_.back()->file);
   } catch (const std::bad_alloc&) {
     queue_.pop_back();
     throw;
@@ -64,14 +64,14 @@ void CallQueue::NoteLate(const std::shared_ptr<File>& file, const char* what) {
 // With the default transfer list, and out of sight of a call that has another one. False: it did not run.
 template <typename Work>
 bool CallQueue::DoAside(hid_t dxpl, Work work) {
-  const bool ran = Aside(instance_, dxpl, work);
+  const bool ran = Aside(library_, dxpl, work);
   NotePending();
   return ran;
 }
 
 void CallQueue::DoReadyHere() {
   if (!IsReady()) return;
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   while (IsReady()) DoOldest();
   NotePending();
 }
@@ -83,7 +83,7 @@ void CallQueue::DoReady(hid_t dxpl) {
 
 void CallQueue::DoAllHere() {
   if (queue_.empty()) return;
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   while (!queue_.empty()) DoOldest();
 }
 
@@ -127,32 +127,32 @@ bool CallQueue::DoUntil(const std::function<bool()>& enough, uint64_t timeout_ns
       std::this_thread::sleep_for(kLook);
     }
   };
-  const bool ran = Enter(instance_, work);
+  const bool ran = Enter(library_, work);
   NotePending();
   return ran;
 }
 
 // It is done, or never will be.
 void CallQueue::Drop(CallWork& work) {
-  NoteWorkGone(instance_.slot, work.file);
+  NoteWorkGone(library_.slot, work.file);
   work.Gone();
 }
 
 bool CallQueue::DoAll(void* object, H5I_type_t type, hid_t dxpl) {
   if (!DoAside(dxpl, [this] { DoAllHere(); })) {
-    h5::PushError(instance_.hdf5(),
+    h5::PushError(library_.hdf5(),
                   Status::Failed(ENOMEM, "put chunks that were written into the file"));
     return false;
   }
-  if (!AnyCallWork(instance_) || object == nullptr) return true;
-  const std::shared_ptr<File> file = FileOf(instance_, object, type);
+  if (!AnyCallWork(library_) || object == nullptr) return true;
+  const std::shared_ptr<File> file = FileOf(library_, object, type);
   if (file == nullptr) return true;
   bool all = false;
   const char* what = "store chunks that were written";
   const auto retry = [&] { all = Retry(*file, what); };
   if (!DoAside(dxpl, retry) || !all)
-    h5::PushError(instance_.hdf5(), Status::Failed(EIO, what).At(file->path(), 0, 0));
-  const bool late = late_errors_.Tell(instance_.hdf5(), *file);
+    h5::PushError(library_.hdf5(), Status::Failed(EIO, what).At(file->path(), 0, 0));
+  const bool late = late_errors_.Tell(library_.hdf5(), *file);
   NotePending();
   return all && !late;
 }
@@ -177,7 +177,7 @@ bool CallQueue::Retry(const File& file, const char*& what) {
 
 void CallQueue::End() {
   DoAllHere();
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   for (const std::unique_ptr<CallWork>& work : std::exchange(failed_, {})) {
     if (!work->Do(CallWork::Attempt::kAgain))
       late_errors_.Note(work->file, work->what(CallWork::Attempt::kAgain));

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "file/file.h"
-#include "vol/instance.h"
 #include "vol/late_errors.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -61,8 +61,8 @@ class CallWork {
 
 class CallQueue {
  public:
-  explicit CallQueue(Instance& instance) : instance_(instance) {}
-  static CallQueue& Of(Instance& instance);
+  explicit CallQueue(LibraryState& library) : library_(library) {}
+  static CallQueue& Of(LibraryState& library);
 
   /// Last. May throw std::bad_alloc: then it was not added.
   void Add(std::unique_ptr<CallWork> work);
@@ -102,23 +102,23 @@ class CallQueue {
   bool DoAside(hid_t dxpl, Work work);
   void NotePending();
 
-  Instance& instance_;
+  LibraryState& library_;
   std::deque<std::unique_ptr<CallWork>> queue_;
   std::vector<std::unique_ptr<CallWork>> failed_;
   LateErrors late_errors_;
   pthread_t writer_{};
 };
 
-inline bool AnyCallWork(const Instance& instance) {
-  return instance.call_work.load(std::memory_order_relaxed);
+inline bool AnyCallWork(const LibraryState& library) {
+  return library.call_work.load(std::memory_order_relaxed);
 }
 /// As CallQueue::DoAll.
-inline bool DoCallWork(Instance& instance, void* object, H5I_type_t type, hid_t dxpl) {
-  return !AnyCallWork(instance) || CallQueue::Of(instance).DoAll(object, type, dxpl);
+inline bool DoCallWork(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
+  return !AnyCallWork(library) || CallQueue::Of(library).DoAll(object, type, dxpl);
 }
 /// For a call that has nothing to do with any of it: what is ready is done while we are here.
-inline void DoReadyCallWork(Instance& instance, hid_t dxpl) {
-  if (AnyCallWork(instance)) CallQueue::Of(instance).DoReady(dxpl);
+inline void DoReadyCallWork(LibraryState& library, hid_t dxpl) {
+  if (AnyCallWork(library)) CallQueue::Of(library).DoReady(dxpl);
 }
 
 }  // namespace tidelane::vol

@@ -57,22 +57,22 @@ class CallQueueTest : public ConnectorTest {
   }
   void TearDown() override {
     H5Fclose(id_);
-    delete std::exchange(instance().call_queue, nullptr);
-    instance().call_work = false;
+    delete std::exchange(library().call_queue, nullptr);
+    library().call_work = false;
     ConnectorTest::TearDown();
   }
   Piece& Add(const std::string& name, const std::shared_ptr<File>& file) {
     auto piece = std::make_unique<Piece>(file, name, log_);
     Piece& added = *piece;
-    CallQueue::Of(instance()).Add(std::move(piece));
+    CallQueue::Of(library()).Add(std::move(piece));
     return added;
   }
   Piece& Add(const std::string& name) { return Add(name, bench_.file_); }
   bool DoAll() {
     H5Eclear2(H5E_DEFAULT);
-    return DoCallWork(instance(), object_, H5I_FILE, instance().default_dxpl);
+    return DoCallWork(library(), object_, H5I_FILE, library().default_dxpl);
   }
-  void DoReady() { DoReadyCallWork(instance(), instance().default_dxpl); }
+  void DoReady() { DoReadyCallWork(library(), library().default_dxpl); }
   Log Take() { return std::exchange(log_, {}); }
 
   FileBench bench_, other_;
@@ -89,7 +89,7 @@ TEST_F(CallQueueTest, WhatIsReadyIsDoneInOrderAndNothingOvertakes) {
   first.ready_ = true;
   DoReady();
   EXPECT_EQ(Take(), (Log{"first", "first gone", "second", "second gone"}));
-  EXPECT_FALSE(AnyCallWork(instance()));
+  EXPECT_FALSE(AnyCallWork(library()));
 }
 
 TEST_F(CallQueueTest, ACallThatSettlesPreparesWhatNobodyHasBegun) {
@@ -108,12 +108,12 @@ TEST_F(CallQueueTest, WhatFailsStaysWithWhatIsBehindItOfItsFileAlone) {
   EXPECT_EQ(Take(),
             (Log{"first failed", "second must wait", "other's", "other's gone", "first failed"}));
   EXPECT_TRUE(ErrorSays("cannot do it once more"));
-  EXPECT_TRUE(CallQueue::Of(instance()).Fails(*bench_.file_));
-  EXPECT_FALSE(CallQueue::Of(instance()).Fails(*other_.file_));
+  EXPECT_TRUE(CallQueue::Of(library()).Fails(*bench_.file_));
+  EXPECT_FALSE(CallQueue::Of(library()).Fails(*other_.file_));
   first.fails_ = false;
   EXPECT_TRUE(DoAll()) << "the call before has told of it";
   EXPECT_EQ(Take(), (Log{"first again", "first gone", "second again", "second gone"}));
-  EXPECT_FALSE(AnyCallWork(instance()));
+  EXPECT_FALSE(AnyCallWork(library()));
 }
 
 TEST_F(CallQueueTest, AFailureIsToldOnceThoughTheSecondAttemptSucceeds) {
@@ -133,7 +133,7 @@ TEST_F(CallQueueTest, ItEndsWithOneMoreAttempt) {
   DoReady();
   first.fails_ = false;
   Add("second");
-  CallQueue& calls = CallQueue::Of(instance());
+  CallQueue& calls = CallQueue::Of(library());
   ASSERT_TRUE(calls.DoUntil([] { return true; }, 0));
   calls.End();
   EXPECT_EQ(Take(), (Log{"first failed", "second must wait", "first again", "first gone",

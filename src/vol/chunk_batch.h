@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "file/completion.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 #include "vol/request.h"
 
 namespace tidelane::vol {
@@ -27,15 +27,15 @@ struct ChunkBatch {
 
 class ChunkBatchPart final : public DeferredPart {
  public:
-  ChunkBatchPart(Instance& instance, std::shared_ptr<ChunkBatch> chunks)
-      : instance_(instance), chunks_(std::move(chunks)) {}
+  ChunkBatchPart(LibraryState& library, std::shared_ptr<ChunkBatch> chunks)
+      : library_(library), chunks_(std::move(chunks)) {}
 
   /// Inserts what has been filtered; if that is to be waited for, helps with it.
   Completion::State Wait(uint64_t timeout_ns) override;
   Status error() const override;
 
  private:
-  Instance& instance_;
+  LibraryState& library_;
   const std::shared_ptr<ChunkBatch> chunks_;
   std::shared_ptr<Completion> stored_;  // once all are in
 };

@@ -96,9 +96,9 @@ class ChunkCapture::Insertion final : public CallWork {
 
  private:
   bool Insert(Attempt attempt) {
-    Instance& instance = owner_.instance_;
+    LibraryState& library = owner_.library_;
     return attempt != Attempt::kBehindFailed &&
-           InsertChunk(instance, *job_, instance.default_dxpl, attempt == Attempt::kAgain);
+           InsertChunk(library, *job_, library.default_dxpl, attempt == Attempt::kAgain);
   }
 
   ChunkCapture& owner_;
@@ -106,13 +106,13 @@ class ChunkCapture::Insertion final : public CallWork {
 };
 
 FilteredDataset* ChunkCapture::Find(void* dataset) const {
-  return DatasetCatalogue::Of(instance_).Find<FilteredDataset>(dataset);
+  return DatasetCatalogue::Of(library_).Find<FilteredDataset>(dataset);
 }
 
 FilteredDataset& ChunkCapture::Known(void* dataset, hid_t dxpl) {
-  DatasetEntry& entry = DatasetCatalogue::Of(instance_).At(dataset);
+  DatasetEntry& entry = DatasetCatalogue::Of(library_).At(dataset);
   if (FilteredDataset* const known = entry.Find<FilteredDataset>(); known != nullptr) return *known;
-  const DatasetFacts& facts = FactsOf(instance_, dataset, dxpl);
+  const DatasetFacts& facts = FactsOf(library_, dataset, dxpl);
   FilteredDataset& known = entry.Get<FilteredDataset>();
   known.written = LookAtWritten(facts);
   any_ours_ |= known.written.kind == WrittenDataset::Kind::kOurs;
@@ -123,30 +123,30 @@ FilteredDataset& ChunkCapture::Known(void* dataset, hid_t dxpl) {
 
 bool ChunkCapture::IsPlain(void* dataset, hid_t dxpl) {
   using enum DatasetEntry::FilteredChunks;
-  return DatasetCatalogue::Of(instance_).At(dataset).filtered_chunks == kNone ||
+  return DatasetCatalogue::Of(library_).At(dataset).filtered_chunks == kNone ||
          Known(dataset, dxpl).written.kind == WrittenDataset::Kind::kPlain;
 }
 
 void ChunkCapture::NoteProbablyPlain(void* dataset) {
-  DatasetCatalogue::Of(instance_).At(dataset).filtered_chunks =
+  DatasetCatalogue::Of(library_).At(dataset).filtered_chunks =
       DatasetEntry::FilteredChunks::kProbablyNone;
 }
 
 // nullptr: whatever the dataset is, this write is HDF5's, and meets no chunk of ours.
 FilteredDataset* ChunkCapture::LookAt(const Writing& writing, hid_t dxpl) {
   using enum DatasetEntry::FilteredChunks;
-  DatasetEntry& entry = DatasetCatalogue::Of(instance_).At(writing.dataset);
+  DatasetEntry& entry = DatasetCatalogue::Of(library_).At(writing.dataset);
   if (entry.filtered_chunks == kNone ||
-      (entry.filtered_chunks == kProbablyNone && !AnyCallWork(instance_))) {
+      (entry.filtered_chunks == kProbablyNone && !AnyCallWork(library_))) {
     return nullptr;
   }
   if (entry.Find<FilteredDataset>() == nullptr) {
-    if (IsStoredInOnePiece(instance_, writing.dataset, dxpl)) {
+    if (IsStoredInOnePiece(library_, writing.dataset, dxpl)) {
       entry.filtered_chunks = kNone;
       return nullptr;
     }
-    if (!AnyCallWork(instance_) && entry.small_writes < kSmallWrites &&
-        IsSmallWrite(instance_, writing)) {
+    if (!AnyCallWork(library_) && entry.small_writes < kSmallWrites &&
+        IsSmallWrite(library_, writing)) {
       ++entry.small_writes;
       return nullptr;
     }
@@ -157,7 +157,7 @@ FilteredDataset* ChunkCapture::LookAt(const Writing& writing, hid_t dxpl) {
 
 bool ChunkCapture::IsOpen(FilteredDataset& known) {
   if (known.open_as_of == file_closes_) return true;
-  if (!IsOpenForWriting(instance_, *known.written.file)) return false;
+  if (!IsOpenForWriting(library_, *known.written.file)) return false;
   known.open_as_of = file_closes_;
   return true;
 }
@@ -167,11 +167,11 @@ bool ChunkCapture::Take(const Writing& writing, hid_t dxpl, bool& may_run,
   may_run = true;
   FilteredDataset* const known = LookAt(writing, dxpl);
   if (known == nullptr) {
-    DoReadyCallWork(instance_, dxpl);
+    DoReadyCallWork(library_, dxpl);
     return false;
   }
   if (TakeIfOurs(*known, writing, dxpl, late)) return true;
-  may_run = DoCallWork(instance_, writing.dataset, H5I_DATASET, dxpl);
+  may_run = DoCallWork(library_, writing.dataset, H5I_DATASET, dxpl);
   return false;
 }
 
@@ -184,7 +184,7 @@ bool ChunkCapture::WouldTake(const Writing& writing, hid_t dxpl) {
   FilteredDataset* const known = LookAt(writing, dxpl);
   std::optional<Fallback> reason;
   return known != nullptr && MayTake(*known) &&
-         AsChunkWrite(instance_, known->written, writing, dxpl, reason).has_value();
+         AsChunkWrite(library_, known->written, writing, dxpl, reason).has_value();
 }
 
 bool ChunkCapture::TakeIfOurs(FilteredDataset& known, const Writing& writing, hid_t dxpl,
@@ -192,18 +192,18 @@ bool ChunkCapture::TakeIfOurs(FilteredDataset& known, const Writing& writing, hi
   WrittenDataset& facts = known.written;
   std::optional<Fallback> reason = facts.reason;
   if (MayTake(known)) {
-    const std::optional<ChunkWrite> write = AsChunkWrite(instance_, facts, writing, dxpl, reason);
+    const std::optional<ChunkWrite> write = AsChunkWrite(library_, facts, writing, dxpl, reason);
     if (!write.has_value()) {
-      facts.reuse.NoteUse(instance_.flushes);
+      facts.reuse.NoteUse(library_.flushes);
     } else {
       const TouchedChunks touched(facts.grid, write->box, write->memory);
-      facts.reuse.NoteWrite(touched, instance_.flushes);
+      facts.reuse.NoteWrite(touched, library_.flushes);
       if (facts.reuse.suits_cache()) {
         reason = Fallback::kFilterCached;
       } else {
         if (TakeChunks(known, writing, touched, late)) {
           const bool evicts = touched.count() > facts.reuse.room();
-          SetTransferOutcome(instance_, dxpl, {.cause = kFiltered, .mode = evicts ? kScalar : 0});
+          SetTransferOutcome(library_, dxpl, {.cause = kFiltered, .mode = evicts ? kScalar : 0});
           return true;
         }
         if (!calls_.Fails(*known.written.file)) reason = Fallback::kFilterNoRoom;
@@ -249,7 +249,7 @@ bool ChunkCapture::MakeRoom(uint64_t charge) {
   if (charge > ChunkMemory::Most()) return false;
   while (!memory_.HasRoom(charge)) {
     if (calls_.empty()) return false;  // what is left are failures
-    const h5::KeepErrorStack keep(instance_.hdf5());
+    const h5::KeepErrorStack keep(library_.hdf5());
     calls_.DoOldest();
   }
   return true;
@@ -286,9 +286,9 @@ void ChunkCapture::Gone(ChunkJob& job) {
   if (--known.pending != 0 || !known.closed) return;
   // HDF5 may write what it holds of the dataset now, and fail: nobody is there to be told.
   const std::shared_ptr<File> file = known.written.file;
-  ForgetDataset(instance_, job.dataset);
-  const auto close = instance_.hdf5().native().dataset_cls.close;
-  if (close(job.dataset, instance_.default_dxpl, nullptr) < 0)
+  ForgetDataset(library_, job.dataset);
+  const auto close = library_.hdf5().native().dataset_cls.close;
+  if (close(job.dataset, library_.default_dxpl, nullptr) < 0)
     calls_.NoteLate(file, "close a dataset");
 }
 
@@ -311,13 +311,13 @@ bool ChunkCapture::OnlyAppends(void* dataset, const hsize_t extent[]) {
   FilteredDataset* const known = Find(dataset);
   if (known == nullptr || calls_.troubled()) return false;
   ChunkGrid& grid = known->written.grid;
-  if (!FindExtent(instance_, dataset, instance_.default_dxpl, grid)) return false;
+  if (!FindExtent(library_, dataset, library_.default_dxpl, grid)) return false;
   return extent[0] >= grid.extent[0] &&
          std::equal(grid.extent.begin() + 1, grid.extent.begin() + grid.rank, extent + 1);
 }
 
 void ChunkCapture::End() {
-  ForgetDatasets(instance_);
+  ForgetDatasets(library_);
   memory_.DropSpare();
 }
 
@@ -325,7 +325,7 @@ void ChunkCapture::NoteReads(size_t count, void* datasets[]) {
   if (!any_ours_) return;
   for (size_t i = 0; i < count; ++i) {
     FilteredDataset* const known = Find(datasets[i]);
-    if (known != nullptr) known->written.reuse.NoteUse(instance_.flushes);
+    if (known != nullptr) known->written.reuse.NoteUse(library_.flushes);
   }
 }
 
@@ -337,18 +337,18 @@ bool ChunkCapture::KeepOpen(void* dataset) {
 }
 
 bool ChunkCapture::IsKeptOpen(void* dataset) {
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   H5O_info2_t opened{}, kept{};
-  if (dataset != nullptr && !InfoOf(instance_, dataset, H5I_DATASET, opened)) return false;
+  if (dataset != nullptr && !InfoOf(library_, dataset, H5I_DATASET, opened)) return false;
   bool found = false;
-  DatasetCatalogue::Of(instance_).ForEach<FilteredDataset>([&](void* candidate,
-                                                               const FilteredDataset& known) {
-    found = found ||
-            (known.closed &&
-             (dataset == nullptr ||
-              (InfoOf(instance_, candidate, H5I_DATASET, kept) && kept.fileno == opened.fileno &&
-               std::ranges::equal(kept.token.__data, opened.token.__data))));
-  });
+  DatasetCatalogue::Of(library_).ForEach<FilteredDataset>(
+      [&](void* candidate, const FilteredDataset& known) {
+        found = found ||
+                (known.closed &&
+                 (dataset == nullptr ||
+                  (InfoOf(library_, candidate, H5I_DATASET, kept) && kept.fileno == opened.fileno &&
+                   std::ranges::equal(kept.token.__data, opened.token.__data))));
+      });
   return found;
 }
 

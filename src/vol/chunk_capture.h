@@ -22,8 +22,8 @@
 #include "vol/chunk_memory.h"
 #include "vol/chunk_write.h"
 #include "vol/dataset_catalogue.h"
-#include "vol/instance.h"
 #include "vol/lending.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -42,8 +42,8 @@ struct FilteredDataset final : DatasetState {
 
 class ChunkCapture {
  public:
-  explicit ChunkCapture(Instance& instance)
-      : instance_(instance), calls_(CallQueue::Of(instance)) {}
+  explicit ChunkCapture(LibraryState& library)
+      : library_(library), calls_(CallQueue::Of(library)) {}
 
   /// Takes over a write; false: HDF5 has to run it, everything that it could meet has been settled, and if `may_run` is
   /// false that failed. `late` is the part that these chunks are of a request; nullptr: nobody asked for one.
@@ -93,7 +93,7 @@ class ChunkCapture {
   void NoLongerNewest(const ChunkJob& job);
   void Gone(ChunkJob& job);
 
-  Instance& instance_;
+  LibraryState& library_;
   CallQueue& calls_;
   uint64_t file_closes_ = 0;
   bool any_ours_ = false;  // a dataset was ever seen whose chunks lanes may filter
@@ -101,9 +101,9 @@ class ChunkCapture {
 };
 
 /// As ChunkCapture::InsertBefore.
-inline bool InsertChunksBefore(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
-  return !AnyCallWork(instance) || instance.chunk_capture == nullptr ||
-         instance.chunk_capture->InsertBefore(count, datasets, dxpl);
+inline bool InsertChunksBefore(LibraryState& library, size_t count, void* datasets[], hid_t dxpl) {
+  return !AnyCallWork(library) || library.chunk_capture == nullptr ||
+         library.chunk_capture->InsertBefore(count, datasets, dxpl);
 }
 
 }  // namespace tidelane::vol

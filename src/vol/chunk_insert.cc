@@ -33,29 +33,29 @@ struct ChunkReadArgs {
   size_t* room;
 };
 
-herr_t AskChunk(Instance& instance, void* dataset, int operation, void* args, hid_t dxpl) {
+herr_t AskChunk(LibraryState& library, void* dataset, int operation, void* args, hid_t dxpl) {
   H5VL_optional_args_t optional{operation, args};
-  return instance.hdf5().native().dataset_cls.optional(dataset, &optional, dxpl, nullptr);
+  return library.hdf5().native().dataset_cls.optional(dataset, &optional, dxpl, nullptr);
 }
 
 // HDF5 remembers the last chunk that it allocated even if it then failed to put it into the index. Else it is asked for another.
-void ForgetLastChunk(Instance& instance, void* dataset, const ChunkGrid& grid,
+void ForgetLastChunk(LibraryState& library, void* dataset, const ChunkGrid& grid,
                      const Coordinates& origin, hid_t dxpl) {
-  if (instance.hdf5().CanForgetLastChunk()) {
-    static_cast<void>(instance.hdf5().ForgetLastChunk(dataset));
+  if (library.hdf5().CanForgetLastChunk()) {
+    static_cast<void>(library.hdf5().ForgetLastChunk(dataset));
     return;
   }
   Coordinates other = origin;
   for (int d = 0; d < grid.rank; ++d) {
     if (grid.extent[d] <= grid.chunk[d]) continue;
     other[d] = other[d] == 0 ? grid.chunk[d] : 0;
-    static_cast<void>(SizeOfChunk(instance, dataset, other, dxpl));
+    static_cast<void>(SizeOfChunk(library, dataset, other, dxpl));
     return;
   }
 }
 
-void ForgetLastChunk(Instance& instance, const ChunkJob& job, hid_t dxpl) {
-  ForgetLastChunk(instance, job.dataset, job.grid(), job.origin, dxpl);
+void ForgetLastChunk(LibraryState& library, const ChunkJob& job, hid_t dxpl) {
+  ForgetLastChunk(library, job.dataset, job.grid(), job.origin, dxpl);
 }
 
 // What a direct write is to put where.
@@ -64,8 +64,8 @@ struct DirectWrite {
   StoredChunk chunk;
 };
 
-DirectWrite WhatIsWritten(Instance& instance, const H5VL_optional_args_t& args) {
-  if (instance.hdf5().major_version() >= 2) {
+DirectWrite WhatIsWritten(LibraryState& library, const H5VL_optional_args_t& args) {
+  if (library.hdf5().major_version() >= 2) {
     const auto& write = *static_cast<const ChunkWriteArgs2*>(args.args);
     return {write.offset, {write.buffer, write.size, write.filters}};
   }
@@ -75,35 +75,35 @@ DirectWrite WhatIsWritten(Instance& instance, const H5VL_optional_args_t& args) 
 
 // HDF5 keeps a chunk's old mask when the new bytes are as many as the old ones. Otherwise it keeps it in what it remembers
 // of the last chunk, which is a matter of forgetting, where that can be had. `size`: of the old bytes; 0: there are none.
-bool MaskMayBeWrong(Instance& instance, const ChunkJob& job, size_t size, hid_t dxpl) {
+bool MaskMayBeWrong(LibraryState& library, const ChunkJob& job, size_t size, hid_t dxpl) {
   if (size == 0) return false;
-  if (size != job.stored.size() && instance.hdf5().CanForgetLastChunk()) return false;
+  if (size != job.stored.size() && library.hdf5().CanForgetLastChunk()) return false;
   const std::unique_ptr<std::byte[]> old(new (std::nothrow) std::byte[size]);
   if (old == nullptr) return true;
-  ForgetLastChunk(instance, job, dxpl);  // the program may have written it with a mask itself
+  ForgetLastChunk(library, job, dxpl);  // the program may have written it with a mask itself
   size_t room = size;
   ChunkReadArgs read{job.origin.data(), 0, old.get(), &room};
-  return AskChunk(instance, job.dataset, H5VL_NATIVE_DATASET_CHUNK_READ, &read, dxpl) < 0 ||
+  return AskChunk(library, job.dataset, H5VL_NATIVE_DATASET_CHUNK_READ, &read, dxpl) < 0 ||
          read.filters != 0;
 }
 
 // A direct write notes the last chunk before it sets its mask: what replaces a chunk that was stored without its filters
 // would be read, and written back, as if it were stored so, too.
-bool InsertStored(Instance& instance, const ChunkJob& job, size_t old_size, hid_t dxpl) {
+bool InsertStored(LibraryState& library, const ChunkJob& job, size_t old_size, hid_t dxpl) {
   const StoredChunk stored{job.stored.data(), job.stored.size()};
-  if (!PutChunk(instance, job.dataset, job.origin, stored, dxpl)) return false;
-  if (old_size != 0) ForgetLastChunk(instance, job, dxpl);
+  if (!PutChunk(library, job.dataset, job.origin, stored, dxpl)) return false;
+  if (old_size != 0) ForgetLastChunk(library, job, dxpl);
   return true;
 }
 
 // HDF5 filters it: what there is of the chunk inside the extent.
-bool InsertElements(Instance& instance, const ChunkJob& job, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+bool InsertElements(LibraryState& library, const ChunkJob& job, hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
   ChunkGrid grid = job.grid();
-  const h5::OwnedId type = AskDataset(instance, job.dataset, H5VL_DATASET_GET_TYPE, dxpl);
-  const h5::OwnedId file_space = AskDataset(instance, job.dataset, H5VL_DATASET_GET_SPACE, dxpl);
+  const h5::OwnedId type = AskDataset(library, job.dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId file_space = AskDataset(library, job.dataset, H5VL_DATASET_GET_SPACE, dxpl);
   const h5::OwnedId memory_space(hdf5, hdf5.Screate_simple(grid.rank, grid.chunk.data(), nullptr));
-  if (!type.valid() || !memory_space.valid() || !FindExtent(instance, job.dataset, dxpl, grid)) {
+  if (!type.valid() || !memory_space.valid() || !FindExtent(library, job.dataset, dxpl, grid)) {
     return false;
   }
   Coordinates inside{};
@@ -139,87 +139,87 @@ bool InsertElements(Instance& instance, const ChunkJob& job, hid_t dxpl) {
 
 namespace {
 
-size_t SizeOfChunkAt(Instance& instance, void* dataset, const hsize_t* origin, hid_t dxpl) {
+size_t SizeOfChunkAt(LibraryState& library, void* dataset, const hsize_t* origin, hid_t dxpl) {
   hsize_t size = 0;
   H5VL_native_dataset_get_chunk_storage_size_t ask{origin, &size};
   const int operation = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE;
   // A failure says that there is no such chunk yet; or else the insertion will fail, too.
-  return AskChunk(instance, dataset, operation, &ask, dxpl) < 0 ? 0 : size;
+  return AskChunk(library, dataset, operation, &ask, dxpl) < 0 ? 0 : size;
 }
 
 }  // namespace
 
-size_t SizeOfChunk(Instance& instance, void* dataset, const Coordinates& origin, hid_t dxpl) {
-  return SizeOfChunkAt(instance, dataset, origin.data(), dxpl);
+size_t SizeOfChunk(LibraryState& library, void* dataset, const Coordinates& origin, hid_t dxpl) {
+  return SizeOfChunkAt(library, dataset, origin.data(), dxpl);
 }
 
-void** ChunkBufferOf(Instance& instance, const H5VL_optional_args_t& args) {
+void** ChunkBufferOf(LibraryState& library, const H5VL_optional_args_t& args) {
   if (args.op_type == H5VL_NATIVE_DATASET_CHUNK_READ)
     return &static_cast<ChunkReadArgs*>(args.args)->buffer;
   if (args.op_type != H5VL_NATIVE_DATASET_CHUNK_WRITE) return nullptr;
-  if (instance.hdf5().major_version() >= 2)
+  if (library.hdf5().major_version() >= 2)
     return const_cast<void**>(&static_cast<ChunkWriteArgs2*>(args.args)->buffer);
   return const_cast<void**>(&static_cast<ChunkWriteArgs1*>(args.args)->buffer);
 }
 
-size_t ChunkBytesOf(Instance& instance, void* dataset, const H5VL_optional_args_t& args,
+size_t ChunkBytesOf(LibraryState& library, void* dataset, const H5VL_optional_args_t& args,
                     hid_t dxpl) {
   if (args.op_type != H5VL_NATIVE_DATASET_CHUNK_READ)
-    return WhatIsWritten(instance, args).chunk.size;
+    return WhatIsWritten(library, args).chunk.size;
   const auto& read = *static_cast<const ChunkReadArgs*>(args.args);
-  const h5::KeepErrorStack keep(instance.hdf5());
-  const size_t size = SizeOfChunkAt(instance, dataset, read.offset, dxpl);
-  const bool has_room = instance.hdf5().major_version() >= 2 && read.room != nullptr;
+  const h5::KeepErrorStack keep(library.hdf5());
+  const size_t size = SizeOfChunkAt(library, dataset, read.offset, dxpl);
+  const bool has_room = library.hdf5().major_version() >= 2 && read.room != nullptr;
   return has_room ? std::min(size, *read.room) : size;
 }
 
-bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,
+bool PutChunk(LibraryState& library, void* dataset, const Coordinates& origin,
               const StoredChunk& chunk, hid_t dxpl) {
-  if (instance.hdf5().major_version() >= 2) {
+  if (library.hdf5().major_version() >= 2) {
     ChunkWriteArgs2 args{origin.data(), chunk.mask, chunk.size, chunk.bytes};
-    return AskChunk(instance, dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
+    return AskChunk(library, dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
   }
   const auto size = static_cast<uint32_t>(chunk.size);
   ChunkWriteArgs1 args{origin.data(), chunk.mask, size, chunk.bytes};
-  return AskChunk(instance, dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
+  return AskChunk(library, dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &args, dxpl) >= 0;
 }
 
-bool IsMaskedWrite(Instance& instance, const H5VL_optional_args_t& args) {
+bool IsMaskedWrite(LibraryState& library, const H5VL_optional_args_t& args) {
   return args.op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE &&
-         WhatIsWritten(instance, args).chunk.mask != 0;
+         WhatIsWritten(library, args).chunk.mask != 0;
 }
 
-herr_t WriteMasked(Instance& instance, void* dataset, const ChunkGrid& grid,
+herr_t WriteMasked(LibraryState& library, void* dataset, const ChunkGrid& grid,
                    H5VL_optional_args_t& args, hid_t dxpl) {
-  const DirectWrite write = WhatIsWritten(instance, args);
+  const DirectWrite write = WhatIsWritten(library, args);
   Coordinates origin{};
   std::copy_n(write.offset, grid.rank, origin.begin());
   size_t old_size = 0;
   {
-    const h5::KeepErrorStack keep(instance.hdf5());
-    old_size = SizeOfChunk(instance, dataset, origin, dxpl);
+    const h5::KeepErrorStack keep(library.hdf5());
+    old_size = SizeOfChunk(library, dataset, origin, dxpl);
   }
   if (old_size > 1 && old_size == write.chunk.size) {
     // HDF5 keeps the mask of an old chunk of the same size: for a moment there is one of another size.
     const StoredChunk shorter{write.chunk.bytes, old_size - 1, write.chunk.mask};
-    if (!PutChunk(instance, dataset, origin, shorter, dxpl)) return -1;
+    if (!PutChunk(library, dataset, origin, shorter, dxpl)) return -1;
   }
-  const auto native = instance.hdf5().native().dataset_cls.optional;
+  const auto native = library.hdf5().native().dataset_cls.optional;
   const herr_t result = native(dataset, &args, dxpl, nullptr);
-  if (old_size != 0) ForgetLastChunk(instance, dataset, grid, origin, dxpl);
+  if (old_size != 0) ForgetLastChunk(library, dataset, grid, origin, dxpl);
   return result;
 }
 
-bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again) {
-  const ChunkMapInvalidation changing(instance);
+bool InsertChunk(LibraryState& library, const ChunkJob& job, hid_t dxpl, bool again) {
+  const ChunkMapInvalidation changing(library);
   const RetainFailedWrites keep;
-  if (again) ForgetLastChunk(instance, job, dxpl);
+  if (again) ForgetLastChunk(library, job, dxpl);
   if (!job.status.ok() || job.mask != 0 || job.stored.size() > UINT32_MAX) {
-    return InsertElements(instance, job, dxpl);
+    return InsertElements(library, job, dxpl);
   }
-  const size_t old_size = SizeOfChunk(instance, job.dataset, job.origin, dxpl);
-  if (MaskMayBeWrong(instance, job, old_size, dxpl)) return InsertElements(instance, job, dxpl);
-  return InsertStored(instance, job, old_size, dxpl);
+  const size_t old_size = SizeOfChunk(library, job.dataset, job.origin, dxpl);
+  if (MaskMayBeWrong(library, job, old_size, dxpl)) return InsertElements(library, job, dxpl);
+  return InsertStored(library, job, old_size, dxpl);
 }
 
 }  // namespace tidelane::vol

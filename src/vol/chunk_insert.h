@@ -8,15 +8,15 @@
 #pragma once
 
 #include "vol/chunk_job.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 /// `again`: it has failed before. False: HDF5 says on the error stack why not. Maps of chunks are void afterwards (class ChunkMapInvalidation).
-bool InsertChunk(Instance& instance, const ChunkJob& job, hid_t dxpl, bool again = false);
+bool InsertChunk(LibraryState& library, const ChunkJob& job, hid_t dxpl, bool again = false);
 
 /// The size that a chunk is stored with; 0: there is no such chunk.
-size_t SizeOfChunk(Instance& instance, void* dataset, const Coordinates& origin, hid_t dxpl);
+size_t SizeOfChunk(LibraryState& library, void* dataset, const Coordinates& origin, hid_t dxpl);
 
 /// A chunk's bytes as they are stored; at most UINT32_MAX of them before HDF5 2.
 struct StoredChunk {
@@ -26,19 +26,19 @@ struct StoredChunk {
 };
 
 /// HDF5's direct chunk write. An old chunk of the same size keeps its mask.
-bool PutChunk(Instance& instance, void* dataset, const Coordinates& origin,
+bool PutChunk(LibraryState& library, void* dataset, const Coordinates& origin,
               const StoredChunk& chunk, hid_t dxpl);
 
 /// The program's own direct write of a chunk with a mask, where one of ours without any may be by now, which natively would
 /// still be in HDF5's cache: the new chunk has its own mask in any case. `args` are those of the operation.
-herr_t WriteMasked(Instance& instance, void* dataset, const ChunkGrid& grid,
+herr_t WriteMasked(LibraryState& library, void* dataset, const ChunkGrid& grid,
                    H5VL_optional_args_t& args, hid_t dxpl);
 /// Where the operation's arguments say which memory a stored chunk is written from, or read into; nullptr: it is another operation.
-void** ChunkBufferOf(Instance& instance, const H5VL_optional_args_t& args);
+void** ChunkBufferOf(LibraryState& library, const H5VL_optional_args_t& args);
 /// How many bytes of it are written or, at most, read.
-size_t ChunkBytesOf(Instance& instance, void* dataset, const H5VL_optional_args_t& args,
+size_t ChunkBytesOf(LibraryState& library, void* dataset, const H5VL_optional_args_t& args,
                     hid_t dxpl);
 /// Whether the operation is a direct write with a mask.
-bool IsMaskedWrite(Instance& instance, const H5VL_optional_args_t& args);
+bool IsMaskedWrite(LibraryState& library, const H5VL_optional_args_t& args);
 
 }  // namespace tidelane::vol

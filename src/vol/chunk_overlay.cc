@@ -17,21 +17,21 @@ constexpr hid_t kFromList = 2;
 
 class Overlay {
  public:
-  Overlay(Instance& instance, const Reading& reading, const std::vector<const ChunkJob*>& chunks)
-      : instance_(instance),
+  Overlay(LibraryState& library, const Reading& reading, const std::vector<const ChunkJob*>& chunks)
+      : library_(library),
         reading_(reading),
-        type_(AskDataset(instance, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl)),
-        space_(AskDataset(instance, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl)),
+        type_(AskDataset(library, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl)),
+        space_(AskDataset(library, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl)),
         grid_(chunks.front()->grid()),
-        in_memory_(instance.hdf5().Tget_size(reading.memory_type)),
-        same_type_(instance.hdf5().Tequal(type_.get(), reading.memory_type) > 0) {
-    if (!FindExtent(instance, reading.dataset, reading.dxpl, grid_)) return;
+        in_memory_(library.hdf5().Tget_size(reading.memory_type)),
+        same_type_(library.hdf5().Tequal(type_.get(), reading.memory_type) > 0) {
+    if (!FindExtent(library, reading.dataset, reading.dxpl, grid_)) return;
     // Newer ones of the same chunk take the older one's place.
     for (const ChunkJob* const chunk : chunks) chunks_[grid_.IndexOf(chunk->origin.data())] = chunk;
   }
 
   bool Lay() {
-    h5::Library& hdf5 = instance_.hdf5();
+    h5::Library& hdf5 = library_.hdf5();
     const hid_t file = reading_.file_space == h5::kDefault ? space_.get() : reading_.file_space;
     hid_t memory = reading_.memory_space == h5::kDefault ? file : reading_.memory_space;
     h5::OwnedId block;
@@ -84,15 +84,15 @@ class Overlay {
     converted_.resize(std::max(in_file, size));
     background_.assign(to, to + size);
     std::memcpy(converted_.data(), from, in_file);
-    if (instance_.hdf5().Tconvert(type_.get(), reading_.memory_type, count, converted_.data(),
-                                  background_.data(), reading_.dxpl) < 0) {
+    if (library_.hdf5().Tconvert(type_.get(), reading_.memory_type, count, converted_.data(),
+                                 background_.data(), reading_.dxpl) < 0) {
       return false;
     }
     std::memcpy(to, converted_.data(), size);
     return true;
   }
 
-  Instance& instance_;
+  LibraryState& library_;
   const Reading& reading_;
   const h5::OwnedId type_;
   const h5::OwnedId space_;
@@ -112,16 +112,16 @@ bool IsSimple(h5::Library& hdf5, const Reading& reading) {
 
 }  // namespace
 
-bool OverlayChunks(Instance& instance, const Reading& reading,
+bool OverlayChunks(LibraryState& library, const Reading& reading,
                    const std::vector<const ChunkJob*>& chunks) {
   if (chunks.empty()) return true;
-  if (!IsSimple(instance.hdf5(), reading)) {
+  if (!IsSimple(library.hdf5(), reading)) {
     h5::PushError(
-        instance.hdf5(),
+        library.hdf5(),
         "a rank reads alone, with such a transfer list, what it has written: flush first");
     return false;
   }
-  return Overlay(instance, reading, chunks).Lay();
+  return Overlay(library, reading, chunks).Lay();
 }
 
 }  // namespace tidelane::vol

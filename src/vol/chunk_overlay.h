@@ -16,7 +16,7 @@
 namespace tidelane::vol {
 
 /// `chunks`: oldest first. False: it cannot be done, as the error stack says.
-bool OverlayChunks(Instance& instance, const Reading& reading,
+bool OverlayChunks(LibraryState& library, const Reading& reading,
                    const std::vector<const ChunkJob*>& chunks);
 
 }  // namespace tidelane::vol

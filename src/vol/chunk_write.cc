@@ -17,13 +17,13 @@ bool ReachesBeyond(const ChunkGrid& grid, const Box& box) {
   return false;
 }
 
-bool IsWritable(Instance& instance, void* file) {
+bool IsWritable(LibraryState& library, void* file) {
   unsigned flags = 0;
   H5VL_file_get_args_t get{};
   get.op_type = H5VL_FILE_GET_INTENT;
   get.args.get_intent.flags = &flags;
-  const auto ask = instance.hdf5().native().file_cls.get;
-  return ask(file, &get, instance.default_dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) != 0;
+  const auto ask = library.hdf5().native().file_cls.get;
+  return ask(file, &get, library.default_dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) != 0;
 }
 
 // Why the chunks are HDF5's, if they are.
@@ -60,8 +60,8 @@ WrittenDataset LookAtWritten(const DatasetFacts& facts) {
   return dataset;
 }
 
-bool IsSmallWrite(Instance& instance, const Writing& writing) {
-  h5::Library& hdf5 = instance.hdf5();
+bool IsSmallWrite(LibraryState& library, const Writing& writing) {
+  h5::Library& hdf5 = library.hdf5();
   if (hdf5.Iget_type(writing.memory_type) != H5I_DATATYPE) return true;
   const hid_t space =
       writing.file_space != h5::kDefault ? writing.file_space : writing.memory_space;
@@ -72,28 +72,27 @@ bool IsSmallWrite(Instance& instance, const Writing& writing) {
   return points * hdf5.Tget_size(writing.memory_type) < kSmallestChunk;
 }
 
-bool IsOpenForWriting(Instance& instance, const File& file) {
-  if (instance.open_files == nullptr) return false;
-  return std::ranges::any_of(*instance.open_files, [&](void* object) {
-    return FileOf(instance, object, H5I_FILE).get() == &file && IsWritable(instance, object);
+bool IsOpenForWriting(LibraryState& library, const File& file) {
+  if (library.open_files == nullptr) return false;
+  return std::ranges::any_of(*library.open_files, [&](void* object) {
+    return FileOf(library, object, H5I_FILE).get() == &file && IsWritable(library, object);
   });
 }
 
-std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& dataset,
+std::optional<ChunkWrite> AsChunkWrite(LibraryState& library, WrittenDataset& dataset,
                                        const Writing& writing, hid_t dxpl,
                                        std::optional<Fallback>& reason) {
   const FileSettings settings = dataset.file->settings();
   // Those are counted where they are decided.
   if (writing.buffer == nullptr || settings.implicit_sync || settings.mode == Mode::kSync ||
-      dataset.file->writes_through() ||
-      !FindExtent(instance, writing.dataset, dxpl, dataset.grid)) {
+      dataset.file->writes_through() || !FindExtent(library, writing.dataset, dxpl, dataset.grid)) {
     return std::nullopt;
   }
   reason = Fallback::kFilterTransfer;
-  if (!IsPlainTransfer(instance, dxpl)) return std::nullopt;
-  const auto write = ChunksWritten(instance, dataset, writing, dxpl, *reason);
+  if (!IsPlainTransfer(library, dxpl)) return std::nullopt;
+  const auto write = ChunksWritten(library, dataset, writing, dxpl, *reason);
   // Natively what such a chunk has beyond the array stays, and is seen when the array grows.
-  if (write.has_value() && instance.chunks_written_raw && ReachesBeyond(dataset.grid, write->box)) {
+  if (write.has_value() && library.chunks_written_raw && ReachesBeyond(dataset.grid, write->box)) {
     reason = Fallback::kFilterPartial;
     return std::nullopt;
   }
@@ -101,12 +100,12 @@ std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& datas
   return write;
 }
 
-std::optional<ChunkWrite> ChunksWritten(Instance& instance, const ChunkedDataset& dataset,
+std::optional<ChunkWrite> ChunksWritten(LibraryState& library, const ChunkedDataset& dataset,
                                         const Writing& writing, hid_t dxpl, Fallback& reason) {
-  h5::Library& hdf5 = instance.hdf5();
+  h5::Library& hdf5 = library.hdf5();
   const ChunkGrid& grid = dataset.grid;
   reason = Fallback::kFilterType;
-  if (!IsUnconverted(instance, writing.dataset, writing.memory_type, dxpl)) return std::nullopt;
+  if (!IsUnconverted(library, writing.dataset, writing.memory_type, dxpl)) return std::nullopt;
   reason = Fallback::kFilterPartial;
   const std::optional<SelectedBox> wanted = BoxOf(hdf5, grid, writing.file_space);
   if (!wanted.has_value() || !grid.IsWholeChunks(wanted->box) ||

@@ -43,11 +43,11 @@ struct WrittenDataset : ChunkedDataset {
 WrittenDataset LookAtWritten(const DatasetFacts& facts);
 
 /// Whether `writing` is less than a chunk that is worth it, as far as its spaces tell.
-bool IsSmallWrite(Instance& instance, const Writing& writing);
+bool IsSmallWrite(LibraryState& library, const Writing& writing);
 
 /// Whether the program itself has `file` open, not only something in it. (To ask HDF5 for a dataset's file would mark that
 /// as one that the program can close.)
-bool IsOpenForWriting(Instance& instance, const File& file);
+bool IsOpenForWriting(LibraryState& library, const File& file);
 
 /// What a write that we can filter consists of.
 struct ChunkWrite {
@@ -56,12 +56,12 @@ struct ChunkWrite {
 };
 
 /// nullopt: HDF5 has to run it, because of `reason`; nothing where it will fail. Brings the extent up to date.
-std::optional<ChunkWrite> AsChunkWrite(Instance& instance, WrittenDataset& dataset,
+std::optional<ChunkWrite> AsChunkWrite(LibraryState& library, WrittenDataset& dataset,
                                        const Writing& writing, hid_t dxpl,
                                        std::optional<Fallback>& reason);
 
 /// The same once file and transfer list are known to allow it, and the extent is known.
-std::optional<ChunkWrite> ChunksWritten(Instance& instance, const ChunkedDataset& dataset,
+std::optional<ChunkWrite> ChunksWritten(LibraryState& library, const ChunkedDataset& dataset,
                                         const Writing& writing, hid_t dxpl, Fallback& reason);
 
 }  // namespace tidelane::vol

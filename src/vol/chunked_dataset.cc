@@ -22,10 +22,10 @@ bool FindChunks(const DatasetFacts& facts, ChunkedDataset& found) {
   return true;
 }
 
-bool FindExtent(Instance& instance, void* dataset, hid_t dxpl, ChunkGrid& grid) {
-  const h5::OwnedId space = AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, dxpl);
-  if (!space.valid() || instance.hdf5().Sget_simple_extent_dims(space.get(), grid.extent.data(),
-                                                                nullptr) != grid.rank) {
+bool FindExtent(LibraryState& library, void* dataset, hid_t dxpl, ChunkGrid& grid) {
+  const h5::OwnedId space = AskDataset(library, dataset, H5VL_DATASET_GET_SPACE, dxpl);
+  if (!space.valid() || library.hdf5().Sget_simple_extent_dims(space.get(), grid.extent.data(),
+                                                               nullptr) != grid.rank) {
     return false;
   }
   const auto end = grid.extent.begin() + grid.rank;
@@ -50,15 +50,15 @@ bool ChunkAddressesAreTheFiles(h5::Library& hdf5, uint64_t user_block) {
   return major > 1 || minor > 14 || release >= 4;
 }
 
-bool IsUnconverted(Instance& instance, void* dataset, hid_t memory_type, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+bool IsUnconverted(LibraryState& library, void* dataset, hid_t memory_type, hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
   if (hdf5.Iget_type(memory_type) != H5I_DATATYPE) return false;
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId type = AskDataset(library, dataset, H5VL_DATASET_GET_TYPE, dxpl);
   return type.valid() && hdf5.Tequal(type.get(), memory_type) > 0;
 }
 
-bool IsPlainTransfer(Instance& instance, hid_t dxpl) {
-  return dxpl == instance.default_dxpl || AsksForDefaults(instance, dxpl);
+bool IsPlainTransfer(LibraryState& library, hid_t dxpl) {
+  return dxpl == library.default_dxpl || AsksForDefaults(library, dxpl);
 }
 
 }  // namespace tidelane::vol

@@ -11,7 +11,7 @@
 #include "codec/pipeline.h"
 #include "h5/owned_id.h"
 #include "vol/dataset_facts.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 #include "vol/selected_box.h"
 
 namespace tidelane::vol {
@@ -31,7 +31,7 @@ std::shared_ptr<const Pipeline> PipelineOf(const DatasetFacts& facts, DeflateWit
 bool FindChunks(const DatasetFacts& facts, ChunkedDataset& found);
 
 /// The extent as it is now; false where there is none, or an empty one.
-bool FindExtent(Instance& instance, void* dataset, hid_t dxpl, ChunkGrid& grid);
+bool FindExtent(LibraryState& library, void* dataset, hid_t dxpl, ChunkGrid& grid);
 
 /// What `file_space` selects, as H5Dread or H5Dwrite was given it; nullopt: not one box of this
 /// extent.
@@ -42,9 +42,9 @@ std::optional<SelectedBox> BoxOf(h5::Library& hdf5, const ChunkGrid& grid, hid_t
 bool ChunkAddressesAreTheFiles(h5::Library& hdf5, uint64_t user_block);
 
 /// Whether elements are in memory what they are in the file.
-bool IsUnconverted(Instance& instance, void* dataset, hid_t memory_type, hid_t dxpl);
+bool IsUnconverted(LibraryState& library, void* dataset, hid_t memory_type, hid_t dxpl);
 
 /// A list of the program's own may ask for a transformation, or for checksums to be ignored.
-bool IsPlainTransfer(Instance& instance, hid_t dxpl);
+bool IsPlainTransfer(LibraryState& library, hid_t dxpl);
 
 }  // namespace tidelane::vol

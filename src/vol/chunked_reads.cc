@@ -27,17 +27,17 @@ constexpr hssize_t kLeastPoints = 256;
 constexpr uint64_t kLeastDataset = 64u << 10;
 
 // Whether it is worth some microseconds to find out what a dataset is.
-bool MayBeLarge(Instance& instance, const Reading& reading) {
-  h5::Library& hdf5 = instance.hdf5();
+bool MayBeLarge(LibraryState& library, const Reading& reading) {
+  h5::Library& hdf5 = library.hdf5();
   const hid_t space =
       reading.file_space != h5::kDefault ? reading.file_space : reading.memory_space;
   if (space != h5::kDefault && hdf5.Iget_type(space) == H5I_DATASPACE) {
     return hdf5.Sget_select_npoints(space) >= kLeastPoints;
   }
   // A virtual dataset takes the extent of its sources when it is asked, and natively not when it is read.
-  if (!ReadDatasetOf(instance, reading).chunks) return false;
+  if (!ReadDatasetOf(library, reading).chunks) return false;
   const h5::OwnedId own =
-      AskDataset(instance, reading.dataset, H5VL_DATASET_GET_SPACE, instance.default_dxpl);
+      AskDataset(library, reading.dataset, H5VL_DATASET_GET_SPACE, library.default_dxpl);
   if (!own.valid() || hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;
   const hssize_t points = hdf5.Sget_simple_extent_npoints(own.get());
   return points > 0 && static_cast<uint64_t>(points) >=
@@ -45,11 +45,11 @@ bool MayBeLarge(Instance& instance, const Reading& reading) {
 }
 
 // The extent as it is now; what is older than the last change is forgotten.
-bool Update(Instance& instance, const Reading& reading, ReadDataset& known) {
-  if (known.version == instance.changes) return true;
+bool Update(LibraryState& library, const Reading& reading, ReadDataset& known) {
+  if (known.version == library.changes) return true;
   known.map = nullptr;
-  if (!FindExtent(instance, reading.dataset, instance.default_dxpl, known.grid)) return false;
-  known.version = instance.changes;
+  if (!FindExtent(library, reading.dataset, library.default_dxpl, known.grid)) return false;
+  known.version = library.changes;
   return true;
 }
 
@@ -85,8 +85,8 @@ int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t siz
   return H5_ITER_CONT;
 }
 
-bool MakeMap(Instance& instance, const Reading& reading, ReadDataset& known) {
-  MakeRoomForMap(instance, known.grid.Chunks());
+bool MakeMap(LibraryState& library, const Reading& reading, ReadDataset& known) {
+  MakeRoomForMap(library, known.grid.Chunks());
   const auto map = std::make_shared<ChunkMap>(known.grid.Chunks());
   const std::shared_ptr<File> file = known.file.lock();
   if (file == nullptr) return false;
@@ -95,17 +95,17 @@ bool MakeMap(Instance& instance, const Reading& reading, ReadDataset& known) {
   iterate.chunk_iter.op = NoteChunk;
   iterate.chunk_iter.op_data = &making;
   H5VL_optional_args_t args{H5VL_NATIVE_DATASET_CHUNK_ITER, &iterate};
-  const h5::KeepErrorStack keep(instance.hdf5());
+  const h5::KeepErrorStack keep(library.hdf5());
   known.touched = 0;
   herr_t result = -1;
   // HDF5 first writes what its cache has of the dataset, through the filters.
   const auto iterate_over = [&] {
-    result = instance.hdf5().native().dataset_cls.optional(reading.dataset, &args,
-                                                           instance.default_dxpl, nullptr);
+    result = library.hdf5().native().dataset_cls.optional(reading.dataset, &args,
+                                                          library.default_dxpl, nullptr);
   };
   // What lies where the file has nothing is HDF5's to find, and to tell. (Now: it may have allocated chunks just before.)
-  if (!Aside(instance, reading.dxpl, iterate_over) || result < 0 || !making.usable ||
-      making.end > h5::Driver().above(instance.slot, *file).allocated_end ||
+  if (!Aside(library, reading.dxpl, iterate_over) || result < 0 || !making.usable ||
+      making.end > h5::Driver().above(library.slot, *file).allocated_end ||
       (known.fill->empty() && making.stored < map->size())) {
     return false;
   }
@@ -113,11 +113,11 @@ bool MakeMap(Instance& instance, const Reading& reading, ReadDataset& known) {
   return true;
 }
 
-bool HaveMap(Instance& instance, const Reading& reading, uint64_t touched, ReadDataset& known) {
+bool HaveMap(LibraryState& library, const Reading& reading, uint64_t touched, ReadDataset& known) {
   if (known.map != nullptr) return true;
   known.touched += touched;
   if (known.touched < known.grid.Chunks() / kMapShare) return false;
-  return MakeMap(instance, reading, known);
+  return MakeMap(library, reading, known);
 }
 
 // So that single elements, which HDF5 takes from its cache, are not told as a fallback.
@@ -147,9 +147,10 @@ bool LeftToCache(const ReadDataset& known, const Box& box, uint64_t touched, boo
 }
 
 // nullopt: HDF5 has to read it, for `reason` if that is worth to be told.
-std::optional<ChunkReading> ChunksOf(Instance& instance, const Reading& reading, ReadDataset& known,
-                                     bool later, std::optional<Fallback>& reason) {
-  h5::Library& hdf5 = instance.hdf5();
+std::optional<ChunkReading> ChunksOf(LibraryState& library, const Reading& reading,
+                                     ReadDataset& known, bool later,
+                                     std::optional<Fallback>& reason) {
+  h5::Library& hdf5 = library.hdf5();
   const std::optional<SelectedBox> wanted = BoxOf(hdf5, known.grid, reading.file_space);
   const std::optional<MemoryLayout> memory =
       wanted.has_value()
@@ -164,14 +165,14 @@ std::optional<ChunkReading> ChunksOf(Instance& instance, const Reading& reading,
     if (later) reason = Fallback::kReadCached;
     return std::nullopt;
   }
-  if (!IsUnconverted(instance, reading.dataset, reading.memory_type, instance.default_dxpl) ||
-      !IsPlainTransfer(instance, reading.dxpl)) {
+  if (!IsUnconverted(library, reading.dataset, reading.memory_type, library.default_dxpl) ||
+      !IsPlainTransfer(library, reading.dxpl)) {
     reason = Fallback::kReadConverted;
     return std::nullopt;
   }
   std::shared_ptr<File> file = known.file.lock();
   if (file == nullptr || file->writes_through()) return std::nullopt;
-  if (!HaveMap(instance, reading, touched.count(), known)) return std::nullopt;
+  if (!HaveMap(library, reading, touched.count(), known)) return std::nullopt;
   return ChunkReading{file->SharedReads(),
                       known.pipeline,
                       known.map,
@@ -181,17 +182,17 @@ std::optional<ChunkReading> ChunksOf(Instance& instance, const Reading& reading,
                       static_cast<std::byte*>(reading.buffer)};
 }
 
-bool MayBeOurs(Instance& instance, const Reading& reading, ReadDataset& known) {
-  return known.chunks && Update(instance, reading, known) && known.grid.Chunks() <= kMostChunks;
+bool MayBeOurs(LibraryState& library, const Reading& reading, ReadDataset& known) {
+  return known.chunks && Update(library, reading, known) && known.grid.Chunks() <= kMostChunks;
 }
 
 // What HDF5 would have found on its way. Of a dataset without storage it says only that nothing was transferred.
-void Tell(Instance& instance, const Reading& reading, const ReadDataset& known,
+void Tell(LibraryState& library, const Reading& reading, const ReadDataset& known,
           const TouchedChunks& touched) {
-  if (reading.dxpl == instance.default_dxpl) return;
+  if (reading.dxpl == library.default_dxpl) return;
   const auto is_stored = [](const auto& chunk) { return chunk.size != 0; };
   if (std::ranges::none_of(*known.map, is_stored)) {
-    SetNoTransfer(instance, reading.dxpl);
+    SetNoTransfer(library, reading.dxpl);
     return;
   }
   TransferOutcome told;
@@ -201,27 +202,27 @@ void Tell(Instance& instance, const Reading& reading, const ReadDataset& known,
   for (uint64_t i = 0; i < touched.count() && told.mode == 0; ++i) {
     if ((*known.map)[touched.At(i).chunk].size != 0) told.mode = kScalar;
   }
-  SetTransferOutcome(instance, reading.dxpl, told);
+  SetTransferOutcome(library, reading.dxpl, told);
 }
 
 // Without filters lanes gain only what storage makes wait; finding out which chunks a small read touches takes as long
 // as the read.
-bool IsQuicklyRead(Instance& instance, const Reading& reading, const ReadDataset& known) {
+bool IsQuicklyRead(LibraryState& library, const Reading& reading, const ReadDataset& known) {
   if (known.pipeline != nullptr || reading.file_space == H5S_ALL) return false;
   const std::shared_ptr<File> file = known.file.lock();
-  return file != nullptr && !file->reads().slow() && !IsLarge(instance.hdf5(), reading, known);
+  return file != nullptr && !file->reads().slow() && !IsLarge(library.hdf5(), reading, known);
 }
 
-bool Read(Instance& instance, const Reading& reading) {
-  ReadDataset* known = DatasetCatalogue::Of(instance).Find<ReadDataset>(reading.dataset);
+bool Read(LibraryState& library, const Reading& reading) {
+  ReadDataset* known = DatasetCatalogue::Of(library).Find<ReadDataset>(reading.dataset);
   if (known == nullptr) {
-    if (!MayBeLarge(instance, reading)) return false;
-    known = &ReadDatasetOf(instance, reading);
+    if (!MayBeLarge(library, reading)) return false;
+    known = &ReadDatasetOf(library, reading);
   }
-  if (!known->chunks || IsQuicklyRead(instance, reading, *known)) return false;
-  if (!MayBeOurs(instance, reading, *known)) return false;
+  if (!known->chunks || IsQuicklyRead(library, reading, *known)) return false;
+  if (!MayBeOurs(library, reading, *known)) return false;
   std::optional<Fallback> reason;
-  std::optional<ChunkReading> chunks = ChunksOf(instance, reading, *known, false, reason);
+  std::optional<ChunkReading> chunks = ChunksOf(library, reading, *known, false, reason);
   if (!chunks.has_value()) {
     if (reason.has_value()) Count(*reason);
     return false;
@@ -234,18 +235,18 @@ bool Read(Instance& instance, const Reading& reading) {
     Count(Fallback::kReadFailed);
     return false;
   }
-  Tell(instance, reading, *known, touched);
+  Tell(library, reading, *known, touched);
   return true;
 }
 
-bool ReadLater(Instance& instance, const Reading& reading, CallScope& scope, Fallback& reason) {
-  ReadDataset& known = ReadDatasetOf(instance, reading);
-  if (!MayBeOurs(instance, reading, known)) return false;
+bool ReadLater(LibraryState& library, const Reading& reading, CallScope& scope, Fallback& reason) {
+  ReadDataset& known = ReadDatasetOf(library, reading);
+  if (!MayBeOurs(library, reading, known)) return false;
   Engine& engine = Engine::Get();
   const unsigned helpers = Helpers(engine, known.grid);
   if (helpers == 0) return false;
   std::optional<Fallback> why;
-  std::optional<ChunkReading> chunks = ChunksOf(instance, reading, known, true, why);
+  std::optional<ChunkReading> chunks = ChunksOf(library, reading, known, true, why);
   if (!chunks.has_value()) {
     reason = why.value_or(reason);
     return false;
@@ -253,26 +254,26 @@ bool ReadLater(Instance& instance, const Reading& reading, CallScope& scope, Fal
   const TouchedChunks touched = chunks->touched;
   const uint64_t bytes = touched.count() * known.grid.ChunkBytes();
   scope.AddRead(ChunksToRead(*std::move(chunks), engine.lanes(), helpers), bytes);
-  Tell(instance, reading, known, touched);
+  Tell(library, reading, known, touched);
   return true;
 }
 
 }  // namespace
 
-bool ReadChunked(Instance& instance, const Reading& reading) {
+bool ReadChunked(LibraryState& library, const Reading& reading) {
   if (!Engine::Get().config().parallel_reads || reading.buffer == nullptr) return false;
   try {
-    return Read(instance, reading);
+    return Read(library, reading);
   } catch (const std::bad_alloc&) {
     return false;  // HDF5 may need less, or says so
   }
 }
 
-bool ReadChunkedLater(Instance& instance, const Reading& reading, CallScope& scope,
+bool ReadChunkedLater(LibraryState& library, const Reading& reading, CallScope& scope,
                       Fallback& reason) {
   if (!Engine::Get().config().parallel_reads || reading.buffer == nullptr) return false;
   try {
-    return ReadLater(instance, reading, scope, reason);
+    return ReadLater(library, reading, scope, reason);
   } catch (const std::bad_alloc&) {
     return false;
   }

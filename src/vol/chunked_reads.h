@@ -32,10 +32,10 @@
 namespace tidelane::vol {
 
 /// False: HDF5 has to read it. The error stack stays as it is.
-bool ReadChunked(Instance& instance, const Reading& reading);
+bool ReadChunked(LibraryState& library, const Reading& reading);
 
 /// The same, later: `scope` is the call's. False: HDF5 has to read it, for `reason`.
-bool ReadChunkedLater(Instance& instance, const Reading& reading, CallScope& scope,
+bool ReadChunkedLater(LibraryState& library, const Reading& reading, CallScope& scope,
                       Fallback& reason);
 
 }  // namespace tidelane::vol

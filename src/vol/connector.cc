@@ -26,9 +26,10 @@
 namespace tidelane::vol {
 
 namespace internal {
-constinit Instance instances[h5::kSlots] = {Instance(0), Instance(1), Instance(2), Instance(3),
-                                            Instance(4), Instance(5), Instance(6), Instance(7)};
-static_assert(h5::kSlots == 8, "one Instance per slot");
+constinit LibraryState libraries[h5::kSlots] = {LibraryState(0), LibraryState(1), LibraryState(2),
+                                                LibraryState(3), LibraryState(4), LibraryState(5),
+                                                LibraryState(6), LibraryState(7)};
+static_assert(h5::kSlots == 8, "one LibraryState per slot");
 }  // namespace internal
 
 namespace {
@@ -42,17 +43,17 @@ constinit Mutex classes_mutex;
 H5VL_class_t classes[h5::kSlots][kNames];
 
 template <Name Which>
-herr_t GetConnectorClass(Instance& instance, void* object, H5VL_get_conn_lvl_t level,
+herr_t GetConnectorClass(LibraryState& library, void* object, H5VL_get_conn_lvl_t level,
                          const H5VL_class_t** connector) {
   if (level == H5VL_GET_CONN_LVL_CURR) {
-    *connector = &classes[instance.slot][Which];
+    *connector = &classes[library.slot][Which];
     return 0;
   }
-  return instance.hdf5().native().introspect_cls.get_conn_cls(object, level, connector);
+  return library.hdf5().native().introspect_cls.get_conn_cls(object, level, connector);
 }
 
-herr_t GetCapabilities(Instance& instance, const void*, uint64_t* flags) {
-  *flags = instance.hdf5().native().cap_flags | H5VL_CAP_FLAG_ASYNC;
+herr_t GetCapabilities(LibraryState& library, const void*, uint64_t* flags) {
+  *flags = library.hdf5().native().cap_flags | H5VL_CAP_FLAG_ASYNC;
   return 0;
 }
 
@@ -155,7 +156,7 @@ void FillServices(Table<Slot> t) {
 
 template <int Slot, Name Which>
 void FillClass(H5VL_class_t& connector) {
-  const H5VL_class_t& native = InstanceOf<Slot>().hdf5().native();
+  const H5VL_class_t& native = LibraryStateOf<Slot>().hdf5().native();
   connector.version = native.version;
   connector.value = kValues[Which];
   connector.conn_version = kConnectorVersion;

@@ -19,7 +19,7 @@
 #include "h5/fake_driver.h"
 #include "h5/hdf5.h"
 #include "vol/connector.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -65,7 +65,7 @@ class ConnectorTest : public ::testing::Test {
   }
 
   hid_t Create() { return H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, fapl_); }
-  Instance& instance() { return InstanceOf<0>(); }
+  LibraryState& library() { return LibraryStateOf<0>(); }
 
   /// Whether some text of the current error stack contains `part`.
   static bool ErrorSays(const std::string& part) {

@@ -23,7 +23,7 @@ TEST_F(ConnectorTest, BothNamesHaveAClassAndShareCallbacks) {
 
 // A callback that HDF5's native connector has and ours lacks would be a feature lost.
 TEST_F(ConnectorTest, EveryNativeCallbackIsThere) {
-  const H5VL_class_t& native = instance().hdf5().native();
+  const H5VL_class_t& native = library().hdf5().native();
   const auto* ours = reinterpret_cast<const unsigned char*>(class_);
   const auto* theirs = reinterpret_cast<const unsigned char*>(&native);
   for (size_t at = offsetof(H5VL_class_t, attr_cls); at < sizeof(H5VL_class_t);
@@ -38,14 +38,14 @@ TEST_F(ConnectorTest, EveryNativeCallbackIsThere) {
 TEST_F(ConnectorTest, CapabilitiesAreNativesAndAsynchronous) {
   uint64_t flags = 0;
   ASSERT_GE(H5Pget_vol_cap_flags(fapl_, &flags), 0);
-  EXPECT_EQ(flags, instance().hdf5().native().cap_flags | H5VL_CAP_FLAG_ASYNC);
+  EXPECT_EQ(flags, library().hdf5().native().cap_flags | H5VL_CAP_FLAG_ASYNC);
 }
 
 TEST_F(ConnectorTest, FilesUseOurDriverAndSaySec2) {
   const hid_t file = Create();
   ASSERT_GE(file, 0);
   const hid_t answer = H5Fget_access_plist(file);
-  EXPECT_EQ(H5Pget_driver(answer), instance().hdf5().Sec2Id(answer));
+  EXPECT_EQ(H5Pget_driver(answer), library().hdf5().Sec2Id(answer));
   hid_t reported = h5::kNoId;
   ASSERT_GE(H5Pget_vol_id(answer, &reported), 0);
   H5VL_class_value_t value = 0;

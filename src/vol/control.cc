@@ -27,17 +27,17 @@ int KindAmong(const int (&numbers)[n], int operation) {
   return operation < 0 || found == std::end(numbers) ? -1 : static_cast<int>(found - numbers);
 }
 
-int KindOf(const Instance& instance, H5I_type_t kind, int operation) {
-  return KindAmong(kind == H5I_FILE ? instance.operations.file : instance.operations.dataset,
+int KindOf(const LibraryState& library, H5I_type_t kind, int operation) {
+  return KindAmong(kind == H5I_FILE ? library.operations.file : library.operations.dataset,
                    operation);
 }
 
 }  // namespace
 
-void RegisterOperations(Instance& instance) {
-  h5::Library& hdf5 = instance.hdf5();
+void RegisterOperations(LibraryState& library) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
-  Operations& ours = instance.operations;
+  Operations& ours = library.operations;
   constexpr const char* kFile[] = {TL_FILE_WAIT, TL_FILE_START, TL_FILE_PAUSE, TL_FILE_DELAY,
                                    TL_FILE_TEST};
   constexpr const char* kDataset[] = {TL_DATASET_WAIT, TL_DATASET_START, TL_DATASET_PAUSE,
@@ -51,24 +51,24 @@ void RegisterOperations(Instance& instance) {
            ours.request[Operations::kRequestDependency]);
 }
 
-bool IsOurs(const Instance& instance, H5I_type_t kind, int operation) {
-  return KindOf(instance, kind, operation) >= 0;
+bool IsOurs(const LibraryState& library, H5I_type_t kind, int operation) {
+  return KindOf(library, kind, operation) >= 0;
 }
 
-herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_optional_args_t& args,
-               hid_t dxpl) {
-  const std::shared_ptr<File> file = CapturedFileOf(instance, object, kind);
+herr_t Operate(LibraryState& library, void* object, H5I_type_t kind,
+               const H5VL_optional_args_t& args, hid_t dxpl) {
+  const std::shared_ptr<File> file = CapturedFileOf(library, object, kind);
   if (file == nullptr) {  // it runs natively: nothing is ever pending
-    if (KindOf(instance, kind, args.op_type) == Operations::kTest) {
+    if (KindOf(library, kind, args.op_type) == Operations::kTest) {
       static_cast<tl_test_args*>(args.args)->stored = 1;
     }
     return 0;
   }
-  DoReadyCallWork(instance, dxpl);
+  DoReadyCallWork(library, dxpl);
   Status status;
-  switch (KindOf(instance, kind, args.op_type)) {
+  switch (KindOf(library, kind, args.op_type)) {
     case Operations::kWait:
-      if (!DoCallWork(instance, object, kind, dxpl)) return -1;
+      if (!DoCallWork(library, object, kind, dxpl)) return -1;
       file->reads().deferred_reads().AwaitAll();
       status = file->drainer().Drain(Wait::kRequest);
       break;
@@ -81,7 +81,7 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
       bool stored = false;
       status = file->drainer().Test(stored);
       if (file->reads().deferred_reads().any() ||
-          (AnyCallWork(instance) && instance.call_queue->Has(*file))) {
+          (AnyCallWork(library) && library.call_queue->Has(*file))) {
         stored = false;
       }
       static_cast<tl_test_args*>(args.args)->stored = stored ? 1 : 0;
@@ -89,33 +89,33 @@ herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_opt
     }
   }
   if (status.ok()) return 0;
-  h5::PushError(instance.hdf5(), status);
+  h5::PushError(library.hdf5(), status);
   return -1;
 }
 
-herr_t QueryOptional(Instance& instance, void* object, H5VL_subclass_t subclass, int operation,
+herr_t QueryOptional(LibraryState& library, void* object, H5VL_subclass_t subclass, int operation,
                      uint64_t* flags) {
   const bool ours =
-      (subclass == H5VL_SUBCLS_FILE && IsOurs(instance, H5I_FILE, operation)) ||
-      (subclass == H5VL_SUBCLS_DATASET && IsOurs(instance, H5I_DATASET, operation)) ||
-      (subclass == H5VL_SUBCLS_REQUEST && KindAmong(instance.operations.request, operation) >= 0);
+      (subclass == H5VL_SUBCLS_FILE && IsOurs(library, H5I_FILE, operation)) ||
+      (subclass == H5VL_SUBCLS_DATASET && IsOurs(library, H5I_DATASET, operation)) ||
+      (subclass == H5VL_SUBCLS_REQUEST && KindAmong(library.operations.request, operation) >= 0);
   if (!ours) {
-    return instance.hdf5().native().introspect_cls.opt_query(object, subclass, operation, flags);
+    return library.hdf5().native().introspect_cls.opt_query(object, subclass, operation, flags);
   }
   *flags = H5VL_OPT_QUERY_SUPPORTED | H5VL_OPT_QUERY_NO_ASYNC;
   return 0;
 }
 
-herr_t RequestOptional(Instance& instance, void* request, H5VL_optional_args_t* args) {
-  switch (KindAmong(instance.operations.request, args->op_type)) {
+herr_t RequestOptional(LibraryState& library, void* request, H5VL_optional_args_t* args) {
+  switch (KindAmong(library.operations.request, args->op_type)) {
     case Operations::kRequestStart:
-      instance.requests.Wait(*static_cast<Request*>(request), 0);
+      library.requests.Wait(*static_cast<Request*>(request), 0);
       return 0;
     case Operations::kRequestDependency:
       return 0;  // bytes are stored in program order where it matters, whatever depends on what
     default: break;
   }
-  h5::PushError(instance.hdf5(), "this operation on a request is not known to Tidelane");
+  h5::PushError(library.hdf5(), "this operation on a request is not known to Tidelane");
   return -1;
 }
 

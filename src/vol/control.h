@@ -9,22 +9,22 @@
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 /// Registers our names, once in the life of a libhdf5.
-void RegisterOperations(Instance& instance);
+void RegisterOperations(LibraryState& library);
 
 /// Whether `operation` of this kind of object is ours.
-bool IsOurs(const Instance& instance, H5I_type_t kind, int operation);
+bool IsOurs(const LibraryState& library, H5I_type_t kind, int operation);
 /// Carries it out on a file or a dataset.
-herr_t Operate(Instance& instance, void* object, H5I_type_t kind, const H5VL_optional_args_t& args,
-               hid_t dxpl);
+herr_t Operate(LibraryState& library, void* object, H5I_type_t kind,
+               const H5VL_optional_args_t& args, hid_t dxpl);
 
 // The class's callbacks.
-herr_t QueryOptional(Instance& instance, void* object, H5VL_subclass_t subclass, int operation,
+herr_t QueryOptional(LibraryState& library, void* object, H5VL_subclass_t subclass, int operation,
                      uint64_t* flags);
-herr_t RequestOptional(Instance& instance, void* request, H5VL_optional_args_t* args);
+herr_t RequestOptional(LibraryState& library, void* request, H5VL_optional_args_t* args);
 
 }  // namespace tidelane::vol

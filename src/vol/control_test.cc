@@ -51,9 +51,9 @@ class ControlTest : public ConnectorTest {
 
 TEST_F(ControlTest, OurConnectorKnowsThemAndTheNativeOneDoesNot) {
   const int wait = NumberOf(H5VL_SUBCLS_FILE, TL_FILE_WAIT);
-  EXPECT_TRUE(IsOurs(instance(), H5I_FILE, wait));
-  EXPECT_FALSE(IsOurs(instance(), H5I_FILE, -1));
-  EXPECT_FALSE(IsOurs(instance(), H5I_FILE, H5VL_NATIVE_FILE_GET_VFD_HANDLE));
+  EXPECT_TRUE(IsOurs(library(), H5I_FILE, wait));
+  EXPECT_FALSE(IsOurs(library(), H5I_FILE, -1));
+  EXPECT_FALSE(IsOurs(library(), H5I_FILE, H5VL_NATIVE_FILE_GET_VFD_HANDLE));
   uint64_t flags = 0;
   EXPECT_GE(H5VLquery_optional(file_, H5VL_SUBCLS_FILE, wait, &flags), 0);
   EXPECT_NE(flags & H5VL_OPT_QUERY_SUPPORTED, 0u);
@@ -67,13 +67,13 @@ TEST_F(ControlTest, OurConnectorKnowsThemAndTheNativeOneDoesNot) {
 }
 
 TEST_F(ControlTest, TheirNumbersAreThoseOfTheFirstRegistration) {
-  const Operations before = instance().operations;
-  RegisterOperations(instance());
-  EXPECT_EQ(instance().operations.dataset[Operations::kTest], before.dataset[Operations::kTest]);
-  instance().operations = Operations();  // as if another connector had registered the names
-  RegisterOperations(instance());
-  EXPECT_EQ(instance().operations.file[Operations::kWait], before.file[Operations::kWait]);
-  EXPECT_EQ(instance().operations.request[0], before.request[0]);
+  const Operations before = library().operations;
+  RegisterOperations(library());
+  EXPECT_EQ(library().operations.dataset[Operations::kTest], before.dataset[Operations::kTest]);
+  library().operations = Operations();  // as if another connector had registered the names
+  RegisterOperations(library());
+  EXPECT_EQ(library().operations.file[Operations::kWait], before.file[Operations::kWait]);
+  EXPECT_EQ(library().operations.request[0], before.request[0]);
 }
 
 TEST_F(ControlTest, TheyReachTheFile) {
@@ -114,17 +114,17 @@ TEST_F(ControlTest, AFileThatRunsNativelyHasNothingPending) {
 TEST_F(ControlTest, ARequestIsStartedAndDependsOnNothing) {
   CallScope scope(CallScope::kNone, true);
   ASSERT_TRUE(bench_.Write(0, "abc").ok());
-  Request* request = instance().requests.Issue(scope.TakeCompletion());
-  H5VL_optional_args_t args{instance().operations.request[Operations::kRequestDependency], nullptr};
-  EXPECT_EQ(RequestOptional(instance(), request, &args), 0);
-  args.op_type = instance().operations.request[Operations::kRequestStart];
-  EXPECT_EQ(RequestOptional(instance(), request, &args), 0);
+  Request* request = library().requests.Issue(scope.TakeCompletion());
+  H5VL_optional_args_t args{library().operations.request[Operations::kRequestDependency], nullptr};
+  EXPECT_EQ(RequestOptional(library(), request, &args), 0);
+  args.op_type = library().operations.request[Operations::kRequestStart];
+  EXPECT_EQ(RequestOptional(library(), request, &args), 0);
   bench_.RunLanes();
   EXPECT_EQ(bench_.Stored(), "abc");
   args.op_type = -5;
-  EXPECT_LT(RequestOptional(instance(), request, &args), 0);
-  instance().requests.Wait(*request, UINT64_MAX);
-  RequestFree(instance(), request);
+  EXPECT_LT(RequestOptional(library(), request, &args), 0);
+  library().requests.Wait(*request, UINT64_MAX);
+  RequestFree(library(), request);
 }
 
 }  // namespace

@@ -14,15 +14,15 @@ bool DatasetEntry::stays() const {
                              [](const auto& state) { return state != nullptr && state->stays(); });
 }
 
-void DatasetEntry::Forgotten(Instance& instance) const {
+void DatasetEntry::Forgotten(LibraryState& library) const {
   for (const auto& state : states_) {
-    if (state != nullptr) state->Forgotten(instance);
+    if (state != nullptr) state->Forgotten(library);
   }
 }
 
-DatasetCatalogue& DatasetCatalogue::Of(Instance& instance) {
-  if (instance.datasets == nullptr) instance.datasets = new DatasetCatalogue;
-  return *instance.datasets;
+DatasetCatalogue& DatasetCatalogue::Of(LibraryState& library) {
+  if (library.datasets == nullptr) library.datasets = new DatasetCatalogue;
+  return *library.datasets;
 }
 
 // Numbers go on when a forked child begins anew: requests have kept some.
@@ -33,48 +33,48 @@ DatasetEntry& DatasetCatalogue::Add(void* dataset) {
                                : known_.try_emplace(dataset, ++numbers).first->second;
 }
 
-void DatasetCatalogue::Forget(Instance& instance, void* dataset) {
+void DatasetCatalogue::Forget(LibraryState& library, void* dataset) {
   const auto found = known_.find(dataset);
   if (found == known_.end()) return;
-  found->second.Forgotten(instance);
+  found->second.Forgotten(library);
   known_.erase(found);
   newest_ = nullptr;
   newest_entry_ = nullptr;
 }
 
-void DatasetCatalogue::ForgetAll(Instance& instance) {
+void DatasetCatalogue::ForgetAll(LibraryState& library) {
   std::erase_if(known_, [&](const auto& entry) {
     if (entry.second.stays()) return false;
-    entry.second.Forgotten(instance);
+    entry.second.Forgotten(library);
     return true;
   });
   newest_ = nullptr;
   newest_entry_ = nullptr;
 }
 
-bool SerialOfDataset(Instance& instance, void* dataset, unsigned long& serial) {
-  if (instance.hdf5().FileSerial(dataset, H5I_DATASET, serial)) return true;
-  if (instance.parallel_files && instance.datasets != nullptr) {
-    const DatasetEntry* const known = instance.datasets->Find(dataset);
+bool SerialOfDataset(LibraryState& library, void* dataset, unsigned long& serial) {
+  if (library.hdf5().FileSerial(dataset, H5I_DATASET, serial)) return true;
+  if (library.parallel_files && library.datasets != nullptr) {
+    const DatasetEntry* const known = library.datasets->Find(dataset);
     if (known != nullptr && known->serial != 0) {
       serial = known->serial;
       return true;
     }
   }
   H5O_info2_t info{};
-  if (!InfoOf(instance, dataset, H5I_DATASET, info)) return false;
+  if (!InfoOf(library, dataset, H5I_DATASET, info)) return false;
   serial = info.fileno;
   return true;
 }
 
-const DatasetFacts& FactsOf(Instance& instance, void* dataset, hid_t dxpl, Ask when) {
-  DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
+const DatasetFacts& FactsOf(LibraryState& library, void* dataset, hid_t dxpl, Ask when) {
+  DatasetEntry& entry = DatasetCatalogue::Of(library).At(dataset);
   if (entry.facts == nullptr || when == Ask::kAtOpen) {
-    const h5::KeepErrorStack keep(instance.hdf5());
+    const h5::KeepErrorStack keep(library.hdf5());
     unsigned long serial = 0;
     DatasetFacts facts;
-    if (SerialOfDataset(instance, dataset, serial))
-      facts = AskFacts(instance, dataset, serial, dxpl, when);
+    if (SerialOfDataset(library, dataset, serial))
+      facts = AskFacts(library, dataset, serial, dxpl, when);
     if (entry.facts == nullptr) entry.facts = std::make_unique<DatasetFacts>();
     *entry.facts = std::move(facts);
   }

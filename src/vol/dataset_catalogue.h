@@ -17,7 +17,7 @@
 #include <unordered_map>
 
 #include "vol/dataset_facts.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -29,7 +29,7 @@ class DatasetState {
   /// Whether the dataset is open still, although the program has closed it.
   virtual bool stays() const { return false; }
   /// It is about to be forgotten.
-  virtual void Forgotten(Instance& /*instance*/) {}
+  virtual void Forgotten(LibraryState& /*library*/) {}
 };
 
 class DatasetEntry {
@@ -65,7 +65,7 @@ class DatasetEntry {
   }
 
   bool stays() const;
-  void Forgotten(Instance& instance) const;
+  void Forgotten(LibraryState& library) const;
 
  private:
   std::array<std::unique_ptr<DatasetState>, DatasetState::kKinds> states_;
@@ -73,7 +73,7 @@ class DatasetEntry {
 
 class DatasetCatalogue {
  public:
-  static DatasetCatalogue& Of(Instance& instance);
+  static DatasetCatalogue& Of(LibraryState& library);
 
   /// Found, or new.
   DatasetEntry& At(void* dataset) {
@@ -103,9 +103,9 @@ class DatasetCatalogue {
     }
   }
 
-  void Forget(Instance& instance, void* dataset);
+  void Forget(LibraryState& library, void* dataset);
   /// All but what stays.
-  void ForgetAll(Instance& instance);
+  void ForgetAll(LibraryState& library);
 
  private:
   DatasetEntry& Add(void* dataset);
@@ -116,19 +116,20 @@ class DatasetCatalogue {
 };
 
 /// HDF5's number of the file that a dataset is in. False: HDF5 did not say.
-bool SerialOfDataset(Instance& instance, void* dataset, unsigned long& serial);
+bool SerialOfDataset(LibraryState& library, void* dataset, unsigned long& serial);
 
 /// What HDF5 says of it, asked now if it was not, or if it has just been opened. `dxpl` is the transfer list of the call in progress. Where they
 /// are they stay until the dataset is forgotten.
-const DatasetFacts& FactsOf(Instance& instance, void* dataset, hid_t dxpl, Ask when = Ask::kLater);
+const DatasetFacts& FactsOf(LibraryState& library, void* dataset, hid_t dxpl,
+                            Ask when = Ask::kLater);
 
 /// `dataset` is closed, or was just made or opened.
-inline void ForgetDataset(Instance& instance, void* dataset) {
-  if (instance.datasets != nullptr) instance.datasets->Forget(instance, dataset);
+inline void ForgetDataset(LibraryState& library, void* dataset) {
+  if (library.datasets != nullptr) library.datasets->Forget(library, dataset);
 }
 /// HDF5 has read all of them anew (H5Drefresh, SWMR), or closes.
-inline void ForgetDatasets(Instance& instance) {
-  if (instance.datasets != nullptr) instance.datasets->ForgetAll(instance);
+inline void ForgetDatasets(LibraryState& library) {
+  if (library.datasets != nullptr) library.datasets->ForgetAll(library);
 }
 
 }  // namespace tidelane::vol

@@ -10,7 +10,7 @@ int forgotten;
 
 struct Sieve final : DatasetState {
   static constexpr Kind kKind = kSieve;
-  void Forgotten(Instance&) override { ++forgotten; }
+  void Forgotten(LibraryState&) override { ++forgotten; }
   int value = 0;
 };
 
@@ -47,24 +47,24 @@ TEST_F(DatasetCatalogueTest, StatesAreTheirUsersOwn) {
 TEST_F(DatasetCatalogueTest, AnotherDatasetAtTheSameAddressIsAnotherOne) {
   const uint64_t number = datasets_.At(At(0)).number;
   datasets_.At(At(0)).Get<Sieve>().value = 1;
-  datasets_.Forget(instance(), At(0));
+  datasets_.Forget(library(), At(0));
   EXPECT_EQ(forgotten, 1);
   EXPECT_EQ(datasets_.Find(At(0)), nullptr);
   EXPECT_NE(datasets_.At(At(0)).number, number);
   EXPECT_EQ(datasets_.Find<Sieve>(At(0)), nullptr);
-  datasets_.Forget(instance(), At(1));  // of which nothing is known
+  datasets_.Forget(library(), At(1));  // of which nothing is known
 }
 
 TEST_F(DatasetCatalogueTest, WhatStaysIsForgottenByItselfOnly) {
   datasets_.At(At(0)).Get<Chunks>().pending = true;
   datasets_.At(At(1)).Get<Chunks>();
   datasets_.At(At(2)).Get<Sieve>();
-  datasets_.ForgetAll(instance());
+  datasets_.ForgetAll(library());
   EXPECT_NE(datasets_.Find<Chunks>(At(0)), nullptr);
   EXPECT_EQ(datasets_.Find(At(1)), nullptr);
   EXPECT_EQ(datasets_.Find(At(2)), nullptr);
   EXPECT_EQ(forgotten, 1);
-  datasets_.Forget(instance(), At(0));
+  datasets_.Forget(library(), At(0));
   EXPECT_EQ(datasets_.Find(At(0)), nullptr);
 }
 
@@ -79,19 +79,19 @@ TEST_F(DatasetCatalogueTest, FactsAreAskedOnce) {
       H5Dcreate2(file, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
   ASSERT_GE(dataset, 0);
   struct Question {
-    Instance& instance;
+    LibraryState& library;
     void* object;
     const DatasetFacts* first;
     const DatasetFacts* second;
-  } asked{instance(), H5VLobject(dataset), nullptr, nullptr};
+  } asked{library(), H5VLobject(dataset), nullptr, nullptr};
   // As in a callback of ours: from inside HDF5, which a callback of its own gets us into.
   H5Iiterate(
       H5I_FILE,
       [](hid_t, void* data) -> herr_t {
         auto* self = static_cast<Question*>(data);
-        const hid_t dxpl = self->instance.default_dxpl;
-        self->first = &FactsOf(self->instance, self->object, dxpl);
-        self->second = &FactsOf(self->instance, self->object, dxpl);
+        const hid_t dxpl = self->library.default_dxpl;
+        self->first = &FactsOf(self->library, self->object, dxpl);
+        self->second = &FactsOf(self->library, self->object, dxpl);
         return 1;  // once
       },
       &asked);
@@ -106,7 +106,7 @@ TEST_F(DatasetCatalogueTest, FactsAreAskedOnce) {
   ASSERT_TRUE(asked.first->filters.has_value());
   EXPECT_EQ(asked.first->filters->size(), 1u);
   EXPECT_GE(H5Dclose(dataset), 0);
-  EXPECT_EQ(DatasetCatalogue::Of(instance()).Find(asked.object), nullptr);
+  EXPECT_EQ(DatasetCatalogue::Of(library()).Find(asked.object), nullptr);
   H5Pclose(dcpl);
   H5Sclose(space);
   EXPECT_GE(H5Fclose(file), 0);

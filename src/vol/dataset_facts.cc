@@ -50,21 +50,21 @@ std::optional<std::vector<FilterSpec>> FiltersOf(h5::Library& hdf5, hid_t dcpl) 
   return filters;
 }
 
-std::optional<uint64_t> ChunkCacheOf(Instance& instance, void* dataset) {
+std::optional<uint64_t> ChunkCacheOf(LibraryState& library, void* dataset) {
   const h5::OwnedId dapl =
-      AskDataset(instance, dataset, H5VL_DATASET_GET_DAPL, instance.default_dxpl);
+      AskDataset(library, dataset, H5VL_DATASET_GET_DAPL, library.default_dxpl);
   size_t slots = 0, bytes = 0;
   double preempt = 0;
-  if (!dapl.valid() || instance.hdf5().Pget_chunk_cache(dapl.get(), &slots, &bytes, &preempt) < 0) {
+  if (!dapl.valid() || library.hdf5().Pget_chunk_cache(dapl.get(), &slots, &bytes, &preempt) < 0) {
     return std::nullopt;
   }
   return bytes;
 }
 
-void AskChunks(Instance& instance, void* dataset, hid_t type, hid_t dcpl, DatasetFacts& facts) {
-  h5::Library& hdf5 = instance.hdf5();
+void AskChunks(LibraryState& library, void* dataset, hid_t type, hid_t dcpl, DatasetFacts& facts) {
+  h5::Library& hdf5 = library.hdf5();
   facts.filters = FiltersOf(hdf5, dcpl);
-  facts.cache_bytes = ChunkCacheOf(instance, dataset);
+  facts.cache_bytes = ChunkCacheOf(library, dataset);
   unsigned options = 0;
   facts.whole_edges = hdf5.Pget_chunk_opts(dcpl, &options) >= 0 && options == 0;
   facts.grid.element = hdf5.Tget_size(type);
@@ -77,17 +77,17 @@ void AskChunks(Instance& instance, void* dataset, hid_t type, hid_t dcpl, Datase
 // HDF5 makes the list of a dataset anew for each question and converts the fill value for it: in a variable-length type, through
 // a pointer to the file that dangles once another opening of the file has been closed. It uses what the call in progress knows
 // of its transfer list: this is asked aside.
-void AskHowItWasMade(Instance& instance, void* dataset, hid_t type, DatasetFacts& facts) {
-  h5::Library& hdf5 = instance.hdf5();
+void AskHowItWasMade(LibraryState& library, void* dataset, hid_t type, DatasetFacts& facts) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::OwnedId dcpl =
-      AskDataset(instance, dataset, H5VL_DATASET_GET_DCPL, instance.default_dxpl);
+      AskDataset(library, dataset, H5VL_DATASET_GET_DCPL, library.default_dxpl);
   if (!dcpl.valid()) return;
   facts.external = hdf5.Pget_external_count(dcpl.get()) != 0;
   facts.fills = Fills(hdf5, dcpl.get());
   if (hdf5.Pget_alloc_time(dcpl.get(), &facts.alloc_time) < 0)
     facts.alloc_time = H5D_ALLOC_TIME_ERROR;
   const H5D_layout_t layout = hdf5.Pget_layout(dcpl.get());
-  if (layout == H5D_CHUNKED) AskChunks(instance, dataset, type, dcpl.get(), facts);
+  if (layout == H5D_CHUNKED) AskChunks(library, dataset, type, dcpl.get(), facts);
   facts.layout = layout;
 }
 
@@ -117,57 +117,57 @@ bool IsPlainType(h5::Library& hdf5, hid_t type) {
   }
 }
 
-h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl) {
+h5::OwnedId AskDataset(LibraryState& library, void* dataset, H5VL_dataset_get_t what, hid_t dxpl) {
   H5VL_dataset_get_args_t get{};
   get.op_type = what;
-  if (instance.hdf5().native().dataset_cls.get(dataset, &get, dxpl, nullptr) < 0) return {};
+  if (library.hdf5().native().dataset_cls.get(dataset, &get, dxpl, nullptr) < 0) return {};
   switch (what) {
-    case H5VL_DATASET_GET_DAPL: return {instance.hdf5(), get.args.get_dapl.dapl_id};
-    case H5VL_DATASET_GET_DCPL: return {instance.hdf5(), get.args.get_dcpl.dcpl_id};
-    case H5VL_DATASET_GET_SPACE: return {instance.hdf5(), get.args.get_space.space_id};
-    case H5VL_DATASET_GET_TYPE: return {instance.hdf5(), get.args.get_type.type_id};
+    case H5VL_DATASET_GET_DAPL: return {library.hdf5(), get.args.get_dapl.dapl_id};
+    case H5VL_DATASET_GET_DCPL: return {library.hdf5(), get.args.get_dcpl.dcpl_id};
+    case H5VL_DATASET_GET_SPACE: return {library.hdf5(), get.args.get_space.space_id};
+    case H5VL_DATASET_GET_TYPE: return {library.hdf5(), get.args.get_type.type_id};
     case H5VL_DATASET_GET_SPACE_STATUS:
     case H5VL_DATASET_GET_STORAGE_SIZE: break;
   }
   return {};
 }
 
-bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
+bool IsStoredInOnePiece(LibraryState& library, void* dataset, hid_t dxpl) {
   haddr_t address = HADDR_UNDEF;
   H5VL_native_dataset_optional_args_t ask{};
   ask.get_offset.offset = &address;
   H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &ask};
-  return instance.hdf5().native().dataset_cls.optional(dataset, &args, dxpl, nullptr) >= 0 &&
+  return library.hdf5().native().dataset_cls.optional(dataset, &args, dxpl, nullptr) >= 0 &&
          address != HADDR_UNDEF;
 }
 
-DatasetFacts AskFacts(Instance& instance, void* dataset, unsigned long serial, hid_t dxpl,
+DatasetFacts AskFacts(LibraryState& library, void* dataset, unsigned long serial, hid_t dxpl,
                       Ask when) {
   DatasetFacts facts;
-  h5::Library& hdf5 = instance.hdf5();
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
-  if (when == Ask::kLater && instance.parallel_files &&
-      h5::ParallelDriver().file_with_serial(instance.slot, serial) != nullptr) {
+  if (when == Ask::kLater && library.parallel_files &&
+      h5::ParallelDriver().file_with_serial(library.slot, serial) != nullptr) {
     return facts;
   }
-  facts.open = h5::Driver().open_with_serial(instance.slot, serial);
+  facts.open = h5::Driver().open_with_serial(library.slot, serial);
   if (facts.open != nullptr) {
-    const std::shared_ptr<File> file = h5::Driver().file_with_serial(instance.slot, serial);
-    const h5::AboveDriver above = h5::Driver().above(instance.slot, *file);
+    const std::shared_ptr<File> file = h5::Driver().file_with_serial(library.slot, serial);
+    const h5::AboveDriver above = h5::Driver().above(library.slot, *file);
     facts.file = file;
     facts.user_block = above.base_address;
     facts.page_buffer = above.page_buffer;
   }
   // The id of a committed type HDF5 can only make in the call itself.
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId type = AskDataset(library, dataset, H5VL_DATASET_GET_TYPE, dxpl);
   if (!type.valid()) return facts;
   facts.elements = IsPlainType(hdf5, type.get()) ? DatasetFacts::Elements::kPlain
                                                  : DatasetFacts::Elements::kOther;
   facts.committed_type = hdf5.Tcommitted(type.get()) != 0;
   if (facts.elements == DatasetFacts::Elements::kOther) return facts;
   DatasetFacts all = facts;
-  const auto ask = [&] { AskHowItWasMade(instance, dataset, type.get(), all); };
-  return Aside(instance, dxpl, ask) ? all : facts;
+  const auto ask = [&] { AskHowItWasMade(library, dataset, type.get(), all); };
+  return Aside(library, dxpl, ask) ? all : facts;
 }
 
 }  // namespace tidelane::vol

@@ -20,7 +20,7 @@
 #include "codec/pipeline.h"
 #include "file/file.h"
 #include "h5/owned_id.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -60,15 +60,15 @@ struct DatasetFacts {
 enum class Ask : uint8_t { kAtOpen, kLater };
 
 /// `serial` is HDF5's number of the file that it is in, `dxpl` the transfer list of the call in progress. What HDF5 does not say is not known.
-DatasetFacts AskFacts(Instance& instance, void* dataset, unsigned long serial, hid_t dxpl,
+DatasetFacts AskFacts(LibraryState& library, void* dataset, unsigned long serial, hid_t dxpl,
                       Ask when = Ask::kLater);
 
 /// Answers of the native connector's `get` that are an id.
-h5::OwnedId AskDataset(Instance& instance, void* dataset, H5VL_dataset_get_t what, hid_t dxpl);
+h5::OwnedId AskDataset(LibraryState& library, void* dataset, H5VL_dataset_get_t what, hid_t dxpl);
 
 /// Whether the dataset is stored in one piece: the quickest question, which tells most datasets that have no chunks. (Not
 /// those without storage yet.)
-bool IsStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl);
+bool IsStoredInOnePiece(LibraryState& library, void* dataset, hid_t dxpl);
 
 /// Elements that are what they are in the file: no references, nothing of variable length.
 bool IsPlainType(h5::Library& hdf5, hid_t type);

@@ -37,18 +37,18 @@ Reading At(const Reads& reads, size_t i, hid_t dxpl) {
 // Whether lanes may still be reading when the call returns: HDF5's sieve reads at once.
 enum class Later : bool { kNothing, kSome };
 
-herr_t ReadNatively(Instance& instance, const Reads& reads, hid_t dxpl, Later later) {
+herr_t ReadNatively(LibraryState& library, const Reads& reads, hid_t dxpl, Later later) {
   if (reads.count == 0) return 0;
   const Gathering gathering = later == Later::kNothing
-                                  ? GatherReads(instance, reads.count, reads.datasets,
+                                  ? GatherReads(library, reads.count, reads.datasets,
                                                 reads.memory_types, reads.file_spaces, dxpl)
                                   : Gathering();
-  const SieveWatch sieve(instance);
-  const herr_t result = instance.hdf5().native().dataset_cls.read(
+  const SieveWatch sieve(library);
+  const herr_t result = library.hdf5().native().dataset_cls.read(
       reads.count, reads.datasets, reads.memory_types, reads.memory_spaces, reads.file_spaces, dxpl,
       reads.buffers, nullptr);
   const uint32_t causes =
-      result >= 0 ? SetOutcomeAsWithSec2(instance, reads.datasets[0], dxpl) : kUnknown;
+      result >= 0 ? SetOutcomeAsWithSec2(library, reads.datasets[0], dxpl) : kUnknown;
   sieve.Note(gathering, causes, reads.count, reads.datasets, dxpl);
   return result;
 }
@@ -67,27 +67,28 @@ void TakeEach(Reads& reads, Rest<void*>& rest, hid_t dxpl, Take take) {
 }
 
 // What a transfer of several datasets leaves on its list HDF5 says of all of them. Datasets of several files it refuses.
-bool MayTake(Instance& instance, const Reads& reads, hid_t dxpl) {
+bool MayTake(LibraryState& library, const Reads& reads, hid_t dxpl) {
   if (reads.count == 1) return true;
-  if (reads.count == 0 || dxpl != instance.default_dxpl) return false;
-  const std::shared_ptr<File> file = FileOf(instance, reads.datasets[0], H5I_DATASET);
+  if (reads.count == 0 || dxpl != library.default_dxpl) return false;
+  const std::shared_ptr<File> file = FileOf(library, reads.datasets[0], H5I_DATASET);
   return std::all_of(reads.datasets + 1, reads.datasets + reads.count,
-                     [&](void* dataset) { return FileOf(instance, dataset, H5I_DATASET) == file; });
+                     [&](void* dataset) { return FileOf(library, dataset, H5I_DATASET) == file; });
 }
 
 // Whether our driver may leave what HDF5 reads straight into the program's memory to lanes.
-bool AcceptLater(Instance& instance, const Reading& reading, CallScope& scope, Fallback& reason) {
-  const ReadDataset& known = ReadDatasetOf(instance, reading);
+bool AcceptLater(LibraryState& library, const Reading& reading, CallScope& scope,
+                 Fallback& reason) {
+  const ReadDataset& known = ReadDatasetOf(library, reading);
   const std::shared_ptr<File> file = known.file.lock();
   if (!known.direct || file == nullptr || file->writes_through()) return false;
-  if (!IsUnconverted(instance, reading.dataset, reading.memory_type, instance.default_dxpl) ||
-      !IsPlainTransfer(instance, reading.dxpl)) {
+  if (!IsUnconverted(library, reading.dataset, reading.memory_type, library.default_dxpl) ||
+      !IsPlainTransfer(library, reading.dxpl)) {
     reason = Fallback::kReadConverted;
     return false;
   }
   const std::span<const std::byte> memory =
-      SelectedMemory(instance, {reading.dataset, reading.memory_type, reading.memory_space,
-                                reading.file_space, reading.buffer});
+      SelectedMemory(library, {reading.dataset, reading.memory_type, reading.memory_space,
+                               reading.file_space, reading.buffer});
   if (memory.empty()) return false;
   const auto* const buffer = static_cast<const std::byte*>(reading.buffer);
   scope.AcceptLater(static_cast<std::byte*>(reading.buffer) + (memory.data() - buffer),
@@ -95,106 +96,107 @@ bool AcceptLater(Instance& instance, const Reading& reading, CallScope& scope, F
   return true;
 }
 
-herr_t ReadLater(Instance& instance, Reads reads, hid_t dxpl, void** request) {
+herr_t ReadLater(LibraryState& library, Reads reads, hid_t dxpl, void** request) {
   CallScope scope(CallScope::kNone);
-  auto again = std::make_unique<NativeRetry>(instance);
+  auto again = std::make_unique<NativeRetry>(library);
   Fallback reason = Fallback::kReadNow;
   Rest<void*> rest;
-  if (MayTake(instance, reads, dxpl)) {
+  if (MayTake(library, reads, dxpl)) {
     TakeEach(reads, rest, dxpl, [&](const Reading& reading) {
       if (!again->Note(reading)) return false;
-      if (ReadChunkedLater(instance, reading, scope, reason)) return true;
+      if (ReadChunkedLater(library, reading, scope, reason)) return true;
       again->DropLast();
       return false;
     });
   }
   for (size_t i = 0; i < reads.count; ++i) {
-    static_cast<void>(AcceptLater(instance, At(reads, i, dxpl), scope, reason));
+    static_cast<void>(AcceptLater(library, At(reads, i, dxpl), scope, reason));
   }
-  if (ReadNatively(instance, reads, dxpl, Later::kSome) < 0) return -1;
+  if (ReadNatively(library, reads, dxpl, Later::kSome) < 0) return -1;
   std::shared_ptr<Completion> completion = scope.TakeCompletion();
   if (completion == nullptr) {
     Count(reason);
     return 0;  // there is nothing to wait for
   }
-  Request* const issued = instance.requests.Issue(std::move(completion));
+  Request* const issued = library.requests.Issue(std::move(completion));
   // Of what is left to HDF5 and our driver, the driver's failure is all that there is to say.
   if (!again->empty() && reads.count == 0) issued->TryAgainWith(std::move(again));
   *request = issued;
   return 0;
 }
 
-herr_t ReadIntoHost(Instance& instance, Reads reads, hid_t dxpl, void** request) {
+herr_t ReadIntoHost(LibraryState& library, Reads reads, hid_t dxpl, void** request) {
   const size_t count = reads.count;
   void** const datasets = reads.datasets;
-  if (instance.chunk_capture != nullptr) instance.chunk_capture->NoteReads(count, datasets);
-  if (!InsertChunksBefore(instance, count, datasets, dxpl)) return -1;
-  if (const auto parallel = ParallelOf(instance, count == 0 ? nullptr : datasets[0], H5I_DATASET);
+  if (library.chunk_capture != nullptr) library.chunk_capture->NoteReads(count, datasets);
+  if (!InsertChunksBefore(library, count, datasets, dxpl)) return -1;
+  if (const auto parallel = ParallelOf(library, count == 0 ? nullptr : datasets[0], H5I_DATASET);
       parallel != nullptr) {
-    return ReadTogether(instance, parallel, count, datasets, reads.memory_types,
-                        reads.memory_spaces, reads.file_spaces, dxpl, reads.buffers, request);
+    return ReadTogether(library, parallel, count, datasets, reads.memory_types, reads.memory_spaces,
+                        reads.file_spaces, dxpl, reads.buffers, request);
   }
-  if (request != nullptr && !instance.requests.any_failed() && !instance.closing) {
-    return ReadLater(instance, reads, dxpl, request);
+  if (request != nullptr && !library.requests.any_failed() && !library.closing) {
+    return ReadLater(library, reads, dxpl, request);
   }
   Rest<void*> rest;
-  if (MayTake(instance, reads, dxpl)) {
+  if (MayTake(library, reads, dxpl)) {
     TakeEach(reads, rest, dxpl,
-             [&](const Reading& reading) { return ReadChunked(instance, reading); });
+             [&](const Reading& reading) { return ReadChunked(library, reading); });
   }
-  return ReadNatively(instance, reads, dxpl, Later::kNothing);
+  return ReadNatively(library, reads, dxpl, Later::kNothing);
 }
 
 // The others wait for this rank.
-void ReadNothing(Instance& instance, const Reads& reads, hid_t dxpl) {
-  EmptyRows nothing(instance, reads.count, reads.datasets, dxpl);
+void ReadNothing(LibraryState& library, const Reads& reads, hid_t dxpl) {
+  EmptyRows nothing(library, reads.count, reads.datasets, dxpl);
   const Reads empty{reads.count,           reads.datasets,
                     reads.memory_types,    nothing.memory_spaces(),
                     nothing.file_spaces(), nothing.buffers()};
-  static_cast<void>(ReadIntoHost(instance, empty, dxpl, nullptr));
+  static_cast<void>(ReadIntoHost(library, empty, dxpl, nullptr));
 }
 
-herr_t ReadStaged(Instance& instance, const Memories& memories, const Reads& reads, hid_t dxpl,
+herr_t ReadStaged(LibraryState& library, const Memories& memories, const Reads& reads, hid_t dxpl,
                   bool ranks) {
-  StagedRows rows(instance, memories, dxpl, TransferOf(instance, dxpl).gpu_stream);
+  StagedRows rows(library, memories, dxpl, TransferOf(library, dxpl).gpu_stream);
   herr_t result = -1;
   if (rows.Stage(reads)) {
-    result = ReadIntoHost(instance, rows.reads(), dxpl, nullptr);
+    result = ReadIntoHost(library, rows.reads(), dxpl, nullptr);
     if (result >= 0 && !rows.CopyUp()) result = -1;
   } else if (ranks) {
-    ReadNothing(instance, reads, dxpl);
+    ReadNothing(library, reads, dxpl);
   }
   if (result < 0) rows.Tell();
   return result;
 }
 
-herr_t ReadSlices(Instance& instance, const Memories& memories, DeviceSlices& slices, hid_t dxpl) {
+herr_t ReadSlices(LibraryState& library, const Memories& memories, DeviceSlices& slices,
+                  hid_t dxpl) {
   Writing slice{};
   DeviceSlices::Step step;
   while ((step = slices.Next(slice)) == DeviceSlices::Step::kSlice) {
     void* buffer = const_cast<void*>(slice.buffer);
     const Reads one{
         1, &slice.dataset, &slice.memory_type, &slice.memory_space, &slice.file_space, &buffer};
-    if (ReadStaged(instance, memories, one, dxpl, false) < 0) return -1;
+    if (ReadStaged(library, memories, one, dxpl, false) < 0) return -1;
   }
   return step == DeviceSlices::Step::kEnd ? 0 : -1;
 }
 
 // Fields of the same elements may come from several datasets: each of them is then read into what the one before has left.
-bool MayShareElements(Instance& instance, const Reads& reads) {
+bool MayShareElements(LibraryState& library, const Reads& reads) {
   return reads.count > 1 &&
          std::any_of(reads.memory_types, reads.memory_types + reads.count, [&](hid_t type) {
-           return instance.hdf5().Tdetect_class(type, H5T_COMPOUND) > 0;
+           return library.hdf5().Tdetect_class(type, H5T_COMPOUND) > 0;
          });
 }
 
 // At once, also where there is an event set: it has nothing to wait for.
-herr_t ReadIntoDevice(Instance& instance, const Memories& memories, const Reads& reads, hid_t dxpl,
-                      void** request) {
+herr_t ReadIntoDevice(LibraryState& library, const Memories& memories, const Reads& reads,
+                      hid_t dxpl, void** request) {
   if (request != nullptr) Count(Fallback::kReadNow);
-  if (ParallelOf(instance, reads.datasets[0], H5I_DATASET) != nullptr)
-    return ReadStaged(instance, memories, reads, dxpl, true);
-  if (MayShareElements(instance, reads)) {
+  if (ParallelOf(library, reads.datasets[0], H5I_DATASET) != nullptr)
+    return ReadStaged(library, memories, reads, dxpl, true);
+  if (MayShareElements(library, reads)) {
     for (size_t i = 0; i < reads.count; ++i) {
       const Reads one{1,
                       reads.datasets + i,
@@ -203,8 +205,8 @@ herr_t ReadIntoDevice(Instance& instance, const Memories& memories, const Reads&
                       reads.file_spaces + i,
                       reads.buffers + i};
       const herr_t result = memories[i].has_value()
-                                ? ReadStaged(instance, {memories[i]}, one, dxpl, false)
-                                : ReadIntoHost(instance, one, dxpl, nullptr);
+                                ? ReadStaged(library, {memories[i]}, one, dxpl, false)
+                                : ReadIntoHost(library, one, dxpl, nullptr);
       if (result < 0) return -1;
     }
     return 0;
@@ -212,22 +214,22 @@ herr_t ReadIntoDevice(Instance& instance, const Memories& memories, const Reads&
   if (reads.count == 1) {
     const Writing whole{reads.datasets[0], reads.memory_types[0], reads.memory_spaces[0],
                         reads.file_spaces[0], reads.buffers[0]};
-    auto slices = DeviceSlices::Of(instance, whole, dxpl, MostStaged());
-    if (slices.has_value()) return ReadSlices(instance, memories, *slices, dxpl);
+    auto slices = DeviceSlices::Of(library, whole, dxpl, MostStaged());
+    if (slices.has_value()) return ReadSlices(library, memories, *slices, dxpl);
   }
-  return ReadStaged(instance, memories, reads, dxpl, false);
+  return ReadStaged(library, memories, reads, dxpl, false);
 }
 
 }  // namespace
 
-herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+herr_t DatasetRead(LibraryState& library, size_t count, void* datasets[], hid_t memory_types[],
                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
                    void** request) {
   const Reads reads{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
-  if (!gpu::IsLoaded()) return ReadIntoHost(instance, reads, dxpl, request);
+  if (!gpu::IsLoaded()) return ReadIntoHost(library, reads, dxpl, request);
   const Memories memories = MemoriesOf(count, buffers);
-  return memories.empty() ? ReadIntoHost(instance, reads, dxpl, request)
-                          : ReadIntoDevice(instance, memories, reads, dxpl, request);
+  return memories.empty() ? ReadIntoHost(library, reads, dxpl, request)
+                          : ReadIntoDevice(library, memories, reads, dxpl, request);
 }
 
 }  // namespace tidelane::vol

@@ -16,11 +16,11 @@
 /// Thread safety: called by HDF5, under its lock.
 #pragma once
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
-herr_t DatasetRead(Instance& instance, size_t count, void* datasets[], hid_t memory_types[],
+herr_t DatasetRead(LibraryState& library, size_t count, void* datasets[], hid_t memory_types[],
                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
                    void** request);
 

@@ -73,11 +73,11 @@ void GiveBack(h5::Library& hdf5, size_t room, Buffer buffer) {
   if (smaller != nullptr) buffer.data = smaller;
 }
 
-size_t Decompress(Instance& instance, size_t bytes, Buffer buffer) {
-  h5::Library& hdf5 = instance.hdf5();
+size_t Decompress(LibraryState& library, size_t bytes, Buffer buffer) {
+  h5::Library& hdf5 = library.hdf5();
   const size_t size = buffer.size;
   const size_t most = RoomOfNative(size, kMostRatio * bytes + 1);
-  const size_t guess = instance.last_inflated == 0 ? 4 * bytes : instance.last_inflated;
+  const size_t guess = library.last_inflated == 0 ? 4 * bytes : library.last_inflated;
   size_t try_with = RoomOfNative(size, std::min(guess, kMostRatio * bytes + 1));
   while (true) {
     const std::span<std::byte> room = Allocate(hdf5, try_with);
@@ -88,7 +88,7 @@ size_t Decompress(Instance& instance, size_t bytes, Buffer buffer) {
       const size_t told = RoomOfNative(size, made);
       buffer.Replace(hdf5, room.data(), told);
       if (room.size() > 2 * told) GiveBack(hdf5, told, buffer);
-      instance.last_inflated = made;
+      library.last_inflated = made;
       Count(Counter::kChunksInflated);
       return made;
     }
@@ -98,18 +98,18 @@ size_t Decompress(Instance& instance, size_t bytes, Buffer buffer) {
   }
 }
 
-size_t Filter(Instance& instance, unsigned flags, size_t values, const unsigned level[],
+size_t Filter(LibraryState& library, unsigned flags, size_t values, const unsigned level[],
               size_t bytes, size_t* size, void** data) {
   if (values != 1 || level[0] >= kDeflateLevels) return kFailed;
   const Buffer buffer{*size, *data};
-  if ((flags & H5Z_FLAG_REVERSE) != 0) return Decompress(instance, bytes, buffer);
-  return Compress(instance.hdf5(), level[0], bytes, buffer);
+  if ((flags & H5Z_FLAG_REVERSE) != 0) return Decompress(library, bytes, buffer);
+  return Compress(library.hdf5(), level[0], bytes, buffer);
 }
 
 template <int Slot>
 size_t FilterOf(unsigned flags, size_t values, const unsigned level[], size_t bytes, size_t* size,
                 void** data) {
-  return Filter(InstanceOf<Slot>(), flags, values, level, bytes, size, data);
+  return Filter(LibraryStateOf<Slot>(), flags, values, level, bytes, size, data);
 }
 
 template <size_t... Slots>
@@ -120,8 +120,8 @@ constexpr auto kFilters = Filters(std::make_index_sequence<h5::kSlots>());
 
 }  // namespace
 
-void ReplaceDeflate(Instance& instance) {
-  h5::Library& hdf5 = instance.hdf5();
+void ReplaceDeflate(LibraryState& library) {
+  h5::Library& hdf5 = library.hdf5();
   if (Engine::Get().config().deflate == DeflateWith::kNative || !hdf5.CanReplaceFilters()) return;
   if (hdf5.Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0) return;
   // Whether HDF5 1.14.6 loses filtered chunks that ranks write together, or hangs, depends on how large they come out:
@@ -134,19 +134,19 @@ void ReplaceDeflate(Instance& instance) {
                             "deflate",
                             nullptr,
                             nullptr,
-                            kFilters[static_cast<size_t>(instance.slot)]};
-  if (!hdf5.FindFilter(H5Z_FILTER_DEFLATE, instance.own_deflate)) instance.own_deflate = {};
+                            kFilters[static_cast<size_t>(library.slot)]};
+  if (!hdf5.FindFilter(H5Z_FILTER_DEFLATE, library.own_deflate)) library.own_deflate = {};
   hdf5.ReplaceFilter(filter);  // HDF5 keeps a copy
 }
 
-void RestoreDeflate(Instance& instance) {
-  if (instance.own_deflate.id != H5Z_FILTER_DEFLATE) return;
+void RestoreDeflate(LibraryState& library) {
+  if (library.own_deflate.id != H5Z_FILTER_DEFLATE) return;
   H5Z_class2_t now{};
-  const bool ours = instance.hdf5().FindFilter(H5Z_FILTER_DEFLATE, now) &&
-                    now.filter == kFilters[static_cast<size_t>(instance.slot)];
+  const bool ours = library.hdf5().FindFilter(H5Z_FILTER_DEFLATE, now) &&
+                    now.filter == kFilters[static_cast<size_t>(library.slot)];
   if (!ours) return;  // the program has put one of its own in our place
-  instance.hdf5().ReplaceFilter(instance.own_deflate);
-  instance.own_deflate = {};
+  library.hdf5().ReplaceFilter(library.own_deflate);
+  library.own_deflate = {};
 }
 
 }  // namespace tidelane::vol

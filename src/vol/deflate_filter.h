@@ -9,13 +9,13 @@
 /// Thread safety: used inside callbacks, under that libhdf5's lock.
 #pragma once
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 /// For a libhdf5 that we start to serve: HDF5 forgets its filters when it closes.
-void ReplaceDeflate(Instance& instance);
+void ReplaceDeflate(LibraryState& library);
 /// HDF5's own again, where this libhdf5 let us see it.
-void RestoreDeflate(Instance& instance);
+void RestoreDeflate(LibraryState& library);
 
 }  // namespace tidelane::vol

@@ -47,8 +47,8 @@ class PinBy final : public Pinner {
 };
 
 // As HDF5's own errors name it; "" where it has no name any more.
-std::string NameOf(Instance& instance, void* dataset) {
-  const h5::KeepErrorStack keep(instance.hdf5());
+std::string NameOf(LibraryState& library, void* dataset) {
+  const h5::KeepErrorStack keep(library.hdf5());
   H5VL_loc_params_t self{};
   self.type = H5VL_OBJECT_BY_SELF;
   self.obj_type = H5I_DATASET;
@@ -59,8 +59,8 @@ std::string NameOf(Instance& instance, void* dataset) {
   get.args.get_name.buf_size = name.size();
   get.args.get_name.buf = name.data();
   get.args.get_name.name_len = &length;
-  const auto native = instance.hdf5().native().object_cls.get;
-  if (native(dataset, &self, &get, instance.default_dxpl, nullptr) < 0) return {};
+  const auto native = library.hdf5().native().object_cls.get;
+  if (native(dataset, &self, &get, library.default_dxpl, nullptr) < 0) return {};
   name.resize(std::min(length, name.size() - 1));
   return name;
 }
@@ -72,18 +72,18 @@ bool HasMembers(h5::Library& hdf5, hid_t type) {
 }
 
 // Whether it has storage, in one piece. HDF5 gives "nowhere" as an address, too, that the user block is added to.
-bool HasPlace(Instance& instance, void* dataset, hid_t dxpl) {
-  const std::shared_ptr<File> file = FileOf(instance, dataset, H5I_DATASET);
-  return file != nullptr && h5::Driver().above(instance.slot, *file).base_address == 0 &&
-         IsStoredInOnePiece(instance, dataset, dxpl);
+bool HasPlace(LibraryState& library, void* dataset, hid_t dxpl) {
+  const std::shared_ptr<File> file = FileOf(library, dataset, H5I_DATASET);
+  return file != nullptr && h5::Driver().above(library.slot, *file).base_address == 0 &&
+         IsStoredInOnePiece(library, dataset, dxpl);
 }
 
 // Whether HDF5 may leave bytes of a buffer as they are: where nothing is stored, and nothing says what is there instead.
-bool MayLeaveBytes(Instance& instance, void* dataset, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+bool MayLeaveBytes(LibraryState& library, void* dataset, hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
-  if (HasPlace(instance, dataset, dxpl)) return false;
-  const DatasetFacts& facts = FactsOf(instance, dataset, dxpl);
+  if (HasPlace(library, dataset, dxpl)) return false;
+  const DatasetFacts& facts = FactsOf(library, dataset, dxpl);
   // The sources of a virtual dataset have fill values of their own.
   return facts.layout == H5D_LAYOUT_ERROR || facts.layout == H5D_VIRTUAL || !facts.fills;
 }
@@ -138,11 +138,12 @@ Memories MemoriesOf(size_t count, const void* const buffers[]) {
   return memories;
 }
 
-StagedRows::StagedRows(Instance& instance, const Memories& memories, hid_t dxpl, gpu::Stream after)
-    : instance_(instance), memories_(memories), dxpl_(dxpl), after_(after) {}
+StagedRows::StagedRows(LibraryState& library, const Memories& memories, hid_t dxpl,
+                       gpu::Stream after)
+    : library_(library), memories_(memories), dxpl_(dxpl), after_(after) {}
 
 StagedRows::~StagedRows() {
-  const h5::KeepErrorStack keep(instance_.hdf5());  // closing spaces forgets it
+  const h5::KeepErrorStack keep(library_.hdf5());  // closing spaces forgets it
   rows_.clear();
 }
 
@@ -154,18 +155,18 @@ void StagedRows::Waited(const Row& row, uint64_t ns) {
 
 // Told at the end: closing an id forgets what is on the error stack.
 bool StagedRows::Fails(const Row& row, const char* what, const std::string& why) {
-  failure_ = std::string(what) + " dataset '" + NameOf(instance_, row.dataset) +
+  failure_ = std::string(what) + " dataset '" + NameOf(library_, row.dataset) +
              "' with a buffer in device memory: " + why;
   return false;
 }
 
 void StagedRows::Tell() const {
-  if (!failure_.empty()) h5::PushError(instance_.hdf5(), failure_.c_str());
+  if (!failure_.empty()) h5::PushError(library_.hdf5(), failure_.c_str());
 }
 
 // What is selected of the program's buffer, in the order in which HDF5 goes through it.
 bool StagedRows::FindRuns(Row& row, const Writing& writing, hid_t space, Gaps gaps) {
-  h5::Library& hdf5 = instance_.hdf5();
+  h5::Library& hdf5 = library_.hdf5();
   const uint64_t element = hdf5.Tget_size(writing.memory_type);
   // What HDF5 will refuse is not looked at.
   const hssize_t selected = hdf5.Sselect_valid(space) > 0 ? hdf5.Sget_select_npoints(space) : 0;
@@ -234,7 +235,7 @@ bool StagedRows::Acquire(Row& row) {
 }
 
 bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps) {
-  h5::Library& hdf5 = instance_.hdf5();
+  h5::Library& hdf5 = library_.hdf5();
   row.dataset = writing.dataset;
   row.device = static_cast<std::byte*>(const_cast<void*>(writing.buffer));
   constexpr const char* kCannot = "cannot transfer";
@@ -247,7 +248,7 @@ bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps) {
   h5::OwnedId own;
   if (space == h5::kDefault || space == kBlockSpace) space = writing.file_space;
   if (space == h5::kDefault) {
-    own = AskDataset(instance_, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl_);
+    own = AskDataset(library_, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl_);
     space = own.get();
   }
   if (!IsSpace(hdf5, space))
@@ -303,8 +304,8 @@ bool StagedRows::Stage(const Transfers<void*>& reads) {
       for_reads_.Add(reads, i);
       continue;
     }
-    if (HasMembers(instance_.hdf5(), reading.memory_type) ||
-        MayLeaveBytes(instance_, reading.dataset, dxpl_)) {
+    if (HasMembers(library_.hdf5(), reading.memory_type) ||
+        MayLeaveBytes(library_, reading.dataset, dxpl_)) {
       row.copies = std::make_unique<gpu::Copies>(row.memory, after_, row.bytes);
       row.copies->Down(row.host, row.device, row.boxes, StagingMemory::kGranule);
       if (row.copies->AwaitAll() != 0) return Fails(row, "cannot read", row.copies->Describe());
@@ -400,40 +401,40 @@ uint64_t RunIn(h5::Library& hdf5, hid_t space) {
 }
 
 // Also before its first write, when it has no storage yet.
-bool WillBeStoredInOnePiece(Instance& instance, void* dataset, hid_t dxpl) {
-  if (HasPlace(instance, dataset, dxpl)) return true;
-  const DatasetFacts& facts = FactsOf(instance, dataset, dxpl);
+bool WillBeStoredInOnePiece(LibraryState& library, void* dataset, hid_t dxpl) {
+  if (HasPlace(library, dataset, dxpl)) return true;
+  const DatasetFacts& facts = FactsOf(library, dataset, dxpl);
   return facts.layout == H5D_CONTIGUOUS && !facts.external;
 }
 
 // A run that is longer than the sieve buffer goes from the program's memory to the driver as it is: HDF5 looks at it neither to
 // convert, nor to filter, nor to gather it.
-bool GoesStraightDown(Instance& instance, const Writing& writing, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  if (instance.large_sieves) return false;
+bool GoesStraightDown(LibraryState& library, const Writing& writing, hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
+  if (library.large_sieves) return false;
   const h5::KeepErrorStack keep(hdf5);
   h5::OwnedId whole;
   hid_t space = writing.file_space;
   if (space == h5::kDefault) {
-    whole = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl);
+    whole = AskDataset(library, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl);
     space = whole.get();
   }
   const uint64_t elements = RunIn(hdf5, space);
   if (elements * hdf5.Tget_size(writing.memory_type) < kWorthAsking) return false;
   if (writing.memory_space != h5::kDefault && RunIn(hdf5, writing.memory_space) != elements)
     return false;
-  const std::shared_ptr<File> file = FileOf(instance, writing.dataset, H5I_DATASET);
-  return file != nullptr && !h5::Driver().above(instance.slot, *file).page_buffer &&
-         IsUnconverted(instance, writing.dataset, writing.memory_type, dxpl) &&
-         IsPlainTransfer(instance, dxpl) && WillBeStoredInOnePiece(instance, writing.dataset, dxpl);
+  const std::shared_ptr<File> file = FileOf(library, writing.dataset, H5I_DATASET);
+  return file != nullptr && !h5::Driver().above(library.slot, *file).page_buffer &&
+         IsUnconverted(library, writing.dataset, writing.memory_type, dxpl) &&
+         IsPlainTransfer(library, dxpl) && WillBeStoredInOnePiece(library, writing.dataset, dxpl);
 }
 
 }  // namespace
 
-bool internal::AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl) {
+bool internal::AwaitHeld(LibraryState& library, const Writes& writes, hid_t dxpl) {
   HeldBytes* const held = HoldsBytes::current();
   if (held == nullptr) return true;
-  if (writes.count == 1 && GoesStraightDown(instance, At(writes, 0), dxpl)) return true;
+  if (writes.count == 1 && GoesStraightDown(library, At(writes, 0), dxpl)) return true;
   return held->AwaitAll();
 }
 

@@ -22,7 +22,7 @@
 
 #include "file/held_bytes.h"
 #include "gpu/loaded.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 #include "vol/writing.h"
 
 namespace tidelane::vol {
@@ -39,7 +39,7 @@ uint64_t MostStaged();
 class StagedRows final : public HeldBytes {
  public:
   /// `after`: the program's stream that its copies come after.
-  StagedRows(Instance& instance, const Memories& memories, hid_t dxpl, gpu::Stream after);
+  StagedRows(LibraryState& library, const Memories& memories, hid_t dxpl, gpu::Stream after);
   ~StagedRows() override;
 
   /// Begins to copy down what `writes` selects in device memory. False: that cannot be (Tell).
@@ -72,7 +72,7 @@ class StagedRows final : public HeldBytes {
   void Waited(const Row& row, uint64_t ns);
   bool Fails(const Row& row, const char* what, const std::string& why);
 
-  Instance& instance_;
+  LibraryState& library_;
   const Memories& memories_;
   const hid_t dxpl_;
   const gpu::Stream after_;
@@ -86,13 +86,13 @@ class StagedRows final : public HeldBytes {
 };
 
 namespace internal {
-bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl);
+bool AwaitHeld(LibraryState& library, const Writes& writes, hid_t dxpl);
 }
 
 /// Before HDF5 is given elements of the call in progress that may still be on their way: waits until all of them are there, unless
 /// HDF5 only hands them on to our driver, which waits. False: that failed (StagedRows::Tell).
-inline bool AwaitHeld(Instance& instance, const Writes& writes, hid_t dxpl) {
-  return !gpu::IsLoaded() || internal::AwaitHeld(instance, writes, dxpl);
+inline bool AwaitHeld(LibraryState& library, const Writes& writes, hid_t dxpl) {
+  return !gpu::IsLoaded() || internal::AwaitHeld(library, writes, dxpl);
 }
 
 }  // namespace tidelane::vol

@@ -12,25 +12,24 @@ namespace tidelane::vol {
 namespace {
 
 // Along one dimension; 1 where there are no chunks.
-uint64_t ChunkAlong(Instance& instance, void* dataset, int dimension, hid_t dxpl) {
-  const uint64_t chunk =
-      FactsOf(instance, dataset, dxpl).grid.chunk[static_cast<size_t>(dimension)];
+uint64_t ChunkAlong(LibraryState& library, void* dataset, int dimension, hid_t dxpl) {
+  const uint64_t chunk = FactsOf(library, dataset, dxpl).grid.chunk[static_cast<size_t>(dimension)];
   return chunk != 0 ? chunk : 1;
 }
 
 }  // namespace
 
-std::optional<DeviceSlices> DeviceSlices::Of(Instance& instance, const Writing& whole, hid_t dxpl,
-                                             uint64_t most) {
-  h5::Library& hdf5 = instance.hdf5();
+std::optional<DeviceSlices> DeviceSlices::Of(LibraryState& library, const Writing& whole,
+                                             hid_t dxpl, uint64_t most) {
+  h5::Library& hdf5 = library.hdf5();
   // A public function that fails prints it; H5S_BLOCK and H5S_PLIST are no spaces.
   const auto is_space = [&](hid_t id) {
     return id == h5::kDefault || hdf5.Iget_type(id) == H5I_DATASPACE;
   };
   if (!is_space(whole.file_space) || !is_space(whole.memory_space)) return std::nullopt;
-  DeviceSlices slices(instance, whole);
+  DeviceSlices slices(library, whole);
   slices.file_space_ = whole.file_space == h5::kDefault
-                           ? AskDataset(instance, whole.dataset, H5VL_DATASET_GET_SPACE, dxpl)
+                           ? AskDataset(library, whole.dataset, H5VL_DATASET_GET_SPACE, dxpl)
                            : h5::OwnedId(hdf5, hdf5.Scopy(whole.file_space));
   if (!slices.file_space_.valid()) return std::nullopt;
   slices.memory_space_ =
@@ -52,7 +51,7 @@ std::optional<DeviceSlices> DeviceSlices::Of(Instance& instance, const Writing& 
   slices.rows_ = most / (bytes / in_file->box.size[slices.along_]);
   if (slices.rows_ == 0) return std::nullopt;
   // A slice that ends inside of chunks would have HDF5 filter all of its chunks.
-  const uint64_t chunk = ChunkAlong(instance, whole.dataset, slices.along_, dxpl);
+  const uint64_t chunk = ChunkAlong(library, whole.dataset, slices.along_, dxpl);
   if (slices.rows_ >= chunk) slices.rows_ -= slices.rows_ % chunk;
   return slices;
 }
@@ -62,14 +61,14 @@ bool DeviceSlices::Select(const h5::OwnedId& space, const SelectedBox& box, uint
   Coordinates size = box.box.size;
   start[along_] += begin_;
   size[along_] = rows;
-  return instance_.hdf5().Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr,
-                                            size.data(), nullptr) >= 0;
+  return library_.hdf5().Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                           size.data(), nullptr) >= 0;
 }
 
 // Closing ids forgets what has failed.
 DeviceSlices::~DeviceSlices() {
   if (!file_space_.valid() && !memory_space_.valid()) return;  // moved from
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   file_space_.Reset();
   memory_space_.Reset();
 }
@@ -88,13 +87,13 @@ DeviceSlices::Step DeviceSlices::Next(Writing& slice) {
   return Step::kSlice;
 }
 
-EmptyRows::EmptyRows(Instance& instance, size_t count, void* const datasets[], hid_t dxpl)
-    : instance_(instance), buffers_(count, this) {
-  h5::Library& hdf5 = instance.hdf5();
+EmptyRows::EmptyRows(LibraryState& library, size_t count, void* const datasets[], hid_t dxpl)
+    : library_(library), buffers_(count, this) {
+  h5::Library& hdf5 = library.hdf5();
   const hsize_t one = 1;
   for (size_t i = 0; i < count; ++i) {
     const hid_t file =
-        spaces_.emplace_back(AskDataset(instance, datasets[i], H5VL_DATASET_GET_SPACE, dxpl)).get();
+        spaces_.emplace_back(AskDataset(library, datasets[i], H5VL_DATASET_GET_SPACE, dxpl)).get();
     const hid_t memory =
         spaces_.emplace_back(h5::OwnedId(hdf5, hdf5.Screate_simple(1, &one, nullptr))).get();
     hdf5.Sselect_none(file);
@@ -105,7 +104,7 @@ EmptyRows::EmptyRows(Instance& instance, size_t count, void* const datasets[], h
 }
 
 EmptyRows::~EmptyRows() {
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   spaces_.clear();
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "h5/owned_id.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 #include "vol/selected_box.h"
 #include "vol/writing.h"
 
@@ -18,7 +18,7 @@ namespace tidelane::vol {
 class DeviceSlices {
  public:
   /// nullopt: `whole` is no more than `most` bytes, or is not cut: its selections are no boxes of one shape.
-  static std::optional<DeviceSlices> Of(Instance& instance, const Writing& whole, hid_t dxpl,
+  static std::optional<DeviceSlices> Of(LibraryState& library, const Writing& whole, hid_t dxpl,
                                         uint64_t most);
 
   DeviceSlices(DeviceSlices&&) = default;
@@ -30,10 +30,10 @@ class DeviceSlices {
   Step Next(Writing& slice);
 
  private:
-  DeviceSlices(Instance& instance, const Writing& whole) : instance_(instance), whole_(whole) {}
+  DeviceSlices(LibraryState& library, const Writing& whole) : library_(library), whole_(whole) {}
   bool Select(const h5::OwnedId& space, const SelectedBox& box, uint64_t rows);
 
-  Instance& instance_;
+  LibraryState& library_;
   const Writing whole_;
   SelectedBox in_file_;
   SelectedBox in_memory_;
@@ -48,7 +48,7 @@ class DeviceSlices {
 class EmptyRows {
  public:
   /// May throw std::bad_alloc.
-  EmptyRows(Instance& instance, size_t count, void* const datasets[], hid_t dxpl);
+  EmptyRows(LibraryState& library, size_t count, void* const datasets[], hid_t dxpl);
   ~EmptyRows();
   EmptyRows(const EmptyRows&) = delete;
   EmptyRows& operator=(const EmptyRows&) = delete;
@@ -59,7 +59,7 @@ class EmptyRows {
   void** buffers() { return buffers_.data(); }
 
  private:
-  Instance& instance_;
+  LibraryState& library_;
   std::vector<h5::OwnedId> spaces_;
   std::vector<hid_t> memory_ids_, file_ids_;
   std::vector<void*> buffers_;

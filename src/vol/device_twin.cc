@@ -8,9 +8,9 @@
 
 namespace tidelane::vol {
 
-DeviceTwin::DeviceTwin(Instance& instance, const char* what, const gpu::Memory& memory,
+DeviceTwin::DeviceTwin(LibraryState& library, const char* what, const gpu::Memory& memory,
                        void* device, size_t size, gpu::Stream after)
-    : instance_(instance),
+    : library_(library),
       what_(what),
       memory_(memory),
       device_(device),
@@ -39,7 +39,7 @@ bool DeviceTwin::CopyUp() {
 bool DeviceTwin::Fails(const gpu::Copies& copies) const {
   const std::string message =
       std::string("cannot copy ") + what_ + " in device memory: " + copies.Describe();
-  h5::PushError(instance_.hdf5(), message.c_str());
+  h5::PushError(library_.hdf5(), message.c_str());
   return false;
 }
 

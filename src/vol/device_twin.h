@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpu/copies.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -17,7 +17,7 @@ class DeviceTwin {
  public:
   /// `what` names it in errors; `device` lies in `memory`; `after`: the program's stream that the copies come after. May throw
   /// std::bad_alloc.
-  DeviceTwin(Instance& instance, const char* what, const gpu::Memory& memory, void* device,
+  DeviceTwin(LibraryState& library, const char* what, const gpu::Memory& memory, void* device,
              size_t size, gpu::Stream after = nullptr);
 
   void* data() { return bytes_.data(); }
@@ -29,7 +29,7 @@ class DeviceTwin {
   std::vector<gpu::PlacedBox> Whole() const;
   bool Fails(const gpu::Copies& copies) const;
 
-  Instance& instance_;
+  LibraryState& library_;
   const char* const what_;
   const gpu::Memory memory_;
   void* const device_;

@@ -6,9 +6,9 @@
 
 namespace tidelane::vol {
 
-AccessList::AccessList(Instance& instance, const char* name, hid_t fapl)
-    : instance_(instance), caller_(fapl) {
-  h5::Library& hdf5 = instance.hdf5();
+AccessList::AccessList(LibraryState& library, const char* name, hid_t fapl)
+    : library_(library), caller_(fapl) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   const hid_t driver = hdf5.Pget_driver(fapl);
   const hid_t ours = hdf5.DriverId();
@@ -29,12 +29,12 @@ AccessList::AccessList(Instance& instance, const char* name, hid_t fapl)
 
 AccessList::~AccessList() {
   if (!copy_.valid()) return;
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   copy_.Reset();
 }
 
-void ReportSec2(Instance& instance, hid_t fapl) {
-  h5::Library& hdf5 = instance.hdf5();
+void ReportSec2(LibraryState& library, hid_t fapl) {
+  h5::Library& hdf5 = library.hdf5();
   if (hdf5.Pget_driver(fapl) == hdf5.DriverId()) hdf5.Pset_fapl_sec2(fapl);
 }
 

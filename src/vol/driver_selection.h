@@ -9,7 +9,7 @@
 #pragma once
 
 #include "h5/owned_id.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -18,7 +18,7 @@ class AccessList {
  public:
   /// For a file that another driver than sec2 will open, drains what we still hold of `name` and
   /// counts the fallback, unless it is MPI's (vol/ranks.h).
-  AccessList(Instance& instance, const char* name, hid_t fapl);
+  AccessList(LibraryState& library, const char* name, hid_t fapl);
   ~AccessList();
 
   hid_t get() const { return copy_.valid() ? copy_.get() : caller_; }
@@ -28,7 +28,7 @@ class AccessList {
   hid_t mpi_driver() const { return mpi_driver_; }
 
  private:
-  Instance& instance_;
+  LibraryState& library_;
   h5::OwnedId copy_;
   const hid_t caller_;
   bool native_ = false;
@@ -36,6 +36,6 @@ class AccessList {
 };
 
 /// An access list that HDF5 made from an open file: says sec2 again where it says ours.
-void ReportSec2(Instance& instance, hid_t fapl);
+void ReportSec2(LibraryState& library, hid_t fapl);
 
 }  // namespace tidelane::vol

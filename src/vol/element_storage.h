@@ -12,7 +12,7 @@
 
 #include "file/element_places.h"
 #include "vol/dataset_facts.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -21,27 +21,27 @@ inline constexpr uint64_t kRunsOfAChunk = 16;
 
 /// Where the elements of a dataset that is in one piece begin; HADDR_UNDEF where they are not, or nowhere yet (before 1.14.4 in a file with a
 /// user block: an address inside of that). To be asked with the default list (vol/call_inside.h).
-haddr_t AddressOf(Instance& instance, void* dataset);
+haddr_t AddressOf(LibraryState& library, void* dataset);
 
 class ElementStorage {
  public:
   /// Once, before it is asked for. The facts are kept by the caller, and `file` is what they are in.
-  void Look(Instance& instance, const DatasetFacts& facts, const File& file);
+  void Look(LibraryState& library, const DatasetFacts& facts, const File& file);
   /// A write begins: what is known of chunks held for the last one.
   void Begin() {
     if (asks_ == Asks::kChunks) places_.Clear();
   }
   /// Where a write of so many runs goes. To be asked before it. `dxpl` is the call's.
-  void Ask(Instance& instance, void* dataset, hid_t file_space, uint64_t runs, hid_t dxpl);
+  void Ask(LibraryState& library, void* dataset, hid_t file_space, uint64_t runs, hid_t dxpl);
   bool asks_chunks() const { return asks_ == Asks::kChunks; }
   const ElementPlaces* places() const { return &places_; }
 
  private:
   enum class Asks { kNothing, kOnePiece, kChunks };
 
-  void AskOnePiece(Instance& instance, void* dataset);
-  void AskChunks(Instance& instance, void* dataset, hid_t file_space, uint64_t runs);
-  void AskChunk(Instance& instance, void* dataset, const hsize_t* first);
+  void AskOnePiece(LibraryState& library, void* dataset);
+  void AskChunks(LibraryState& library, void* dataset, hid_t file_space, uint64_t runs);
+  void AskChunk(LibraryState& library, void* dataset, const hsize_t* first);
 
   Asks asks_ = Asks::kNothing;
   const DatasetFacts* facts_ = nullptr;

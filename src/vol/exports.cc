@@ -68,14 +68,13 @@ Status SettleHolder(const WorkHolder& holder, bool may_enter) {
                       "put chunks into the file that another thread wrote with an HDF5 that is not "
                       "thread-safe: let that thread wait or flush");
   }
-  tidelane::vol::Instance& instance = tidelane::vol::internal::instances[holder.slot];
+  tidelane::vol::LibraryState& library = tidelane::vol::internal::libraries[holder.slot];
   bool settled = false;
   const auto settle = [&] {
-    static_cast<void>(
-        tidelane::vol::DoCallWork(instance, nullptr, H5I_BADID, instance.default_dxpl));
-    settled = !AnyCallWork(instance) || !instance.call_queue->Has(*holder.file);
+    static_cast<void>(tidelane::vol::DoCallWork(library, nullptr, H5I_BADID, library.default_dxpl));
+    settled = !AnyCallWork(library) || !library.call_queue->Has(*holder.file);
   };
-  if (tidelane::vol::Enter(instance, settle) && settled) return {};
+  if (tidelane::vol::Enter(library, settle) && settled) return {};
   return NotSettled(holder, EIO, "put compressed chunks into the file (its flush says why)");
 }
 
@@ -105,8 +104,8 @@ TIDELANE_EXPORT int tidelane_check_setting(const char* item, char* why, size_t s
 
 TIDELANE_EXPORT int tidelane_libraries(void) {
   int count = 0;
-  for (const tidelane::vol::Instance& instance : tidelane::vol::internal::instances) {
-    if (instance.connectors > 0) ++count;
+  for (const tidelane::vol::LibraryState& library : tidelane::vol::internal::libraries) {
+    if (library.connectors > 0) ++count;
   }
   return count;
 }

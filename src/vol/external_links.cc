@@ -20,7 +20,7 @@ namespace {
 // The list to follow one link with: the program's, or a copy of it.
 class LinkAccess {
  public:
-  LinkAccess(Instance& instance, hid_t lapl);
+  LinkAccess(LibraryState& library, hid_t lapl);
   ~LinkAccess();
   LinkAccess(const LinkAccess&) = delete;
   LinkAccess& operator=(const LinkAccess&) = delete;
@@ -34,7 +34,7 @@ class LinkAccess {
                            const char* linked_object, unsigned* flags, hid_t fapl, void* access);
   void ChooseDriver(hid_t fapl);
 
-  Instance& instance_;
+  LibraryState& library_;
   const hid_t program_;
   h5::OwnedId copy_;
   H5L_elink_traverse_t callback_ = nullptr;  // the program's, which may change the access list
@@ -42,8 +42,8 @@ class LinkAccess {
   bool native_ = false;
 };
 
-LinkAccess::LinkAccess(Instance& instance, hid_t lapl) : instance_(instance), program_(lapl) {
-  h5::Library& hdf5 = instance.hdf5();
+LinkAccess::LinkAccess(LibraryState& library, hid_t lapl) : library_(library), program_(lapl) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   if (hdf5.Pget_elink_cb(lapl, &callback_, &callback_data_) < 0) callback_ = nullptr;
   const hid_t list = hdf5.Pget_elink_fapl(lapl);
@@ -61,14 +61,14 @@ LinkAccess::LinkAccess(Instance& instance, hid_t lapl) : instance_(instance), pr
 
 LinkAccess::~LinkAccess() {
   if (!copy_.valid()) return;
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   copy_.Reset();
 }
 
 // `fapl` is a copy that nobody else uses.
 void LinkAccess::ChooseDriver(hid_t fapl) {
-  h5::Library& hdf5 = instance_.hdf5();
-  NoteSieveSize(instance_, fapl);
+  h5::Library& hdf5 = library_.hdf5();
+  NoteSieveSize(library_, fapl);
   const hid_t driver = hdf5.Pget_driver(fapl);
   const hid_t ours = hdf5.DriverId();
   if (driver < 0 || driver == ours) return;
@@ -83,9 +83,9 @@ herr_t LinkAccess::AskProgram(const char* file, const char* group, const char* l
                               const char* linked_object, unsigned* flags, hid_t fapl,
                               void* access) {
   LinkAccess& self = *static_cast<LinkAccess*>(access);
-  h5::Library& hdf5 = self.instance_.hdf5();
-  return Guarded<herr_t>(self.instance_, [&] {
-    ReportSec2(self.instance_, fapl);
+  h5::Library& hdf5 = self.library_.hdf5();
+  return Guarded<herr_t>(self.library_, [&] {
+    ReportSec2(self.library_, fapl);
     const herr_t answer = MutationEnabled("link_callback")
                               ? 0
                               : self.callback_(file, group, linked_file, linked_object, flags, fapl,
@@ -97,14 +97,14 @@ herr_t LinkAccess::AskProgram(const char* file, const char* group, const char* l
 }
 
 // Files that the program opens with another connector are none of our business, and so are their links.
-bool IsThroughUs(Instance& instance, hid_t group) {
-  const h5::KeepErrorStack keep(instance.hdf5());
-  return IsOurConnector(instance, {instance.hdf5(), instance.hdf5().VLget_connector_id(group)});
+bool IsThroughUs(LibraryState& library, hid_t group) {
+  const h5::KeepErrorStack keep(library.hdf5());
+  return IsOurConnector(library, {library.hdf5(), library.hdf5().VLget_connector_id(group)});
 }
 
 // Another driver has opened the file of `object`: who looks through it sees each write at once, as natively.
-void WriteThrough(Instance& instance, hid_t object) {
-  h5::Library& hdf5 = instance.hdf5();
+void WriteThrough(LibraryState& library, hid_t object) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   const ssize_t length = hdf5.Fget_name(object, nullptr, 0);
   if (length <= 0) return;
@@ -115,14 +115,14 @@ void WriteThrough(Instance& instance, hid_t object) {
   }
 }
 
-hid_t Follow(Instance& instance, const char* link, hid_t group, const void* value, size_t size,
+hid_t Follow(LibraryState& library, const char* link, hid_t group, const void* value, size_t size,
              hid_t lapl, hid_t dxpl) {
-  const auto native = instance.own_external_links.trav_func;
-  return Guarded<hid_t>(instance, [&] {
-    if (!IsThroughUs(instance, group)) return native(link, group, value, size, lapl, dxpl);
-    const LinkAccess access(instance, lapl);
+  const auto native = library.own_external_links.trav_func;
+  return Guarded<hid_t>(library, [&] {
+    if (!IsThroughUs(library, group)) return native(link, group, value, size, lapl, dxpl);
+    const LinkAccess access(library, lapl);
     const hid_t object = native(link, group, value, size, access.get(), dxpl);
-    if (object >= 0 && access.native()) WriteThrough(instance, object);
+    if (object >= 0 && access.native()) WriteThrough(library, object);
     return object;
   });
 }
@@ -130,7 +130,7 @@ hid_t Follow(Instance& instance, const char* link, hid_t group, const void* valu
 template <int Slot>
 hid_t FollowOf(const char* link, hid_t group, const void* value, size_t size, hid_t lapl,
                hid_t dxpl) {
-  return Follow(InstanceOf<Slot>(), link, group, value, size, lapl, dxpl);
+  return Follow(LibraryStateOf<Slot>(), link, group, value, size, lapl, dxpl);
 }
 
 template <size_t... Slots>
@@ -141,21 +141,21 @@ constexpr auto kFollowers = Followers(std::make_index_sequence<h5::kSlots>());
 
 }  // namespace
 
-void ReplaceExternalLinks(Instance& instance) {
-  h5::Library& hdf5 = instance.hdf5();
+void ReplaceExternalLinks(LibraryState& library) {
+  h5::Library& hdf5 = library.hdf5();
   H5L_class_t links{};
   if (!hdf5.FindLinkClass(H5L_TYPE_EXTERNAL, links)) return;
   if (!hdf5.Contains(reinterpret_cast<const void*>(links.trav_func))) return;  // a program's own
-  instance.own_external_links = links;
-  links.trav_func = kFollowers[static_cast<size_t>(instance.slot)];
+  library.own_external_links = links;
+  links.trav_func = kFollowers[static_cast<size_t>(library.slot)];
   hdf5.Lregister(&links);  // HDF5 keeps a copy
 }
 
-void RestoreExternalLinks(Instance& instance) {
+void RestoreExternalLinks(LibraryState& library) {
   H5L_class_t now{};
-  const bool ours = instance.hdf5().FindLinkClass(H5L_TYPE_EXTERNAL, now) &&
-                    now.trav_func == kFollowers[static_cast<size_t>(instance.slot)];
-  if (ours) instance.hdf5().Lregister(&instance.own_external_links);
+  const bool ours = library.hdf5().FindLinkClass(H5L_TYPE_EXTERNAL, now) &&
+                    now.trav_func == kFollowers[static_cast<size_t>(library.slot)];
+  if (ours) library.hdf5().Lregister(&library.own_external_links);
 }
 
 }  // namespace tidelane::vol

@@ -15,13 +15,13 @@
 /// Thread safety: used inside callbacks, under that libhdf5's lock.
 #pragma once
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 /// For a libhdf5 that we start to serve: HDF5 forgets its classes when it closes.
-void ReplaceExternalLinks(Instance& instance);
+void ReplaceExternalLinks(LibraryState& library);
 /// HDF5's own again, unless the program has replaced ours.
-void RestoreExternalLinks(Instance& instance);
+void RestoreExternalLinks(LibraryState& library);
 
 }  // namespace tidelane::vol

@@ -29,13 +29,13 @@ namespace tidelane::vol {
 
 namespace {
 
-const H5VL_file_class_t& NativeFile(Instance& instance) {
-  return instance.hdf5().native().file_cls;
+const H5VL_file_class_t& NativeFile(LibraryState& library) {
+  return library.hdf5().native().file_cls;
 }
 
 // Settings that cannot be used: no file is opened with others than the program was to have. Tools throw error stacks
 // away, so stderr has it, too.
-bool RefusesFiles(Instance& instance) {
+bool RefusesFiles(LibraryState& library) {
   const Status& status = Engine::Get().config_status();
   if (status.ok()) return false;
   static constinit std::atomic_flag told;
@@ -43,82 +43,82 @@ bool RefusesFiles(Instance& instance) {
     std::fprintf(stderr, "tidelane: %s; until this is put right no file is opened\n",
                  status.Message().c_str());
   }
-  h5::PushError(instance.hdf5(), status);
+  h5::PushError(library.hdf5(), status);
   return true;
 }
 
-void NoteOpened(Instance& instance, void* file) {
-  if (instance.open_files == nullptr) instance.open_files = new std::vector<void*>;
-  instance.open_files->push_back(file);
+void NoteOpened(LibraryState& library, void* file) {
+  if (library.open_files == nullptr) library.open_files = new std::vector<void*>;
+  library.open_files->push_back(file);
 }
 
-bool IsForeign(const Instance& instance, void* file) {
-  return instance.foreign_files != nullptr && std::ranges::count(*instance.foreign_files, file) > 0;
+bool IsForeign(const LibraryState& library, void* file) {
+  return library.foreign_files != nullptr && std::ranges::count(*library.foreign_files, file) > 0;
 }
 
 // HDF5 opens what such a file's external links and virtual datasets lead to with the same driver, without asking us: it must
 // find all of it, and no lock of ours. So nothing is left to be stored later while one is open.
-void NoteForeign(Instance& instance, void* file) {
-  if (instance.foreign_files == nullptr) instance.foreign_files = new std::vector<void*>;
-  instance.foreign_files->push_back(file);
+void NoteForeign(LibraryState& library, void* file) {
+  if (library.foreign_files == nullptr) library.foreign_files = new std::vector<void*>;
+  library.foreign_files->push_back(file);
   // What is lost is told by the files' own flushes and closes: this driver sees what storage has.
   static_cast<void>(Engine::Get().DrainAll(Wait::kOpen));
 }
 
-void DrainForForeign(const Instance& instance) {
-  if (instance.foreign_files == nullptr || instance.foreign_files->empty()) return;
+void DrainForForeign(const LibraryState& library) {
+  if (library.foreign_files == nullptr || library.foreign_files->empty()) return;
   static_cast<void>(Engine::Get().DrainAll(Wait::kClose));
 }
 
-void NoteClosed(Instance& instance, void* file) {
-  if (MutationEnabled("ranks_reopened")) ForgetDatasets(instance);  // those of other handles, too
-  if (instance.foreign_files != nullptr) std::erase(*instance.foreign_files, file);
-  if (instance.open_files != nullptr) std::erase(*instance.open_files, file);
-  if (instance.chunk_capture != nullptr) instance.chunk_capture->NoteFileClose();
+void NoteClosed(LibraryState& library, void* file) {
+  if (MutationEnabled("ranks_reopened")) ForgetDatasets(library);  // those of other handles, too
+  if (library.foreign_files != nullptr) std::erase(*library.foreign_files, file);
+  if (library.open_files != nullptr) std::erase(*library.open_files, file);
+  if (library.chunk_capture != nullptr) library.chunk_capture->NoteFileClose();
 }
 
 // Create and open differ in one call.
 template <typename NativeCall>
-void* OpenWith(Instance& instance, const char* name, bool writable, hid_t fapl, hid_t dxpl,
+void* OpenWith(LibraryState& library, const char* name, bool writable, hid_t fapl, hid_t dxpl,
                void** request, NativeCall native) {
-  Start(instance);
-  if (RefusesFiles(instance)) return nullptr;
+  Start(library);
+  if (RefusesFiles(library)) return nullptr;
   gpu::Look();
-  instance.default_dxpl = dxpl;
-  DoReadyCallWork(instance, dxpl);
-  const AccessList access(instance, name, fapl);
-  const FileSettings settings = SettingsFor(instance, fapl);
-  NoteSieveSize(instance, fapl);
-  if (instance.parallel_files) h5::ParallelDriver().note_opened_again(instance.slot, name);
-  TrackedCall call(instance, Effect::kOpen, request);
+  library.default_dxpl = dxpl;
+  DoReadyCallWork(library, dxpl);
+  const AccessList access(library, name, fapl);
+  const FileSettings settings = SettingsFor(library, fapl);
+  NoteSieveSize(library, fapl);
+  if (library.parallel_files) h5::ParallelDriver().note_opened_again(library.slot, name);
+  TrackedCall call(library, Effect::kOpen, request);
   call.scope().SetFileSettings(&settings);
   void* file = native(access.get());
   call.Finish(file != nullptr);
   if (file == nullptr) return nullptr;
-  NoteOpened(instance, file);
-  const std::shared_ptr<File> ours = FileOf(instance, file, H5I_FILE);
+  NoteOpened(library, file);
+  const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
   Engine::Get().refused_closes().Forget(ours);
-  if (ours != nullptr) NoteSieve(instance, *ours);
+  if (ours != nullptr) NoteSieve(library, *ours);
   if (access.native()) {
     NoteNative(Fallback::kDriver, name);
-    NoteForeign(instance, file);
+    NoteForeign(library, file);
   }
-  if (access.mpi_driver() >= 0) ShareFile(instance, file, name, access, writable, dxpl);
+  if (access.mpi_driver() >= 0) ShareFile(library, file, name, access, writable, dxpl);
   return file;
 }
 
-herr_t FlushForClose(Instance& instance, void* file, hid_t dxpl) {
+herr_t FlushForClose(LibraryState& library, void* file, hid_t dxpl) {
   const CallScope scope(CallScope::kForClose);
   H5VL_file_specific_args_t flush{};
   flush.op_type = H5VL_FILE_FLUSH;
   flush.args.flush.obj_type = H5I_FILE;
   flush.args.flush.scope = H5F_SCOPE_LOCAL;
-  return NativeFile(instance).specific(file, &flush, dxpl, nullptr);
+  return NativeFile(library).specific(file, &flush, dxpl, nullptr);
 }
 
 // As a dataset's close does (read_dataset.h), also where bytes that were written may wait.
-void EndReads(Instance& instance, void* file) {
-  if (const auto known = FileOf(instance, file, H5I_FILE))
+void EndReads(LibraryState& library, void* file) {
+  if (const auto known = FileOf(library, file, H5I_FILE))
     known->reads().deferred_reads().AwaitAll();
 }
 
@@ -129,85 +129,85 @@ bool FlushesBeforeClose(File& ours) {
 }
 
 // Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
-bool IsLastObject(Instance& instance, void* file, hid_t dxpl) {
-  const h5::KeepErrorStack keep(instance.hdf5());
+bool IsLastObject(LibraryState& library, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(library.hdf5());
   size_t count = 0;
   H5VL_file_get_args_t get{};
   get.op_type = H5VL_FILE_GET_OBJ_COUNT;
   get.args.get_obj_count.types = H5F_OBJ_ALL;
   get.args.get_obj_count.count = &count;
-  return NativeFile(instance).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
+  return NativeFile(library).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
 }
 
 // What HDF5 has not written by then it never will: only the native close lets go of such a file.
-bool IsReadOnly(Instance& instance, void* file, hid_t dxpl) {
-  const h5::KeepErrorStack keep(instance.hdf5());
+bool IsReadOnly(LibraryState& library, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(library.hdf5());
   unsigned flags = 0;
   H5VL_file_get_args_t get{};
   get.op_type = H5VL_FILE_GET_INTENT;
   get.args.get_intent.flags = &flags;
-  return NativeFile(instance).get(file, &get, dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) == 0;
+  return NativeFile(library).get(file, &get, dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) == 0;
 }
 
-FailedClose* FindHalfClosed(Instance& instance, void* file) {
-  if (instance.failed_closes == nullptr) return nullptr;
-  for (FailedClose& entry : *instance.failed_closes) {
+FailedClose* FindHalfClosed(LibraryState& library, void* file) {
+  if (library.failed_closes == nullptr) return nullptr;
+  for (FailedClose& entry : *library.failed_closes) {
     if (entry.object == file) return &entry;
   }
   return nullptr;
 }
 
 // Under the caller's scope.
-herr_t NativeClose(Instance& instance, void* file, hid_t dxpl) {
-  const herr_t result = NativeFile(instance).close(file, dxpl, nullptr);
+herr_t NativeClose(LibraryState& library, void* file, hid_t dxpl) {
+  const herr_t result = NativeFile(library).close(file, dxpl, nullptr);
   if (result < 0) {
-    if (instance.failed_closes == nullptr) instance.failed_closes = new std::vector<FailedClose>;
-    instance.failed_closes->push_back({file, CallScope::current()->TakeKept()});
+    if (library.failed_closes == nullptr) library.failed_closes = new std::vector<FailedClose>;
+    library.failed_closes->push_back({file, CallScope::current()->TakeKept()});
   }
   return result;
 }
 
-void ForgetHalfClosed(Instance& instance, void* file) {
-  if (instance.failed_closes == nullptr) return;
-  std::erase_if(*instance.failed_closes,
+void ForgetHalfClosed(LibraryState& library, void* file) {
+  if (library.failed_closes == nullptr) return;
+  std::erase_if(*library.failed_closes,
                 [file](const FailedClose& entry) { return entry.object == file; });
 }
 
 // The native connector would now release the rest and report success: it knows nothing of the bytes.
-herr_t CloseOtherHalf(Instance& instance, FailedClose& entry, hid_t dxpl) {
+herr_t CloseOtherHalf(LibraryState& library, FailedClose& entry, hid_t dxpl) {
   if (const std::shared_ptr<File> kept = entry.file; kept != nullptr) {
     const Status status = kept->closing().WaitClosed(Wait::kClose);
     if (kept->drainer().drained()) entry.file = nullptr;  // nothing is left to try
     if (!status.ok()) {
-      h5::PushError(instance.hdf5(), status);
+      h5::PushError(library.hdf5(), status);
       return -1;
     }
   }
   void* const object = entry.object;
-  ForgetHalfClosed(instance, object);
+  ForgetHalfClosed(library, object);
   const CallScope scope(CallScope::kNone);
-  return NativeClose(instance, object, dxpl);
+  return NativeClose(library, object, dxpl);
 }
 
 // The library closes what the program left open, and asks again and again for what fails, without ever coming to
 // terminate. Nobody will try again: the engine keeps what cannot be stored until then, and tells of it.
-herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
-  const h5::KeepErrorStack keep(instance.hdf5());
+herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(library.hdf5());
   const CallScope scope(CallScope::kNone);
   // Other ranks may be in H5Fclose, and wait for what this rank says there.
-  const auto parallel = ParallelOf(instance, file, H5I_FILE);
+  const auto parallel = ParallelOf(library, file, H5I_FILE);
   if (parallel != nullptr && parallel->running())
-    static_cast<void>(MayCloseTogether(instance, *parallel));
-  NoteClosed(instance, file);
-  const bool failed_closes = FindHalfClosed(instance, file) != nullptr;
-  if (NativeFile(instance).close(file, dxpl, nullptr) < 0 && !failed_closes) {
+    static_cast<void>(MayCloseTogether(library, *parallel));
+  NoteClosed(library, file);
+  const bool failed_closes = FindHalfClosed(library, file) != nullptr;
+  if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
     // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
     // such a file again after it has ended us.
     const RetainFailedWrites refused;
     const CallScope late(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
-    static_cast<void>(NativeFile(instance).close(file, dxpl, nullptr));
+    static_cast<void>(NativeFile(library).close(file, dxpl, nullptr));
   }
-  ForgetHalfClosed(instance, file);
+  ForgetHalfClosed(library, file);
   return 0;
 }
 
@@ -216,13 +216,13 @@ herr_t CloseAtEnd(Instance& instance, void* file, hid_t dxpl) {
 // error, and where the file could be opened by now, its native file. A probe is known by that error on the stack; a
 // program's own question begins with an empty one. So nothing that happens before it, from loading the plugin on, may clear
 // the stack.
-bool IsProbe(Instance& instance) { return instance.hdf5().Eget_num(h5::kDefault) > 0; }
+bool IsProbe(LibraryState& library) { return library.hdf5().Eget_num(h5::kDefault) > 0; }
 
 // The driver must drain and switch to ordered writing before H5Fstart_swmr_write: flushes, the
 // unlock and the superblock happen inside it. It does so when it is asked for its handle under this
 // scope.
-void PrepareSwmr(Instance& instance, void* file, hid_t dxpl) {
-  instance.sieves_reads = true;  // it will not be locked any more
+void PrepareSwmr(LibraryState& library, void* file, hid_t dxpl) {
+  library.sieves_reads = true;  // it will not be locked any more
   const CallScope scope(CallScope::kStartSwmr);
   void* handle = nullptr;
   H5VL_native_file_optional_args_t get{};
@@ -230,82 +230,82 @@ void PrepareSwmr(Instance& instance, void* file, hid_t dxpl) {
   get.get_vfd_handle.file_handle = &handle;
   H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_VFD_HANDLE, &get};
   // A driver without a handle is not ours; whether it can do SWMR is for HDF5 to say.
-  static_cast<void>(NativeFile(instance).optional(file, &args, dxpl, nullptr));
+  static_cast<void>(NativeFile(library).optional(file, &args, dxpl, nullptr));
 }
 
 }  // namespace
 
-void* FileCreate(Instance& instance, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
+void* FileCreate(LibraryState& library, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
                  hid_t dxpl, void** request) {
-  if ((flags & H5F_ACC_TRUNC) != 0) Engine::Get().refused_closes().DropAt(name, instance.slot);
-  return OpenWith(instance, name, true, fapl, dxpl, request, [&](hid_t access) {
-    return NativeFile(instance).create(name, flags, fcpl, access, dxpl, nullptr);
+  if ((flags & H5F_ACC_TRUNC) != 0) Engine::Get().refused_closes().DropAt(name, library.slot);
+  return OpenWith(library, name, true, fapl, dxpl, request, [&](hid_t access) {
+    return NativeFile(library).create(name, flags, fcpl, access, dxpl, nullptr);
   });
 }
 
-void* FileOpen(Instance& instance, const char* name, unsigned flags, hid_t fapl, hid_t dxpl,
+void* FileOpen(LibraryState& library, const char* name, unsigned flags, hid_t fapl, hid_t dxpl,
                void** request) {
   const bool writable = (flags & H5F_ACC_RDWR) != 0;
-  return OpenWith(instance, name, writable, fapl, dxpl, request, [&](hid_t access) {
-    return NativeFile(instance).open(name, flags, access, dxpl, nullptr);
+  return OpenWith(library, name, writable, fapl, dxpl, request, [&](hid_t access) {
+    return NativeFile(library).open(name, flags, access, dxpl, nullptr);
   });
 }
 
-herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
+herr_t FileGet(LibraryState& library, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
                void** request) {
   const bool counts =
       args->op_type == H5VL_FILE_GET_OBJ_COUNT || args->op_type == H5VL_FILE_GET_OBJ_IDS;
-  if (counts && !DoCallWork(instance, file, H5I_FILE, dxpl)) return -1;
-  const herr_t result = NativeFile(instance).get(file, args, dxpl, request);
+  if (counts && !DoCallWork(library, file, H5I_FILE, dxpl)) return -1;
+  const herr_t result = NativeFile(library).get(file, args, dxpl, request);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
-    ReportSec2(instance, args->args.get_fapl.fapl_id);
+    ReportSec2(library, args->args.get_fapl.fapl_id);
   }
   return result;
 }
 
-herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* args, hid_t dxpl,
+herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t* args, hid_t dxpl,
                     void** request) {
-  if (args->op_type == H5VL_FILE_IS_ACCESSIBLE && IsProbe(instance)) {
+  if (args->op_type == H5VL_FILE_IS_ACCESSIBLE && IsProbe(library)) {
     *args->args.is_accessible.accessible = false;
     return 0;
   }
   const bool has_file =
       args->op_type != H5VL_FILE_IS_ACCESSIBLE && args->op_type != H5VL_FILE_DELETE;
-  if (!DoCallWork(instance, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
-  const auto native = NativeFile(instance).specific;
-  const ChunkMapInvalidation changing(instance);
+  if (!DoCallWork(library, has_file ? file : nullptr, H5I_FILE, dxpl)) return -1;
+  const auto native = NativeFile(library).specific;
+  const ChunkMapInvalidation changing(library);
   H5VL_file_specific_args_t ours = *args;
   std::optional<AccessList> access;
   std::optional<CallScope> scope;  // so that the engine knows what one call opens and closes
   switch (args->op_type) {
     case H5VL_FILE_FLUSH: {
-      if (const auto parallel = ParallelOf(instance, file, args->args.flush.obj_type);
+      if (const auto parallel = ParallelOf(library, file, args->args.flush.obj_type);
           parallel != nullptr)
-        return FlushTogether(instance, *parallel, file, args, dxpl, request);
-      TrackedCall call(instance, Effect::kFlush, request);
+        return FlushTogether(library, *parallel, file, args, dxpl, request);
+      TrackedCall call(library, Effect::kFlush, request);
       const herr_t result = native(file, args, dxpl, nullptr);
       call.Finish(result >= 0);
       return result;
     }
     case H5VL_FILE_IS_ACCESSIBLE:
-      WatchClose(instance);
-      if (RefusesFiles(instance)) return -1;
+      WatchClose(library);
+      if (RefusesFiles(library)) return -1;
       scope.emplace(CallScope::kNone);
-      access.emplace(instance, args->args.is_accessible.filename, args->args.is_accessible.fapl_id);
+      access.emplace(library, args->args.is_accessible.filename, args->args.is_accessible.fapl_id);
       ours.args.is_accessible.fapl_id = access->get();
       break;
     case H5VL_FILE_DELETE:
-      WatchClose(instance);
-      if (RefusesFiles(instance)) return -1;
+      WatchClose(library);
+      if (RefusesFiles(library)) return -1;
       scope.emplace(CallScope::kNone);
-      access.emplace(instance, args->args.del.filename, args->args.del.fapl_id);
+      access.emplace(library, args->args.del.filename, args->args.del.fapl_id);
       ours.args.del.fapl_id = access->get();
       break;
     case H5VL_FILE_REOPEN: {
       const herr_t result = native(file, args, dxpl, request);
       if (result >= 0) {
-        NoteOpened(instance, *args->args.reopen.file);
-        if (IsForeign(instance, file)) NoteForeign(instance, *args->args.reopen.file);
+        NoteOpened(library, *args->args.reopen.file);
+        if (IsForeign(library, file)) NoteForeign(library, *args->args.reopen.file);
       }
       return result;
     }
@@ -314,65 +314,63 @@ herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* a
   return native(file, &ours, dxpl, request);
 }
 
-herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, hid_t dxpl,
+herr_t FileOptional(LibraryState& library, void* file, H5VL_optional_args_t* args, hid_t dxpl,
                     void** request) {
-  if (IsOurs(instance, H5I_FILE, args->op_type))
-    return Operate(instance, file, H5I_FILE, *args, dxpl);
-  if (!DoCallWork(instance, file, H5I_FILE, dxpl)) return -1;
-  const auto native = NativeFile(instance).optional;
-  const ChunkMapInvalidation changing(instance);
-  if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
+  if (IsOurs(library, H5I_FILE, args->op_type))
+    return Operate(library, file, H5I_FILE, *args, dxpl);
+  if (!DoCallWork(library, file, H5I_FILE, dxpl)) return -1;
+  const auto native = NativeFile(library).optional;
+  const ChunkMapInvalidation changing(library);
+  if (const auto parallel = ParallelOf(library, file, H5I_FILE); parallel != nullptr) {
     herr_t result = 0;
-    if (OperateTogether(instance, *parallel, file, args, dxpl, request, result)) return result;
+    if (OperateTogether(library, *parallel, file, args, dxpl, request, result)) return result;
   }
   if (args->op_type == H5VL_NATIVE_FILE_GET_VFD_HANDLE) {
     const CallScope scope(CallScope::kHandOutDescriptor);
     return native(file, args, dxpl, request);
   }
   if (args->op_type == H5VL_NATIVE_FILE_START_SWMR_WRITE) {
-    PrepareSwmr(instance, file, dxpl);
-    ForgetDatasets(instance);  // HDF5 refreshes all that are open
+    PrepareSwmr(library, file, dxpl);
+    ForgetDatasets(library);  // HDF5 refreshes all that are open
   }
   if (request == nullptr) return native(file, args, dxpl, nullptr);
-  TrackedCall call(instance, Effect::kWrite, request);
+  TrackedCall call(library, Effect::kWrite, request);
   const herr_t result = native(file, args, dxpl, nullptr);
   call.Finish(result >= 0);
   return result;
 }
 
-herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request) {
-  if (instance.closing) return CloseAtEnd(instance, file, dxpl);
-  if (FailedClose* entry = FindHalfClosed(instance, file); entry != nullptr) {
-    return CloseOtherHalf(instance, *entry, dxpl);
+herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request) {
+  if (library.closing) return CloseAtEnd(library, file, dxpl);
+  if (FailedClose* entry = FindHalfClosed(library, file); entry != nullptr) {
+    return CloseOtherHalf(library, *entry, dxpl);
   }
-  if (!DoCallWork(instance, file, H5I_FILE, dxpl)) return -1;
-  if (const auto parallel = ParallelOf(instance, file, H5I_FILE); parallel != nullptr) {
-    if (!MayCloseTogether(instance, *parallel)) return -1;
-    NoteClosed(instance, file);
-    TrackedCall call(instance, Effect::kClose, request);
-    const herr_t result = NativeClose(instance, file, dxpl);
+  if (!DoCallWork(library, file, H5I_FILE, dxpl)) return -1;
+  if (const auto parallel = ParallelOf(library, file, H5I_FILE); parallel != nullptr) {
+    if (!MayCloseTogether(library, *parallel)) return -1;
+    NoteClosed(library, file);
+    TrackedCall call(library, Effect::kClose, request);
+    const herr_t result = NativeClose(library, file, dxpl);
     call.Finish(result >= 0);
     return result;
   }
-  if (request == nullptr) EndReads(instance, file);
-  const std::shared_ptr<File> ours =
-      request == nullptr ? FileOf(instance, file, H5I_FILE) : nullptr;
+  if (request == nullptr) EndReads(library, file);
+  const std::shared_ptr<File> ours = request == nullptr ? FileOf(library, file, H5I_FILE) : nullptr;
   if (ours != nullptr && FlushesBeforeClose(*ours)) {
-    if (FlushForClose(instance, file, dxpl) < 0 &&
-        !IsReadOnly(instance, file, dxpl)) {  // and so it stays open
-      if (IsLastObject(instance, file, dxpl))
-        Engine::Get().refused_closes().Add(ours, instance.slot);
+    if (FlushForClose(library, file, dxpl) < 0 &&
+        !IsReadOnly(library, file, dxpl)) {  // and so it stays open
+      if (IsLastObject(library, file, dxpl)) Engine::Get().refused_closes().Add(ours, library.slot);
       return -1;
     }
-    NoteClosed(instance, file);
+    NoteClosed(library, file);
     const CallScope scope(CallScope::kNone);
-    return NativeClose(instance, file, dxpl);
+    return NativeClose(library, file, dxpl);
   }
-  NoteClosed(instance, file);
-  TrackedCall call(instance, Effect::kClose, request);
-  const herr_t result = NativeClose(instance, file, dxpl);
+  NoteClosed(library, file);
+  TrackedCall call(library, Effect::kClose, request);
+  const herr_t result = NativeClose(library, file, dxpl);
   call.Finish(result >= 0);
-  DrainForForeign(instance);
+  DrainForForeign(library);
   return result;
 }
 

@@ -9,20 +9,20 @@
 /// Thread safety: called by HDF5, under its lock.
 #pragma once
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
-void* FileCreate(Instance& instance, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
+void* FileCreate(LibraryState& library, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
                  hid_t dxpl, void** request);
-void* FileOpen(Instance& instance, const char* name, unsigned flags, hid_t fapl, hid_t dxpl,
+void* FileOpen(LibraryState& library, const char* name, unsigned flags, hid_t fapl, hid_t dxpl,
                void** request);
-herr_t FileGet(Instance& instance, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
+herr_t FileGet(LibraryState& library, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
                void** request);
-herr_t FileSpecific(Instance& instance, void* file, H5VL_file_specific_args_t* args, hid_t dxpl,
+herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t* args, hid_t dxpl,
                     void** request);
-herr_t FileOptional(Instance& instance, void* file, H5VL_optional_args_t* args, hid_t dxpl,
+herr_t FileOptional(LibraryState& library, void* file, H5VL_optional_args_t* args, hid_t dxpl,
                     void** request);
-herr_t FileClose(Instance& instance, void* file, hid_t dxpl, void** request);
+herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request);
 
 }  // namespace tidelane::vol

@@ -15,24 +15,24 @@
 #include <memory>
 
 #include "file/file.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 /// The file of ours that `object`, of HDF5's kind `type`, is in; nullptr: in none.
-std::shared_ptr<File> FileOf(Instance& instance, void* object, H5I_type_t type);
+std::shared_ptr<File> FileOf(LibraryState& library, void* object, H5I_type_t type);
 
 /// The serial number of the file that an object, or a file, is in.
-bool SerialOf(Instance& instance, void* object, H5I_type_t type, unsigned long& serial);
+bool SerialOf(LibraryState& library, void* object, H5I_type_t type, unsigned long& serial);
 
 /// Tries a failed background write to this object's file again; false, with the failure on the error
 /// stack, if it fails again.
-bool RetryAndReport(Instance& instance, void* object, H5I_type_t type);
+bool RetryAndReport(LibraryState& library, void* object, H5I_type_t type);
 
 /// Whether a call without a request may go on to change the file that `object` is in: not when a
 /// background write to it failed and no blocking call has said so yet.
-inline bool MayChange(Instance& instance, void* object, H5I_type_t type) {
-  return !FailureState::AnyUnreported() || RetryAndReport(instance, object, type);
+inline bool MayChange(LibraryState& library, void* object, H5I_type_t type) {
+  return !FailureState::AnyUnreported() || RetryAndReport(library, object, type);
 }
 
 }  // namespace tidelane::vol

@@ -19,9 +19,9 @@ namespace {
 constexpr auto kPatience = std::chrono::milliseconds(50);
 
 // What cannot be inserted stays the parent's, as what another thread holds does.
-void InsertAll(Instance& instance) {
-  static_cast<void>(Enter(instance, [&instance] {
-    static_cast<void>(DoCallWork(instance, nullptr, H5I_BADID, instance.default_dxpl));
+void InsertAll(LibraryState& library) {
+  static_cast<void>(Enter(library, [&library] {
+    static_cast<void>(DoCallWork(library, nullptr, H5I_BADID, library.default_dxpl));
   }));
 }
 
@@ -35,16 +35,16 @@ bool LockSoon(h5::Library& hdf5) {
 }
 
 void BeforeFork() {
-  for (Instance& instance : internal::instances) {
-    if (!AnyCallWork(instance)) continue;
-    h5::Library& hdf5 = instance.hdf5();
+  for (LibraryState& library : internal::libraries) {
+    if (!AnyCallWork(library)) continue;
+    h5::Library& hdf5 = library.hdf5();
     if (!hdf5.CanTryLock()) {
-      if (pthread_equal(instance.call_queue->writer(), pthread_self()) != 0 &&
+      if (pthread_equal(library.call_queue->writer(), pthread_self()) != 0 &&
           !CallScope::OthersMayBeInside()) {
-        InsertAll(instance);
+        InsertAll(library);
       }
     } else if (LockSoon(hdf5)) {
-      InsertAll(instance);
+      InsertAll(library);
       hdf5.Unlock();
     }
   }
@@ -52,13 +52,13 @@ void BeforeFork() {
 
 // What there is stays as it is, unused: another thread may have been changing it when its process was forked.
 void InChild() {
-  for (Instance& instance : internal::instances) {
-    instance.call_queue = nullptr;
-    instance.chunk_capture = nullptr;
-    instance.datasets = nullptr;
-    instance.sieve_buffers.unknown |= instance.sieve_buffers.any;
-    instance.rank_chunks = nullptr;  // who is left of the ranks puts them in: the parent
-    instance.call_work.store(false, std::memory_order_relaxed);
+  for (LibraryState& library : internal::libraries) {
+    library.call_queue = nullptr;
+    library.chunk_capture = nullptr;
+    library.datasets = nullptr;
+    library.sieve_buffers.unknown |= library.sieve_buffers.any;
+    library.rank_chunks = nullptr;  // who is left of the ranks puts them in: the parent
+    library.call_work.store(false, std::memory_order_relaxed);
   }
   ForgetWorkHolders();
 }

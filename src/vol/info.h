@@ -17,7 +17,7 @@
 
 #include "base/config.h"
 #include "h5/owned_id.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -30,17 +30,17 @@ struct Info {
 
 inline constexpr size_t kMostChoices = 1024;
 
-void* InfoCopy(Instance& instance, const void* info);
-herr_t InfoCompare(Instance& instance, int* order, const void* left, const void* right);
-herr_t InfoFree(Instance& instance, void* info);
-herr_t InfoToString(Instance& instance, const void* info, char** text);
-herr_t InfoFromString(Instance& instance, const char* text, void** info);
+void* InfoCopy(LibraryState& library, const void* info);
+herr_t InfoCompare(LibraryState& library, int* order, const void* left, const void* right);
+herr_t InfoFree(LibraryState& library, void* info);
+herr_t InfoToString(LibraryState& library, const void* info, char** text);
+herr_t InfoFromString(LibraryState& library, const char* text, void** info);
 
 /// Whether it is the id of `tidelane` or `async`.
-bool IsOurConnector(Instance& instance, const h5::OwnedId& connector);
+bool IsOurConnector(LibraryState& library, const h5::OwnedId& connector);
 
 /// What the access list `fapl` says about the files opened with it; nullptr: nothing, so the
 /// process's settings. Lives as long as the process.
-const FileSettings* SettingsOf(Instance& instance, hid_t fapl);
+const FileSettings* SettingsOf(LibraryState& library, hid_t fapl);
 
 }  // namespace tidelane::vol

@@ -105,14 +105,14 @@ TEST_F(InfoTest, DifferentSettingsDiffer) {
 }
 
 TEST_F(InfoTest, TheAccessListCarriesTheSettings) {
-  EXPECT_EQ(SettingsOf(instance(), fapl_), nullptr) << "no info: the process's settings";
+  EXPECT_EQ(SettingsOf(library(), fapl_), nullptr) << "no info: the process's settings";
   ASSERT_GE(H5Pset_vol(fapl_, connector_, FromString("under_vol=0;under_info={}")), 0);
-  EXPECT_EQ(SettingsOf(instance(), fapl_), nullptr) << "none in the info either";
+  EXPECT_EQ(SettingsOf(library(), fapl_), nullptr) << "none in the info either";
   ASSERT_GE(H5Pset_vol(fapl_, connector_, FromString("close=deferred;copy_limit=0")), 0);
   const hid_t copy = H5Pcopy(fapl_);
   H5Pclose(fapl_);
   fapl_ = copy;
-  const FileSettings* settings = SettingsOf(instance(), fapl_);
+  const FileSettings* settings = SettingsOf(library(), fapl_);
   ASSERT_NE(settings, nullptr);
   EXPECT_TRUE(settings->close_deferred);
   EXPECT_FALSE(settings->flush_deferred);
@@ -123,14 +123,14 @@ TEST_F(InfoTest, AnotherConnectorsAccessListSaysNothing) {
   const hid_t native = H5VLget_connector_id_by_name("native");
   ASSERT_GE(H5Pset_vol(fapl_, native, nullptr), 0);
   H5VLclose(native);
-  EXPECT_EQ(SettingsOf(instance(), fapl_), nullptr);
+  EXPECT_EQ(SettingsOf(library(), fapl_), nullptr);
 }
 
 TEST_F(InfoTest, LookingForSettingsKeepsTheErrorStack) {
   EXPECT_LT(H5Fopen("/nowhere/x.h5", H5F_ACC_RDONLY, H5P_DEFAULT), 0);
   const ssize_t before = H5Eget_num(H5E_DEFAULT);
   ASSERT_GT(before, 0);
-  EXPECT_EQ(SettingsOf(instance(), fapl_), nullptr);
+  EXPECT_EQ(SettingsOf(library(), fapl_), nullptr);
   EXPECT_EQ(H5Eget_num(H5E_DEFAULT), before);
 }
 
@@ -145,7 +145,7 @@ TEST_F(InfoTest, AProgramsOwnPointerIsRefusedAndNotFollowed) {
   info.under_vol_info = given->under_vol_info;
   ASSERT_GE(H5Pset_vol(fapl_, connector_, &info), 0);
   H5VLclose(info.under_vol_id);
-  const FileSettings* settings = SettingsOf(instance(), fapl_);
+  const FileSettings* settings = SettingsOf(library(), fapl_);
   ASSERT_NE(settings, nullptr);
   EXPECT_TRUE(settings->flush_deferred);
 }
@@ -173,7 +173,7 @@ TEST_F(InfoTest, CombinationsHaveABound) {
   EXPECT_GT(kept, kMostChoices / 2);
   EXPECT_LE(kept, kMostChoices);
   EXPECT_TRUE(ErrorSays("yet another combination"));
-  instance().file_choices->clear();  // other tests want theirs kept
+  library().file_choices->clear();  // other tests want theirs kept
 }
 
 }  // namespace

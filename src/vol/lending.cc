@@ -7,17 +7,17 @@ namespace tidelane::vol {
 
 namespace {
 
-h5::OwnedId SpaceOf(Instance& instance, void* dataset) {
+h5::OwnedId SpaceOf(LibraryState& library, void* dataset) {
   H5VL_dataset_get_args_t get{};
   get.op_type = H5VL_DATASET_GET_SPACE;
-  const auto native = instance.hdf5().native().dataset_cls.get;
-  if (native(dataset, &get, instance.default_dxpl, nullptr) < 0) return {};
-  return {instance.hdf5(), get.args.get_space.space_id};
+  const auto native = library.hdf5().native().dataset_cls.get;
+  if (native(dataset, &get, library.default_dxpl, nullptr) < 0) return {};
+  return {library.hdf5(), get.args.get_space.space_id};
 }
 
 // From the first selected element to the last.
-std::span<const std::byte> Selected(Instance& instance, hid_t space, const Writing& writing) {
-  h5::Library& hdf5 = instance.hdf5();
+std::span<const std::byte> Selected(LibraryState& library, hid_t space, const Writing& writing) {
+  h5::Library& hdf5 = library.hdf5();
   // Asked for its bounds a space that selects nothing fails.
   if (hdf5.Sget_select_npoints(space) <= 0) return {};
   hsize_t extent[H5S_MAX_RANK];
@@ -35,34 +35,34 @@ std::span<const std::byte> Selected(Instance& instance, hid_t space, const Writi
   return {static_cast<const std::byte*>(writing.buffer) + first * size, (last - first + 1) * size};
 }
 
-uint64_t CopyLimit(Instance& instance, const Writing& writing, const Transfer& transfer) {
+uint64_t CopyLimit(LibraryState& library, const Writing& writing, const Transfer& transfer) {
   if (transfer.copy_limit.has_value()) return *transfer.copy_limit;
-  if (!instance.limits_copies) return UINT64_MAX;
-  const std::shared_ptr<File> file = FileOf(instance, writing.dataset, H5I_DATASET);
+  if (!library.limits_copies) return UINT64_MAX;
+  const std::shared_ptr<File> file = FileOf(library, writing.dataset, H5I_DATASET);
   return file == nullptr ? UINT64_MAX : file->settings().copy_limit;
 }
 
 }  // namespace
 
-std::span<const std::byte> SelectedMemory(Instance& instance, const Writing& writing) {
+std::span<const std::byte> SelectedMemory(LibraryState& library, const Writing& writing) {
   hid_t space = writing.memory_space == h5::kDefault ? writing.file_space : writing.memory_space;
   h5::OwnedId own;
   if (space == h5::kDefault) {
-    own = SpaceOf(instance, writing.dataset);
+    own = SpaceOf(library, writing.dataset);
     space = own.get();
   }
   // H5S_BLOCK and H5S_PLIST are small numbers, too: no extent says how long such a buffer is.
   constexpr hid_t kSpecialIds = 2;
   if (space <= kSpecialIds) return {};
-  return Selected(instance, space, writing);
+  return Selected(library, space, writing);
 }
 
-std::span<const std::byte> BufferToLend(Instance& instance, const Writing& writing,
+std::span<const std::byte> BufferToLend(LibraryState& library, const Writing& writing,
                                         const Transfer& transfer) {
-  if (instance.requests.any_failed()) return {};
-  const uint64_t limit = CopyLimit(instance, writing, transfer);
+  if (library.requests.any_failed()) return {};
+  const uint64_t limit = CopyLimit(library, writing, transfer);
   if (limit == UINT64_MAX) return {};
-  const std::span<const std::byte> selected = SelectedMemory(instance, writing);
+  const std::span<const std::byte> selected = SelectedMemory(library, writing);
   return selected.size() > limit ? selected : std::span<const std::byte>();
 }
 

@@ -21,10 +21,10 @@
 namespace tidelane::vol {
 
 /// From the first selected element of the caller's buffer to the last; empty where that is not known.
-std::span<const std::byte> SelectedMemory(Instance& instance, const Writing& writing);
+std::span<const std::byte> SelectedMemory(LibraryState& library, const Writing& writing);
 
 /// The part of the caller's buffer that may be lent; empty: none, all is to be copied.
-std::span<const std::byte> BufferToLend(Instance& instance, const Writing& writing,
+std::span<const std::byte> BufferToLend(LibraryState& library, const Writing& writing,
                                         const Transfer& transfer);
 
 }  // namespace tidelane::vol

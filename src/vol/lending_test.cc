@@ -20,8 +20,8 @@ class LendingTest : public ConnectorTest {
  protected:
   void SetUp() override {
     ConnectorTest::SetUp();
-    instance().requests = RequestQueue();
-    instance().limits_copies = false;
+    library().requests = RequestQueue();
+    library().limits_copies = false;
     file_ = Create();
     const hsize_t extent[] = {kRows, kColumns};
     space_ = H5Screate_simple(2, extent, nullptr);
@@ -36,7 +36,7 @@ class LendingTest : public ConnectorTest {
     ConnectorTest::TearDown();
   }
   uint64_t Lent(hid_t memory_space, hid_t file_space, const Transfer& transfer) {
-    return BufferToLend(instance(),
+    return BufferToLend(library(),
                         {H5VLobject(dataset_), H5T_NATIVE_INT, memory_space, file_space, buffer_},
                         transfer)
         .size();
@@ -68,7 +68,7 @@ TEST_F(LendingTest, NothingBeforeOrBehindTheSelection) {
   const hsize_t count[] = {3, 5};
   H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, count, nullptr);
   const std::span<const std::byte> lent = BufferToLend(
-      instance(), {H5VLobject(dataset_), H5T_NATIVE_INT, H5S_ALL, space_, buffer_}, all_);
+      library(), {H5VLobject(dataset_), H5T_NATIVE_INT, H5S_ALL, space_, buffer_}, all_);
   EXPECT_EQ(static_cast<const void*>(lent.data()), &buffer_[2 * kColumns + 90]);
   EXPECT_EQ(lent.size(), (2 * kColumns + 5) * sizeof(int));
   H5Sselect_none(space_);
@@ -99,12 +99,12 @@ TEST_F(LendingTest, NothingAfterARequestFailed) {
   const FailingWrites failing(bench, ENOSPC);
   CallScope scope(CallScope::kNone, true);
   ASSERT_TRUE(bench.Write(0, "abc").ok());
-  Request* request = instance().requests.Issue(scope.TakeCompletion());
+  Request* request = library().requests.Issue(scope.TakeCompletion());
   EXPECT_EQ(Lent(H5S_ALL, space_, all_), kBytes);
-  instance().requests.Wait(*request, UINT64_MAX);
+  library().requests.Wait(*request, UINT64_MAX);
   EXPECT_EQ(Lent(H5S_ALL, space_, all_), 0u);
-  RequestFree(instance(), request);
-  instance().requests = RequestQueue();
+  RequestFree(library(), request);
+  library().requests = RequestQueue();
 }
 
 }  // namespace

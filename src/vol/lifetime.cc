@@ -21,7 +21,7 @@ namespace {
 
 // H5ESwait stops at the first failure; each call takes one failed operation out of the way.
 herr_t WaitForEventSet(hid_t event_set, void* context) {
-  h5::Library& hdf5 = static_cast<Instance*>(context)->hdf5();
+  h5::Library& hdf5 = static_cast<LibraryState*>(context)->hdf5();
   hbool_t failed = false;
   do {
     size_t in_progress = 0;
@@ -31,44 +31,44 @@ herr_t WaitForEventSet(hid_t event_set, void* context) {
   return 0;  // go on with the next one
 }
 
-void Forget(Instance& instance) {
-  instance.hdf5().ForgetIds();
-  instance.default_dxpl = instance.told_dxpl = h5::kNoId;
-  instance.plain_dcpl = h5::kNoId;
-  ForgetDatasets(instance);
-  instance.sieve_buffers = {};
-  instance.sieves_reads = instance.only_reads = false;
-  instance.default_properties = 0;
-  instance.operations = Operations();
-  instance.own_deflate = {};
-  instance.own_external_links = {};
-  instance.closing = instance.started = false;
+void Forget(LibraryState& library) {
+  library.hdf5().ForgetIds();
+  library.default_dxpl = library.told_dxpl = h5::kNoId;
+  library.plain_dcpl = h5::kNoId;
+  ForgetDatasets(library);
+  library.sieve_buffers = {};
+  library.sieves_reads = library.only_reads = false;
+  library.default_properties = 0;
+  library.operations = Operations();
+  library.own_deflate = {};
+  library.own_external_links = {};
+  library.closing = library.started = false;
 }
 
 // HDF5 calls us from a call of its own: a worse place than one of ours, and better than none.
 template <typename Work>
-void EnterAtEnd(Instance& instance, Work work) {
-  if (!Enter(instance, work)) work();
+void EnterAtEnd(LibraryState& library, Work work) {
+  if (!Enter(library, work)) work();
 }
 
 void AtClose(void* context) {
-  Instance& instance = *static_cast<Instance*>(context);
-  instance.watches_close = false;
-  if (CallQueue* const calls = instance.call_queue; calls != nullptr) {
-    EnterAtEnd(instance, [&instance, calls] {
+  LibraryState& library = *static_cast<LibraryState*>(context);
+  library.watches_close = false;
+  if (CallQueue* const calls = library.call_queue; calls != nullptr) {
+    EnterAtEnd(library, [&library, calls] {
       calls->End();
-      if (instance.chunk_capture != nullptr) instance.chunk_capture->End();
+      if (library.chunk_capture != nullptr) library.chunk_capture->End();
     });
   }
-  if (RankChunks* const chunks = instance.rank_chunks; chunks != nullptr) {
-    EnterAtEnd(instance, [chunks] { chunks->End(); });
+  if (RankChunks* const chunks = library.rank_chunks; chunks != nullptr) {
+    EnterAtEnd(library, [chunks] { chunks->End(); });
   }
-  instance.closing = true;
-  instance.hdf5().Iiterate(H5I_EVENTSET, WaitForEventSet, &instance);
-  instance.requests.WaitAll();
+  library.closing = true;
+  library.hdf5().Iiterate(H5I_EVENTSET, WaitForEventSet, &library);
+  library.requests.WaitAll();
   static_cast<void>(Engine::Get().DrainAll(
       Wait::kExit));  // failures are told by the files' closes, and by Shutdown
-  if (instance.connectors == 0) Forget(instance);
+  if (library.connectors == 0) Forget(library);
 }
 
 // A program that did not choose us, but has us in its plugin path, must not be told of us.
@@ -76,42 +76,42 @@ bool ChosenByEnvironment() { return NamesOurConnector(std::getenv("HDF5_VOL_CONN
 
 }  // namespace
 
-void WatchClose(Instance& instance) {
-  if (instance.watches_close || instance.closing) return;
-  const h5::KeepErrorStack keep(instance.hdf5());
-  instance.watches_close = instance.hdf5().atclose(AtClose, &instance) >= 0;
+void WatchClose(LibraryState& library) {
+  if (library.watches_close || library.closing) return;
+  const h5::KeepErrorStack keep(library.hdf5());
+  library.watches_close = library.hdf5().atclose(AtClose, &library) >= 0;
 }
 
-void Start(Instance& instance) {
-  if (instance.started) return;
-  instance.started = true;
-  const h5::KeepErrorStack keep(instance.hdf5());
-  WatchClose(instance);
-  static_cast<void>(instance.hdf5().Errors());  // other threads enter by them (CallInside)
-  RegisterOperations(instance);
-  ReplaceDeflate(instance);
-  ReplaceExternalLinks(instance);
+void Start(LibraryState& library) {
+  if (library.started) return;
+  library.started = true;
+  const h5::KeepErrorStack keep(library.hdf5());
+  WatchClose(library);
+  static_cast<void>(library.hdf5().Errors());  // other threads enter by them (CallInside)
+  RegisterOperations(library);
+  ReplaceDeflate(library);
+  ReplaceExternalLinks(library);
 }
 
-herr_t Initialize(Instance& instance, hid_t) {
-  ++instance.connectors;
+herr_t Initialize(LibraryState& library, hid_t) {
+  ++library.connectors;
   return 0;
 }
 
-herr_t Terminate(Instance& instance) {
-  if (--instance.connectors > 0) return 0;
-  if (!instance.started && !ChosenByEnvironment()) {
-    if (instance.closing) Forget(instance);
+herr_t Terminate(LibraryState& library) {
+  if (--library.connectors > 0) return 0;
+  if (!library.started && !ChosenByEnvironment()) {
+    if (library.closing) Forget(library);
     return 0;
   }
-  instance.requests.WaitAll();
+  library.requests.WaitAll();
   static_cast<void>(Engine::Get().Shutdown());  // says on stderr what it came to
-  if (instance.closing) {
-    Forget(instance);
-  } else if (instance.started) {  // the program goes on without us
-    RestoreDeflate(instance);
-    RestoreExternalLinks(instance);
-    instance.started = false;
+  if (library.closing) {
+    Forget(library);
+  } else if (library.started) {  // the program goes on without us
+    RestoreDeflate(library);
+    RestoreExternalLinks(library);
+    library.started = false;
   }
   return 0;  // a failure here would make HDF5 keep the connector and try again for ever
 }

@@ -16,15 +16,15 @@
 /// Thread safety: called by HDF5, under its lock.
 #pragma once
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
-herr_t Initialize(Instance& instance, hid_t vipl);
+herr_t Initialize(LibraryState& library, hid_t vipl);
 /// Before a file is opened, or asked for, through us. The error stack stays as it is.
-void Start(Instance& instance);
+void Start(LibraryState& library);
 /// Before anything else that keeps an id of this libhdf5, which its closing makes void.
-void WatchClose(Instance& instance);
-herr_t Terminate(Instance& instance);
+void WatchClose(LibraryState& library);
+herr_t Terminate(LibraryState& library);
 
 }  // namespace tidelane::vol

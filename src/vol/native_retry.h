@@ -18,7 +18,7 @@ namespace tidelane::vol {
 
 class NativeRetry final : public SecondTry {
  public:
-  explicit NativeRetry(Instance& instance) : instance_(instance) {}
+  explicit NativeRetry(LibraryState& library) : library_(library) {}
 
   /// Keeps what `reading` was asked for: the program may change or close its ids. False if it cannot.
   bool Note(const Reading& reading);
@@ -41,7 +41,7 @@ class NativeRetry final : public SecondTry {
 
   bool ReadOne(const Kept& kept);
 
-  Instance& instance_;
+  LibraryState& library_;
   uint64_t changes_ = 0;
   std::vector<Kept> reads_;
 };

@@ -4,11 +4,11 @@
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 /// Of HDF5's kind `type`; its file's serial number is there, too. False: HDF5 did not say.
-bool InfoOf(Instance& instance, void* object, H5I_type_t type, H5O_info2_t& info);
+bool InfoOf(LibraryState& library, void* object, H5I_type_t type, H5O_info2_t& info);
 
 }  // namespace tidelane::vol

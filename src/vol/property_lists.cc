@@ -27,10 +27,10 @@ void SetDeferred(h5::Library& hdf5, hid_t fapl, const char* name, bool& deferred
 
 }  // namespace
 
-FileSettings SettingsFor(Instance& instance, hid_t fapl) {
-  h5::Library& hdf5 = instance.hdf5();
+FileSettings SettingsFor(LibraryState& library, hid_t fapl) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
-  const FileSettings* info = SettingsOf(instance, fapl);
+  const FileSettings* info = SettingsOf(library, fapl);
   FileSettings settings = info != nullptr ? *info : Engine::Get().config();
   SetDeferred(hdf5, fapl, TL_PROPERTY_CLOSE, settings.close_deferred);
   SetDeferred(hdf5, fapl, TL_PROPERTY_FLUSH, settings.flush_deferred);
@@ -38,17 +38,17 @@ FileSettings SettingsFor(Instance& instance, hid_t fapl) {
       Property<hbool_t>(hdf5, fapl, TL_PROPERTY_DISABLE_IMPLICIT).value_or(false);
   settings.paused = Property<hbool_t>(hdf5, fapl, TL_PROPERTY_PAUSE).value_or(false);
   settings.delay_us = Property<uint64_t>(hdf5, fapl, TL_PROPERTY_DELAY).value_or(0);
-  if (settings.copy_limit != UINT64_MAX) instance.limits_copies = true;
+  if (settings.copy_limit != UINT64_MAX) library.limits_copies = true;
   return settings;
 }
 
-Transfer internal::ReadTransfer(Instance& instance, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
-  if (instance.default_properties == 0) {
-    static_cast<void>(hdf5.Pget_nprops(instance.default_dxpl, &instance.default_properties));
+Transfer internal::ReadTransfer(LibraryState& library, hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
+  if (library.default_properties == 0) {
+    static_cast<void>(hdf5.Pget_nprops(library.default_dxpl, &library.default_properties));
   }
   size_t properties = 0;
-  if (hdf5.Pget_nprops(dxpl, &properties) < 0 || properties == instance.default_properties) {
+  if (hdf5.Pget_nprops(dxpl, &properties) < 0 || properties == library.default_properties) {
     return {};
   }
   Transfer transfer;

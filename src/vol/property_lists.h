@@ -14,13 +14,13 @@
 #include <optional>
 
 #include "base/config.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 /// The settings of a file that is opened with `fapl`: the process's, what the connector info says on
 /// top of them, and what the list says on top of that. Keeps the error stack.
-FileSettings SettingsFor(Instance& instance, hid_t fapl);
+FileSettings SettingsFor(LibraryState& library, hid_t fapl);
 
 /// What a transfer list says.
 struct Transfer {
@@ -33,11 +33,11 @@ struct Transfer {
 };
 
 namespace internal {
-Transfer ReadTransfer(Instance& instance, hid_t dxpl);
+Transfer ReadTransfer(LibraryState& library, hid_t dxpl);
 }
 
-inline Transfer TransferOf(Instance& instance, hid_t dxpl) {
-  return dxpl == instance.default_dxpl ? Transfer() : internal::ReadTransfer(instance, dxpl);
+inline Transfer TransferOf(LibraryState& library, hid_t dxpl) {
+  return dxpl == library.default_dxpl ? Transfer() : internal::ReadTransfer(library, dxpl);
 }
 
 }  // namespace tidelane::vol

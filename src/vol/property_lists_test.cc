@@ -32,10 +32,10 @@ class PropertyListsTest : public ConnectorTest {
 };
 
 TEST_F(PropertyListsTest, AListThatSaysNothingChangesNothing) {
-  const FileSettings settings = SettingsFor(instance(), fapl_);
+  const FileSettings settings = SettingsFor(library(), fapl_);
   EXPECT_EQ(settings, static_cast<const FileSettings&>(Engine::Get().config()));
-  for (const hid_t list : {instance().default_dxpl, dxpl_}) {
-    const Transfer transfer = TransferOf(instance(), list);
+  for (const hid_t list : {library().default_dxpl, dxpl_}) {
+    const Transfer transfer = TransferOf(library(), list);
     EXPECT_FALSE(transfer.synchronous || transfer.paused || transfer.delay_us ||
                  transfer.copy_limit);
   }
@@ -47,7 +47,7 @@ TEST_F(PropertyListsTest, AnAccessListSaysHowItsFilesAre) {
   Insert(fapl_, TL_PROPERTY_PAUSE, hbool_t{true});
   Insert(fapl_, TL_PROPERTY_DISABLE_IMPLICIT, hbool_t{true});
   Insert(fapl_, TL_PROPERTY_DELAY, uint64_t{99});
-  const FileSettings settings = SettingsFor(instance(), fapl_);
+  const FileSettings settings = SettingsFor(library(), fapl_);
   EXPECT_TRUE(settings.close_deferred);
   EXPECT_EQ(settings.flush_deferred, Engine::Get().config().flush_deferred);
   EXPECT_TRUE(settings.paused && settings.implicit_sync);
@@ -58,7 +58,7 @@ TEST_F(PropertyListsTest, ATransferListSaysHowItsWritesAre) {
   Insert(dxpl_, TL_PROPERTY_DISABLE_IMPLICIT, hbool_t{true});
   Insert(dxpl_, TL_PROPERTY_PAUSE, hbool_t{false});
   Insert(dxpl_, TL_PROPERTY_COPY_LIMIT, uint64_t{0});
-  const Transfer transfer = TransferOf(instance(), dxpl_);
+  const Transfer transfer = TransferOf(library(), dxpl_);
   EXPECT_TRUE(transfer.synchronous);
   EXPECT_EQ(transfer.paused, false);
   EXPECT_FALSE(transfer.delay_us.has_value());
@@ -68,7 +68,7 @@ TEST_F(PropertyListsTest, ATransferListSaysHowItsWritesAre) {
 TEST_F(PropertyListsTest, AStrangersPropertyOfThatNameIsLeftAlone) {
   Insert(dxpl_, TL_PROPERTY_PAUSE, std::array<char, 64>{});
   Insert(dxpl_, "somebody.else", int{1});
-  EXPECT_FALSE(TransferOf(instance(), dxpl_).paused.has_value());
+  EXPECT_FALSE(TransferOf(library(), dxpl_).paused.has_value());
 }
 
 }  // namespace

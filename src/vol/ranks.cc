@@ -22,38 +22,38 @@ namespace {
 constexpr int kSetAtomicity =
     27;  // H5VL_NATIVE_FILE_SET_MPI_ATOMICITY, where HDF5 was built for MPI
 
-void* HandleOf(Instance& instance, void* file, hid_t dxpl) {
+void* HandleOf(LibraryState& library, void* file, hid_t dxpl) {
   void* handle = nullptr;
   H5VL_native_file_optional_args_t get{};
   get.get_vfd_handle.fapl_id = h5::kDefault;
   get.get_vfd_handle.file_handle = &handle;
   H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_VFD_HANDLE, &get};
-  const auto native = instance.hdf5().native().file_cls.optional;
+  const auto native = library.hdf5().native().file_cls.optional;
   return native(file, &args, dxpl, nullptr) >= 0 ? handle : nullptr;
 }
 
 // A file that this rank could have stored is no success while others could not.
-bool TellAll(Instance& instance, h5::ParallelFile& parallel, const Status& here) {
+bool TellAll(LibraryState& library, h5::ParallelFile& parallel, const Status& here) {
   const Status status = parallel.Worst(here);
-  if (!status.ok()) h5::PushError(instance.hdf5(), status);
+  if (!status.ok()) h5::PushError(library.hdf5(), status);
   return status.ok();
 }
 
 // Chunks first: what is captured of them is then drained. Where all wait, what this gives is the same on all ranks, as of each
 // of the two.
-Status Before(Instance& instance, h5::ParallelFile& parallel, h5::SyncPoint moment) {
+Status Before(LibraryState& library, h5::ParallelFile& parallel, h5::SyncPoint moment) {
   Status committed;
-  if (h5::NeedsChunks(moment) && instance.rank_chunks != nullptr)
-    committed = instance.rank_chunks->Commit(parallel);
+  if (h5::NeedsChunks(moment) && library.rank_chunks != nullptr)
+    committed = library.rank_chunks->Commit(parallel);
   const Status drained = parallel.Before(moment);
   return committed.ok() ? drained : committed;
 }
 
-bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
+bool Shrinks(LibraryState& library, void* dataset, const hsize_t* size) {
   const h5::OwnedId space =
-      AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, instance.default_dxpl);
+      AskDataset(library, dataset, H5VL_DATASET_GET_SPACE, library.default_dxpl);
   hsize_t extent[H5S_MAX_RANK];
-  const int rank = instance.hdf5().Sget_simple_extent_dims(space.get(), extent, nullptr);
+  const int rank = library.hdf5().Sget_simple_extent_dims(space.get(), extent, nullptr);
   for (int d = 0; d < rank; ++d) {
     if (size[d] < extent[d]) return true;
   }
@@ -61,16 +61,16 @@ bool Shrinks(Instance& instance, void* dataset, const hsize_t* size) {
 }
 
 // A rank that reads alone sees its own bytes.
-bool OverlayOwnChunks(Instance& instance, const h5::ParallelFile& parallel,
+bool OverlayOwnChunks(LibraryState& library, const h5::ParallelFile& parallel,
                       const Reading& reading) {
-  if (!instance.rank_chunks->Hold(parallel, 0)) return true;
-  const uint64_t number = RankDatasetOf(instance, reading.dataset).number;
-  return OverlayChunks(instance, reading, instance.rank_chunks->ChunksOf(parallel, number));
+  if (!library.rank_chunks->Hold(parallel, 0)) return true;
+  const uint64_t number = RankDatasetOf(library, reading.dataset).number;
+  return OverlayChunks(library, reading, library.rank_chunks->ChunksOf(parallel, number));
 }
 
 // Through an external link HDF5 opens a file without asking us.
-void NoteForeign(Instance& instance, void* object, H5I_type_t type, unsigned long serial) {
-  auto& known = instance.foreign_serials;
+void NoteForeign(LibraryState& library, void* object, H5I_type_t type, unsigned long serial) {
+  auto& known = library.foreign_serials;
   if (std::ranges::find(known, serial) != known.end()) return;
   std::ranges::rotate(known, known.end() - 1);  // the oldest makes room
   known.front() = serial;
@@ -82,38 +82,38 @@ void NoteForeign(Instance& instance, void* object, H5I_type_t type, unsigned lon
   get.args.get_name.buf_size = sizeof name;
   get.args.get_name.buf = name;
   get.args.get_name.file_name_len = &length;
-  const auto native = instance.hdf5().native().file_cls.get;
-  if (native(object, &get, instance.default_dxpl, nullptr) >= 0 && length < sizeof name)
-    h5::ParallelDriver().note_opened_again(instance.slot, name);
+  const auto native = library.hdf5().native().file_cls.get;
+  if (native(object, &get, library.default_dxpl, nullptr) >= 0 && length < sizeof name)
+    h5::ParallelDriver().note_opened_again(library.slot, name);
 }
 
 }  // namespace
 
-std::shared_ptr<h5::ParallelFile> internal::ParallelOf(Instance& instance, void* object,
+std::shared_ptr<h5::ParallelFile> internal::ParallelOf(LibraryState& library, void* object,
                                                        H5I_type_t type) {
-  if (object == nullptr || !h5::ParallelDriver().has_files(instance.slot)) return nullptr;
-  const h5::KeepErrorStack keep(instance.hdf5());
+  if (object == nullptr || !h5::ParallelDriver().has_files(library.slot)) return nullptr;
+  const h5::KeepErrorStack keep(library.hdf5());
   unsigned long serial = 0;
-  if (!SerialOf(instance, object, type, serial)) return nullptr;
+  if (!SerialOf(library, object, type, serial)) return nullptr;
   std::shared_ptr<h5::ParallelFile> file =
-      h5::ParallelDriver().file_with_serial(instance.slot, serial);
-  if (file == nullptr) NoteForeign(instance, object, type, serial);
+      h5::ParallelDriver().file_with_serial(library.slot, serial);
+  if (file == nullptr) NoteForeign(library, object, type, serial);
   return file;
 }
 
-std::shared_ptr<File> CapturedFileOf(Instance& instance, void* object, H5I_type_t type) {
-  if (std::shared_ptr<File> file = FileOf(instance, object, type); file != nullptr) return file;
-  const std::shared_ptr<h5::ParallelFile> parallel = ParallelOf(instance, object, type);
+std::shared_ptr<File> CapturedFileOf(LibraryState& library, void* object, H5I_type_t type) {
+  if (std::shared_ptr<File> file = FileOf(library, object, type); file != nullptr) return file;
+  const std::shared_ptr<h5::ParallelFile> parallel = ParallelOf(library, object, type);
   return parallel == nullptr ? nullptr : parallel->file();
 }
 
-void ShareFile(Instance& instance, void* file, const char* name, const AccessList& access,
+void ShareFile(LibraryState& library, void* file, const char* name, const AccessList& access,
                bool writable, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
-  instance.parallel_files = true;
-  instance.foreign_serials = {};  // one of them may be this one
-  void* const handle = HandleOf(instance, file, dxpl);
+  library.parallel_files = true;
+  library.foreign_serials = {};  // one of them may be this one
+  void* const handle = HandleOf(library, file, dxpl);
   if (!writable) {
     h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, name);
     Count(Fallback::kMpiReadOnly);
@@ -136,14 +136,14 @@ void ShareFile(Instance& instance, void* file, const char* name, const AccessLis
   captured->metadata_together = together != 0;
 }
 
-CollectiveGuard::CollectiveGuard(Instance& instance, std::shared_ptr<h5::ParallelFile> file,
+CollectiveGuard::CollectiveGuard(LibraryState& library, std::shared_ptr<h5::ParallelFile> file,
                                  h5::SyncPoint moment)
     : file_(std::move(file)) {
-  if (file_ != nullptr) status_ = Before(instance, *file_, moment);
+  if (file_ != nullptr) status_ = Before(library, *file_, moment);
 }
 
-bool CollectiveGuard::MayGoOn(Instance& instance) const {
-  if (!status_.ok()) h5::PushError(instance.hdf5(), status_);
+bool CollectiveGuard::MayGoOn(LibraryState& library) const {
+  if (!status_.ok()) h5::PushError(library.hdf5(), status_);
   return status_.ok();
 }
 
@@ -151,42 +151,42 @@ CollectiveGuard::~CollectiveGuard() {
   if (file_ != nullptr) file_->After();
 }
 
-std::optional<h5::SyncPoint> MomentOf(Instance& instance, void* dataset,
+std::optional<h5::SyncPoint> MomentOf(LibraryState& library, void* dataset,
                                       H5VL_dataset_specific_args_t* args) {
   if (args->op_type != H5VL_DATASET_SET_EXTENT) return std::nullopt;
-  const bool shrinks = Shrinks(instance, dataset, args->args.set_extent.size);
+  const bool shrinks = Shrinks(library, dataset, args->args.set_extent.size);
   return shrinks ? h5::SyncPoint::kShrink : h5::SyncPoint::kTake;
 }
 
-herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
+herr_t FlushTogether(LibraryState& library, h5::ParallelFile& parallel, void* file,
                      H5VL_file_specific_args_t* args, hid_t dxpl, void** request) {
-  TrackedCall call(instance, Effect::kFlush, request);
-  const Status status = Before(instance, parallel, h5::SyncPoint::kFlush);
-  const herr_t result = instance.hdf5().native().file_cls.specific(file, args, dxpl, nullptr);
+  TrackedCall call(library, Effect::kFlush, request);
+  const Status status = Before(library, parallel, h5::SyncPoint::kFlush);
+  const herr_t result = library.hdf5().native().file_cls.specific(file, args, dxpl, nullptr);
   parallel.After();
-  const bool stored = TellAll(instance, parallel, status);
+  const bool stored = TellAll(library, parallel, status);
   call.Finish(result >= 0 && stored);
   return stored ? result : -1;
 }
 
-bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel) {
-  const Status status = Before(instance, parallel, h5::SyncPoint::kClose);
+bool MayCloseTogether(LibraryState& library, h5::ParallelFile& parallel) {
+  const Status status = Before(library, parallel, h5::SyncPoint::kClose);
   parallel.After();
-  if (instance.rank_chunks != nullptr) instance.rank_chunks->Forget(parallel);
-  return TellAll(instance, parallel, status);
+  if (library.rank_chunks != nullptr) library.rank_chunks->Forget(parallel);
+  return TellAll(library, parallel, status);
 }
 
 namespace {
 
 // Only a hard link keeps an object. What another one leads to may be in a file that is nobody's here: to look at it is to open that.
-bool IsHardLink(Instance& instance, void* object, const H5VL_loc_params_t& location) {
+bool IsHardLink(LibraryState& library, void* object, const H5VL_loc_params_t& location) {
   H5L_info2_t info{};
   H5VL_link_get_args_t get{};
   get.op_type = H5VL_LINK_GET_INFO;
   get.args.get_info.linfo = &info;
-  const auto native = instance.hdf5().native().link_cls.get;
+  const auto native = library.hdf5().native().link_cls.get;
   // Where HDF5 does not say, the deletion fails, too.
-  return native(object, &location, &get, instance.default_dxpl, nullptr) >= 0 &&
+  return native(object, &location, &get, library.default_dxpl, nullptr) >= 0 &&
          info.type == H5L_TYPE_HARD;
 }
 
@@ -199,27 +199,27 @@ void StopMounted(h5::ParallelFile* one, h5::ParallelFile* other) {
   }
 }
 
-void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
+void NoteDeleted(LibraryState& library, h5::ParallelFile& parallel, void* object,
                  const H5VL_loc_params_t& location, bool is_link) {
-  const h5::KeepErrorStack keep(instance.hdf5());
-  if (is_link && !IsHardLink(instance, object, location) && !MutationEnabled("ranks_hard")) return;
+  const h5::KeepErrorStack keep(library.hdf5());
+  if (is_link && !IsHardLink(library, object, location) && !MutationEnabled("ranks_hard")) return;
   H5O_info2_t info{};
   H5VL_object_get_args_t get{};
   get.op_type = H5VL_OBJECT_GET_INFO;
   get.args.get_info.fields = H5O_INFO_BASIC;
   get.args.get_info.oinfo = &info;
-  const auto native = instance.hdf5().native().object_cls.get;
-  const bool known = native(object, &location, &get, instance.default_dxpl, nullptr) >= 0;
+  const auto native = library.hdf5().native().object_cls.get;
+  const bool known = native(object, &location, &get, library.default_dxpl, nullptr) >= 0;
   parallel.deleted_group = parallel.deleted_group || (known && info.type == H5O_TYPE_GROUP);
-  NoteUnlinked(instance, known ? &info : nullptr);
+  NoteUnlinked(library, known ? &info : nullptr);
 }
 
-std::shared_ptr<h5::ParallelFile> TakesSpace(Instance& instance, void* object, H5I_type_t type) {
-  std::shared_ptr<h5::ParallelFile> file = ParallelOf(instance, object, type);
+std::shared_ptr<h5::ParallelFile> TakesSpace(LibraryState& library, void* object, H5I_type_t type) {
+  std::shared_ptr<h5::ParallelFile> file = ParallelOf(library, object, type);
   return file == nullptr || !file->deleted_group ? nullptr : file;
 }
 
-bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
+bool OperateTogether(LibraryState& library, h5::ParallelFile& parallel, void* file,
                      H5VL_optional_args_t* args, hid_t dxpl, void** request, herr_t& result) {
   if (args->op_type == H5VL_NATIVE_FILE_GET_VFD_HANDLE) {
     parallel.Stop(Fallback::kHandleOut);  // what the program does with it, nobody tells
@@ -228,44 +228,44 @@ bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
   if (args->op_type != kSetAtomicity) return false;
   // The argument begins with the flag.
   const bool atomic = *static_cast<const hbool_t*>(args->args);
-  const Status status = Before(instance, parallel, h5::SyncPoint::kAtomic);
-  if (status.ok()) result = instance.hdf5().native().file_cls.optional(file, args, dxpl, request);
+  const Status status = Before(library, parallel, h5::SyncPoint::kAtomic);
+  if (status.ok()) result = library.hdf5().native().file_cls.optional(file, args, dxpl, request);
   parallel.After();
   if (!status.ok()) {
-    h5::PushError(instance.hdf5(), status);
+    h5::PushError(library.hdf5(), status);
     result = -1;
   }
   if (result >= 0) parallel.SetAtomic(atomic);
   return true;
 }
 
-bool IsCollective(Instance& instance, hid_t dxpl) {
-  if (dxpl == instance.default_dxpl) return false;
+bool IsCollective(LibraryState& library, hid_t dxpl) {
+  if (dxpl == library.default_dxpl) return false;
   H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
-  return instance.hdf5().Pget(dxpl, "io_xfer_mode", &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
+  return library.hdf5().Pget(dxpl, "io_xfer_mode", &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
 }
 
-herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>& parallel,
+herr_t ReadTogether(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& parallel,
                     size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
                     hid_t file_spaces[], hid_t dxpl, void* buffers[], void** request) {
-  const auto native = instance.hdf5().native().dataset_cls.read;
-  if (!IsCollective(instance, dxpl)) {
+  const auto native = library.hdf5().native().dataset_cls.read;
+  if (!IsCollective(library, dxpl)) {
     CallScope scope(CallScope::kReadAlone);
     const herr_t read =
         native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
-    for (size_t i = 0; i < count && read >= 0 && instance.rank_chunks != nullptr; ++i) {
+    for (size_t i = 0; i < count && read >= 0 && library.rank_chunks != nullptr; ++i) {
       if (!OverlayOwnChunks(
-              instance, *parallel,
+              library, *parallel,
               {datasets[i], memory_types[i], memory_spaces[i], file_spaces[i], dxpl, buffers[i]})) {
         return -1;
       }
     }
     return read;
   }
-  if (!MutationEnabled("ranks_chunks") && !CommitChunksOf(instance, *parallel, count, datasets))
+  if (!MutationEnabled("ranks_chunks") && !CommitChunksOf(library, *parallel, count, datasets))
     return -1;
-  const CollectiveGuard together(instance, parallel, h5::SyncPoint::kRead);
-  if (!together.MayGoOn(instance)) return -1;
+  const CollectiveGuard together(library, parallel, h5::SyncPoint::kRead);
+  if (!together.MayGoOn(library)) return -1;
   return native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
 }
 

@@ -16,38 +16,39 @@
 
 #include "h5/parallel_file.h"
 #include "vol/driver_selection.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 namespace internal {
-std::shared_ptr<h5::ParallelFile> ParallelOf(Instance& instance, void* object, H5I_type_t type);
+std::shared_ptr<h5::ParallelFile> ParallelOf(LibraryState& library, void* object, H5I_type_t type);
 }  // namespace internal
 
 /// The captured MPI file that `object`, of HDF5's kind `type`, is in; nullptr: in none.
-inline std::shared_ptr<h5::ParallelFile> ParallelOf(Instance& instance, void* object,
+inline std::shared_ptr<h5::ParallelFile> ParallelOf(LibraryState& library, void* object,
                                                     H5I_type_t type) {
-  return instance.parallel_files ? internal::ParallelOf(instance, object, type) : nullptr;
+  return library.parallel_files ? internal::ParallelOf(library, object, type) : nullptr;
 }
 
 /// The file of ours that `object` is in, whichever driver it has.
-std::shared_ptr<File> CapturedFileOf(Instance& instance, void* object, H5I_type_t type);
+std::shared_ptr<File> CapturedFileOf(LibraryState& library, void* object, H5I_type_t type);
 
 /// After the native open of `name` with MPI's driver: captures it, or counts why not. Collective.
-void ShareFile(Instance& instance, void* file, const char* name, const AccessList& access,
+void ShareFile(LibraryState& library, void* file, const char* name, const AccessList& access,
                bool writable, hid_t dxpl);
 
 /// Around a native call of all ranks, whose filtered chunks are put into the file first where the moment says so. Does nothing
 /// for objects in other files.
 class CollectiveGuard {
  public:
-  CollectiveGuard(Instance& instance, std::shared_ptr<h5::ParallelFile> file, h5::SyncPoint moment);
+  CollectiveGuard(LibraryState& library, std::shared_ptr<h5::ParallelFile> file,
+                  h5::SyncPoint moment);
   ~CollectiveGuard();
   CollectiveGuard(const CollectiveGuard&) = delete;
   CollectiveGuard& operator=(const CollectiveGuard&) = delete;
 
   /// Whether the call may be made: not, on any rank, where one could not store its bytes. Then that is on the error stack.
-  bool MayGoOn(Instance& instance) const;
+  bool MayGoOn(LibraryState& library) const;
 
  private:
   const std::shared_ptr<h5::ParallelFile> file_;
@@ -56,30 +57,33 @@ class CollectiveGuard {
 
 // What a call means to other ranks' bytes, where one callback does many things.
 template <typename T>
-std::optional<h5::SyncPoint> MomentOf(Instance&, void*, const T&) {
+std::optional<h5::SyncPoint> MomentOf(LibraryState&, void*, const T&) {
   return std::nullopt;
 }
-inline std::optional<h5::SyncPoint> MomentOf(Instance&, void*, H5VL_link_specific_args_t* args) {
+inline std::optional<h5::SyncPoint> MomentOf(LibraryState&, void*,
+                                             H5VL_link_specific_args_t* args) {
   if (args->op_type != H5VL_LINK_DELETE) return std::nullopt;
   return h5::SyncPoint::kFree;
 }
-inline std::optional<h5::SyncPoint> MomentOf(Instance&, void*, H5VL_object_specific_args_t* args) {
+inline std::optional<h5::SyncPoint> MomentOf(LibraryState&, void*,
+                                             H5VL_object_specific_args_t* args) {
   if (args->op_type != H5VL_OBJECT_CHANGE_REF_COUNT) return std::nullopt;
   return h5::SyncPoint::kFree;
 }
-inline std::optional<h5::SyncPoint> MomentOf(Instance&, void*, H5VL_group_specific_args_t* args) {
+inline std::optional<h5::SyncPoint> MomentOf(LibraryState&, void*,
+                                             H5VL_group_specific_args_t* args) {
   if (args->op_type != H5VL_GROUP_MOUNT) return std::nullopt;
   return h5::SyncPoint::kMount;
 }
-std::optional<h5::SyncPoint> MomentOf(Instance& instance, void* dataset,
+std::optional<h5::SyncPoint> MomentOf(LibraryState& library, void* dataset,
                                       H5VL_dataset_specific_args_t* args);
 
 /// A flush by all ranks: all are told if one could not store its bytes.
-herr_t FlushTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
+herr_t FlushTogether(LibraryState& library, h5::ParallelFile& parallel, void* file,
                      H5VL_file_specific_args_t* args, hid_t dxpl, void** request);
 
 /// Before a close by all ranks. False, on all of them, if one could not store its bytes: the file stays open.
-bool MayCloseTogether(Instance& instance, h5::ParallelFile& parallel);
+bool MayCloseTogether(LibraryState& library, h5::ParallelFile& parallel);
 
 /// Whether a call is about the link that its location names, and not about what that leads to.
 template <typename T>
@@ -90,24 +94,24 @@ inline bool IsAboutLink(H5VL_link_specific_args_t*) { return true; }
 
 /// Before a link of `object` at `location` is deleted, or an object's count of links changed, by all ranks: notes whether a group
 /// loses one.
-void NoteDeleted(Instance& instance, h5::ParallelFile& parallel, void* object,
+void NoteDeleted(LibraryState& library, h5::ParallelFile& parallel, void* object,
                  const H5VL_loc_params_t& location, bool is_link);
 /// One of them (either may be nullptr) is mounted on the other: whose bytes a call is about, by a path through both, nobody
 /// would know, so that nothing of either is captured any more.
 void StopMounted(h5::ParallelFile* one, h5::ParallelFile* other);
 /// The captured MPI file in which a new dataset may get the space of one that was written in a group that was deleted; nullptr:
 /// in none. The same on all ranks.
-std::shared_ptr<h5::ParallelFile> TakesSpace(Instance& instance, void* object, H5I_type_t type);
+std::shared_ptr<h5::ParallelFile> TakesSpace(LibraryState& library, void* object, H5I_type_t type);
 
 /// Optional operations that change what may be captured. True and the result: it was run.
-bool OperateTogether(Instance& instance, h5::ParallelFile& parallel, void* file,
+bool OperateTogether(LibraryState& library, h5::ParallelFile& parallel, void* file,
                      H5VL_optional_args_t* args, hid_t dxpl, void** request, herr_t& result);
 
 /// Whether a transfer list asks for collective transfers. Only where HDF5 was built for MPI.
-bool IsCollective(Instance& instance, hid_t dxpl);
+bool IsCollective(LibraryState& library, hid_t dxpl);
 
 /// A read of elements of a captured file.
-herr_t ReadTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>& parallel,
+herr_t ReadTogether(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& parallel,
                     size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
                     hid_t file_spaces[], hid_t dxpl, void* buffers[], void** request);
 

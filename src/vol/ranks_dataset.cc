@@ -20,13 +20,13 @@ uint64_t NumberOf(const H5O_info2_t& info) {
   return number;
 }
 
-bool LookAtHeader(Instance& instance, void* object, DatasetEntry& entry, RankDataset& dataset) {
+bool LookAtHeader(LibraryState& library, void* object, DatasetEntry& entry, RankDataset& dataset) {
   H5O_info2_t info{};
-  if (!InfoOf(instance, object, H5I_DATASET, info)) return false;
+  if (!InfoOf(library, object, H5I_DATASET, info)) return false;
   entry.serial = info.fileno;
   dataset.number = NumberOf(info);
   dataset.linked = info.rc != 0;
-  dataset.asked_at = instance.groups_unlinked;
+  dataset.asked_at = library.groups_unlinked;
   return true;
 }
 
@@ -62,55 +62,55 @@ void LookAtLayout(const DatasetFacts& facts, RankDataset& dataset) {
 
 }  // namespace
 
-void NoteRankDataset(Instance& instance, void* dataset) {
-  if (!instance.parallel_files) return;
-  const h5::KeepErrorStack keep(instance.hdf5());
-  DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
+void NoteRankDataset(LibraryState& library, void* dataset) {
+  if (!library.parallel_files) return;
+  const h5::KeepErrorStack keep(library.hdf5());
+  DatasetEntry& entry = DatasetCatalogue::Of(library).At(dataset);
   entry.Drop<RankDataset>();
   RankDataset found;
-  if (!LookAtHeader(instance, dataset, entry, found)) return;
-  if (h5::ParallelDriver().file_with_serial(instance.slot, entry.serial) != nullptr) {
-    LookAtLayout(FactsOf(instance, dataset, instance.default_dxpl, Ask::kAtOpen), found);
+  if (!LookAtHeader(library, dataset, entry, found)) return;
+  if (h5::ParallelDriver().file_with_serial(library.slot, entry.serial) != nullptr) {
+    LookAtLayout(FactsOf(library, dataset, library.default_dxpl, Ask::kAtOpen), found);
   }
   entry.Get<RankDataset>() = std::move(found);
 }
 
-RankDataset& RankDatasetOf(Instance& instance, void* dataset) {
-  DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
+RankDataset& RankDatasetOf(LibraryState& library, void* dataset) {
+  DatasetEntry& entry = DatasetCatalogue::Of(library).At(dataset);
   if (entry.Find<RankDataset>() == nullptr || MutationEnabled("ranks_metadata"))
-    NoteRankDataset(instance, dataset);
+    NoteRankDataset(library, dataset);
   return entry.Get<RankDataset>();  // HDF5 did not say: nothing is
 }
 
 // Space comes with the dataset, or by all ranks' first write; it does not go again.
-bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl) {
+bool HasSpace(LibraryState& library, void* dataset, RankDataset& known, hid_t dxpl) {
   if (known.has_space) return true;
   H5D_space_status_t status = H5D_SPACE_STATUS_NOT_ALLOCATED;
   H5VL_dataset_get_args_t get{};
   get.op_type = H5VL_DATASET_GET_SPACE_STATUS;
   get.args.get_space_status.status = &status;
-  const auto native = instance.hdf5().native().dataset_cls.get;
+  const auto native = library.hdf5().native().dataset_cls.get;
   known.has_space =
       native(dataset, &get, dxpl, nullptr) >= 0 && status != H5D_SPACE_STATUS_NOT_ALLOCATED;
   return known.has_space;
 }
 
-bool IsLinked(Instance& instance, void* dataset) {
-  RankDataset& known = RankDatasetOf(instance, dataset);
-  if (known.linked && known.asked_at == instance.groups_unlinked) return true;
-  DatasetEntry& entry = DatasetCatalogue::Of(instance).At(dataset);
-  const auto file = h5::ParallelDriver().file_with_serial(instance.slot, entry.serial);
+bool IsLinked(LibraryState& library, void* dataset) {
+  RankDataset& known = RankDatasetOf(library, dataset);
+  if (known.linked && known.asked_at == library.groups_unlinked) return true;
+  DatasetEntry& entry = DatasetCatalogue::Of(library).At(dataset);
+  const auto file = h5::ParallelDriver().file_with_serial(library.slot, entry.serial);
   if (file == nullptr || (file->metadata_together && !MutationEnabled("ranks_asked"))) return false;
-  const h5::KeepErrorStack keep(instance.hdf5());
-  return LookAtHeader(instance, dataset, entry, known) && known.linked;
+  const h5::KeepErrorStack keep(library.hdf5());
+  return LookAtHeader(library, dataset, entry, known) && known.linked;
 }
 
-void NoteUnlinked(Instance& instance, const H5O_info2_t* info) {
-  if (info == nullptr || info->type != H5O_TYPE_DATASET) ++instance.groups_unlinked;
-  if (info == nullptr || instance.datasets == nullptr) return;
+void NoteUnlinked(LibraryState& library, const H5O_info2_t* info) {
+  if (info == nullptr || info->type != H5O_TYPE_DATASET) ++library.groups_unlinked;
+  if (info == nullptr || library.datasets == nullptr) return;
   // It may keep others: then HDF5 is asked again.
-  instance.datasets->ForEach<RankDataset>([&](void* object, RankDataset& dataset) {
-    if (instance.datasets->At(object).serial == info->fileno && dataset.number == NumberOf(*info))
+  library.datasets->ForEach<RankDataset>([&](void* object, RankDataset& dataset) {
+    if (library.datasets->At(object).serial == info->fileno && dataset.number == NumberOf(*info))
       dataset.linked = false;
   });
 }

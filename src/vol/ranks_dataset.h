@@ -16,7 +16,7 @@
 
 #include "vol/chunked_dataset.h"
 #include "vol/dataset_catalogue.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -34,18 +34,18 @@ struct RankDataset final : DatasetState {
 };
 
 /// After a dataset was made or opened, in whatever file.
-void NoteRankDataset(Instance& instance, void* dataset);
+void NoteRankDataset(LibraryState& library, void* dataset);
 
 /// What is known; asks HDF5 now if it was not asked at open.
-RankDataset& RankDatasetOf(Instance& instance, void* dataset);
+RankDataset& RankDatasetOf(LibraryState& library, void* dataset);
 
 /// Whether it has space in the file, or what there is of filtered chunks; asks until it has.
-bool HasSpace(Instance& instance, void* dataset, RankDataset& known, hid_t dxpl);
+bool HasSpace(LibraryState& library, void* dataset, RankDataset& known, hid_t dxpl);
 
 /// Whether something links to it, as far as is known. Asks again only after something lost a link that the dataset may have had, and
 /// where a rank may read metadata by itself.
-bool IsLinked(Instance& instance, void* dataset);
+bool IsLinked(LibraryState& library, void* dataset);
 /// An object is about to lose a link; nullptr: nobody knows which.
-void NoteUnlinked(Instance& instance, const H5O_info2_t* info);
+void NoteUnlinked(LibraryState& library, const H5O_info2_t* info);
 
 }  // namespace tidelane::vol

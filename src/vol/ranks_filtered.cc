@@ -27,18 +27,18 @@ namespace {
 constexpr char kStoreChunks[] = "store chunks that were written to";
 
 // Whether the program itself has it open, not only something in it: who closes that commits.
-bool IsOpen(Instance& instance, const h5::ParallelFile& file) {
-  if (instance.open_files == nullptr) return false;
-  return std::ranges::any_of(*instance.open_files, [&](void* object) {
+bool IsOpen(LibraryState& library, const h5::ParallelFile& file) {
+  if (library.open_files == nullptr) return false;
+  return std::ranges::any_of(*library.open_files, [&](void* object) {
     unsigned long serial = 0;
-    return SerialOf(instance, object, H5I_FILE, serial) &&
-           h5::ParallelDriver().file_with_serial(instance.slot, serial).get() == &file;
+    return SerialOf(library, object, H5I_FILE, serial) &&
+           h5::ParallelDriver().file_with_serial(library.slot, serial).get() == &file;
   });
 }
 
-bool SelectsNothing(Instance& instance, const Writing& writing) {
+bool SelectsNothing(LibraryState& library, const Writing& writing) {
   return writing.file_space != h5::kDefault &&
-         instance.hdf5().Sget_select_npoints(writing.file_space) == 0;
+         library.hdf5().Sget_select_npoints(writing.file_space) == 0;
 }
 
 void Finish(const std::vector<RankChunks::Write>& writes, size_t count) {
@@ -84,10 +84,10 @@ RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes,
   Offer offer;
   const FileSettings settings = file.file()->settings();
   const auto held = held_.find(file.number());
-  if (instance_.closing || settings.mode == Mode::kSync || settings.implicit_sync ||
+  if (library_.closing || settings.mode == Mode::kSync || settings.implicit_sync ||
       file.file()->writes_through() || !Engine::Get().lanes().threaded() || !file.capturing() ||
-      !instance_.hdf5().CanForgetLastChunk() || (held != held_.end() && held->second.failed) ||
-      !IsOpen(instance_, file)) {
+      !library_.hdf5().CanForgetLastChunk() || (held != held_.end() && held->second.failed) ||
+      !IsOpen(library_, file)) {
     return offer;
   }
   uint64_t charge = 0;
@@ -105,9 +105,9 @@ RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes,
 
 std::optional<Fallback> RankChunks::LookAt(const h5::ParallelFile& file, const Writing& writing,
                                            hid_t dxpl, Offer& offer, uint64_t& charge) {
-  RankDataset& dataset = RankDatasetOf(instance_, writing.dataset);
-  if (dataset.filtered == nullptr || !HasSpace(instance_, writing.dataset, dataset, dxpl) ||
-      !FindExtent(instance_, writing.dataset, dxpl, dataset.filtered->grid)) {
+  RankDataset& dataset = RankDatasetOf(library_, writing.dataset);
+  if (dataset.filtered == nullptr || !HasSpace(library_, writing.dataset, dataset, dxpl) ||
+      !FindExtent(library_, writing.dataset, dxpl, dataset.filtered->grid)) {
     return Fallback::kMpiDataset;
   }
   const ChunkedDataset& facts = *dataset.filtered;
@@ -116,10 +116,10 @@ std::optional<Fallback> RankChunks::LookAt(const h5::ParallelFile& file, const W
   offer.writes.push_back(
       {{dataset.number, facts.grid}, std::move(handle), {}, dataset.all_filters, 0});
   offer.touched.emplace_back();
-  if (SelectsNothing(instance_, writing)) return std::nullopt;
+  if (SelectsNothing(library_, writing)) return std::nullopt;
   if (writing.buffer == nullptr) return Fallback::kMpiTransfer;
   Fallback reason{};
-  const auto write = ChunksWritten(instance_, facts, writing, dxpl, reason);
+  const auto write = ChunksWritten(library_, facts, writing, dxpl, reason);
   if (!write.has_value()) return reason;
   offer.touched.back().emplace(facts.grid, write->box, write->memory);
   const uint64_t chunks = offer.touched.back()->count();
@@ -138,7 +138,7 @@ bool RankChunks::MakeJobs(const h5::ParallelFile& file, const Writes& writes, Of
     for (size_t i = 0; i < writes.count; ++i) {
       if (!offer.touched[i].has_value()) continue;
       void* const object = writes.datasets[i];
-      const ChunkedDataset& facts = *RankDatasetOf(instance_, object).filtered;
+      const ChunkedDataset& facts = *RankDatasetOf(library_, object).filtered;
       const uint64_t bytes = facts.grid.ChunkBytes();
       for (uint64_t c = 0; c < offer.touched[i]->count(); ++c) {
         auto job = std::make_shared<ChunkJob>(nullptr, facts, offer.touched[i]->At(c).chunk);
@@ -161,7 +161,7 @@ void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Write
   for (size_t i = 0; i < writes.count; ++i) {
     Write& write = offer.writes[i];
     write.most = most;
-    const ChunkedDataset& facts = *RankDatasetOf(instance_, writes.datasets[i]).filtered;
+    const ChunkedDataset& facts = *RankDatasetOf(library_, writes.datasets[i]).filtered;
     for (size_t c = 0; c < write.jobs.size(); ++c) {
       const std::shared_ptr<ChunkJob>& job = write.jobs[c];
       CopyChunk(facts, *offer.touched[i], offer.touched[i]->At(c), writes.buffers[i],
@@ -184,21 +184,21 @@ std::shared_ptr<void> RankChunks::Open(const h5::ParallelFile& file, void* datas
       if (write.shared.dataset == number) return write.handle;
     }
   }
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   H5O_info2_t info{};
-  if (!InfoOf(instance_, dataset, H5I_DATASET, info)) return nullptr;
+  if (!InfoOf(library_, dataset, H5I_DATASET, info)) return nullptr;
   H5VL_loc_params_t location{};
   location.obj_type = H5I_DATASET;
   location.type = H5VL_OBJECT_BY_TOKEN;
   location.loc_data.loc_by_token.token = &info.token;
   H5I_type_t type = H5I_BADID;
-  const H5VL_class_t& native = instance_.hdf5().native();
+  const H5VL_class_t& native = library_.hdf5().native();
   void* const opened =
-      native.object_cls.open(dataset, &location, &type, instance_.default_dxpl, nullptr);
+      native.object_cls.open(dataset, &location, &type, library_.default_dxpl, nullptr);
   if (opened == nullptr) return nullptr;
   return {opened, [this](void* object) {
-            static_cast<void>(instance_.hdf5().native().dataset_cls.close(
-                object, instance_.default_dxpl, nullptr));
+            static_cast<void>(
+                library_.hdf5().native().dataset_cls.close(object, library_.default_dxpl, nullptr));
           }};
 }
 
@@ -240,7 +240,7 @@ Status RankChunks::Commit(h5::ParallelFile& file, uint64_t count) {
   Status status = Status::Failed(ENOMEM, kStoreChunks).At(held->second.file->file()->path(), 0, 0);
   // With the default transfer list, and out of sight of a call that has another one.
   const auto commit = [&] { status = CommitNow(held->second, count); };
-  static_cast<void>(Enter(instance_, commit));
+  static_cast<void>(Enter(library_, commit));
   return status;
 }
 
@@ -299,7 +299,7 @@ Status RankChunks::PutAll(Held& held, Plan& plan) {
   bool any_old = false;
   for (const OrderedChunk& chunk : plan.chunks) {
     void* const dataset = held.writes[chunk.told.write].handle.get();
-    plan.old_sizes.push_back(SizeOfChunk(instance_, dataset, chunk.origin, instance_.default_dxpl));
+    plan.old_sizes.push_back(SizeOfChunk(library_, dataset, chunk.origin, library_.default_dxpl));
     any_old = any_old || plan.old_sizes.back() != 0;
   }
   if (any_old || held.file->deleted_group) {
@@ -318,7 +318,7 @@ Status RankChunks::PutAll(Held& held, Plan& plan) {
 Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
   const Write& write = held.writes[chunk.told.write];
   void* const dataset = write.handle.get();
-  const hid_t dxpl = instance_.default_dxpl;
+  const hid_t dxpl = library_.default_dxpl;
   StoredChunk stored{&chunk, chunk.told.size, static_cast<uint32_t>(chunk.told.mask)};
   const bool own = chunk.rank == held.file->rank();
   if (own) {
@@ -330,13 +330,13 @@ Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
   if (old_size == stored.size) {  // it would keep its old mask
     const CallScope scope(CallScope::kOtherChunk);
     const size_t another = stored.size > 1 ? stored.size - 1 : 2;
-    put = PutChunk(instance_, dataset, chunk.origin, {&chunk, another, stored.mask}, dxpl);
+    put = PutChunk(library_, dataset, chunk.origin, {&chunk, another, stored.mask}, dxpl);
   }
   const CallScope scope(own ? CallScope::kOwnChunk : CallScope::kOtherChunk);
   held.file->BeginCount();
-  put = PutChunk(instance_, dataset, chunk.origin, stored, dxpl) && put &&
+  put = PutChunk(library_, dataset, chunk.origin, stored, dxpl) && put &&
         held.file->captured() == stored.size;
-  put = instance_.hdf5().ForgetLastChunk(dataset) && put;
+  put = library_.hdf5().ForgetLastChunk(dataset) && put;
   if (!held.file->refused().ok()) return held.file->refused();
   return put ? Status() : Status::Failed(EIO, kStoreChunks).At(held.file->file()->path(), 0, 0);
 }
@@ -347,7 +347,7 @@ void RankChunks::Forget(const h5::ParallelFile& file) {
 }
 
 void RankChunks::End() {
-  const h5::KeepErrorStack keep(instance_.hdf5());
+  const h5::KeepErrorStack keep(library_.hdf5());
   for (auto& [key, held] : held_) {
     if (held.writes.empty()) continue;
     const std::string& path = held.file->file()->path();
@@ -362,24 +362,24 @@ void RankChunks::End() {
   memory_.DropSpare();
 }
 
-bool CommitChunks(Instance& instance, h5::ParallelFile& file) {
-  if (instance.rank_chunks == nullptr) return true;
-  const Status status = instance.rank_chunks->Commit(file);
-  if (!status.ok()) h5::PushError(instance.hdf5(), status);
+bool CommitChunks(LibraryState& library, h5::ParallelFile& file) {
+  if (library.rank_chunks == nullptr) return true;
+  const Status status = library.rank_chunks->Commit(file);
+  if (!status.ok()) h5::PushError(library.hdf5(), status);
   return status.ok();
 }
 
-bool HoldChunksOf(Instance& instance, const h5::ParallelFile& file, size_t count,
+bool HoldChunksOf(LibraryState& library, const h5::ParallelFile& file, size_t count,
                   void* datasets[]) {
-  if (instance.rank_chunks == nullptr || !instance.rank_chunks->Hold(file, 0)) return false;
+  if (library.rank_chunks == nullptr || !library.rank_chunks->Hold(file, 0)) return false;
   return std::any_of(datasets, datasets + count, [&](void* dataset) {
-    const uint64_t number = RankDatasetOf(instance, dataset).number;
-    return instance.rank_chunks->Hold(file, number);
+    const uint64_t number = RankDatasetOf(library, dataset).number;
+    return library.rank_chunks->Hold(file, number);
   });
 }
 
-bool CommitChunksOf(Instance& instance, h5::ParallelFile& file, size_t count, void* datasets[]) {
-  return !HoldChunksOf(instance, file, count, datasets) || CommitChunks(instance, file);
+bool CommitChunksOf(LibraryState& library, h5::ParallelFile& file, size_t count, void* datasets[]) {
+  return !HoldChunksOf(library, file, count, datasets) || CommitChunks(library, file);
 }
 
 }  // namespace tidelane::vol

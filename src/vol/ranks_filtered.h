@@ -56,7 +56,7 @@ class RankChunks {
     std::vector<std::optional<TouchedChunks>> touched;
   };
 
-  explicit RankChunks(Instance& instance) : instance_(instance) {}
+  explicit RankChunks(LibraryState& library) : library_(library) {}
 
   Offer Look(h5::ParallelFile& file, const Writes& writes, hid_t dxpl);
   /// What all ranks offered; none of them has more than `most` chunks in it. Collective.
@@ -101,17 +101,18 @@ class RankChunks {
   Status PutAll(Held& held, Plan& plan);
   Status Put(Held& held, const OrderedChunk& chunk, size_t old_size);
 
-  Instance& instance_;
+  LibraryState& library_;
   ChunkMemory memory_;
   std::map<uint64_t, Held> held_;  // by the files' numbers
 };
 
 /// Collective. Before a call that could see such chunks of this file; false, with the failure on the error stack, on all
 /// ranks, if they could not be put into it.
-bool CommitChunks(Instance& instance, h5::ParallelFile& file);
+bool CommitChunks(LibraryState& library, h5::ParallelFile& file);
 /// Whether all ranks hold chunks of one of these datasets.
-bool HoldChunksOf(Instance& instance, const h5::ParallelFile& file, size_t count, void* datasets[]);
+bool HoldChunksOf(LibraryState& library, const h5::ParallelFile& file, size_t count,
+                  void* datasets[]);
 /// Commits if they do.
-bool CommitChunksOf(Instance& instance, h5::ParallelFile& file, size_t count, void* datasets[]);
+bool CommitChunksOf(LibraryState& library, h5::ParallelFile& file, size_t count, void* datasets[]);
 
 }  // namespace tidelane::vol

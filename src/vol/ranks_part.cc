@@ -118,15 +118,15 @@ bool Select(h5::Library& hdf5, hid_t space, Selection& selection) {
 // Fields of compound elements are put into what is read from the file, which other ranks may hold.
 bool HasFields(h5::Library& hdf5, hid_t type) { return hdf5.Tdetect_class(type, H5T_COMPOUND) > 0; }
 
-Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+Part PartOf(LibraryState& library, const Writing& writing, bool collective, hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
   Part part;
   // With the last handle of what nothing links to its space is given back, by a call that ranks make whenever they like.
-  if (!IsLinked(instance, writing.dataset) && !MutationEnabled("ranks_unlinked")) {
+  if (!IsLinked(library, writing.dataset) && !MutationEnabled("ranks_unlinked")) {
     part.refusal = Fallback::kMpiUnlinked;
     return part;
   }
-  RankDataset& dataset = RankDatasetOf(instance, writing.dataset);
+  RankDataset& dataset = RankDatasetOf(library, writing.dataset);
   if (!dataset
            .plain) {  // before it is asked for its space: a virtual one would take the extent of its sources
     part.refusal = Fallback::kMpiDataset;
@@ -135,12 +135,12 @@ Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t d
   h5::OwnedId own;
   hid_t space = writing.file_space;
   if (space == h5::kDefault) {
-    own = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl);
+    own = AskDataset(library, writing.dataset, H5VL_DATASET_GET_SPACE, dxpl);
     space = own.get();
   }
-  const h5::OwnedId type = AskDataset(instance, writing.dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId type = AskDataset(library, writing.dataset, H5VL_DATASET_GET_TYPE, dxpl);
   Selection selection;
-  if (!HasSpace(instance, writing.dataset, dataset, dxpl) || !type.valid()) {
+  if (!HasSpace(library, writing.dataset, dataset, dxpl) || !type.valid()) {
     part.refusal = Fallback::kMpiDataset;
     return part;
   }
@@ -165,10 +165,10 @@ Part PartOf(Instance& instance, const Writing& writing, bool collective, hid_t d
 
 }  // namespace
 
-RankSelection PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl) {
+RankSelection PartsOf(LibraryState& library, const Writes& writes, bool collective, hid_t dxpl) {
   RankSelection parts;
   for (size_t i = 0; i < writes.count; ++i) {
-    Part part = PartOf(instance, At(writes, i), collective, dxpl);
+    Part part = PartOf(library, At(writes, i), collective, dxpl);
     if (!parts.refusal.has_value()) parts.refusal = part.refusal;
     parts.bytes += part.bytes;
     parts.pieces += part.pieces;
@@ -177,9 +177,9 @@ RankSelection PartsOf(Instance& instance, const Writes& writes, bool collective,
   return parts;
 }
 
-bool IsKnownTransfer(Instance& instance, hid_t dxpl) {
-  if (dxpl == instance.default_dxpl) return true;
-  h5::Library& hdf5 = instance.hdf5();
+bool IsKnownTransfer(LibraryState& library, hid_t dxpl) {
+  if (dxpl == library.default_dxpl) return true;
+  h5::Library& hdf5 = library.hdf5();
   void* transform = nullptr;
   H5D_selection_io_mode_t selection_io = H5D_SELECTION_IO_MODE_OFF;
   return hdf5.Pget(dxpl, "data_transform", &transform) >= 0 && transform == nullptr &&

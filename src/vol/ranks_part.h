@@ -12,7 +12,7 @@
 
 #include "base/counters.h"
 #include "ranks/write_footprint.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 #include "vol/writing.h"
 
 namespace tidelane::vol {
@@ -25,9 +25,9 @@ struct RankSelection {
 };
 
 /// Without the reasons that lie in the transfer list. Throws std::bad_alloc.
-RankSelection PartsOf(Instance& instance, const Writes& writes, bool collective, hid_t dxpl);
+RankSelection PartsOf(LibraryState& library, const Writes& writes, bool collective, hid_t dxpl);
 
 /// Lists that change elements on their way, or that want HDF5's older ways, are HDF5's.
-bool IsKnownTransfer(Instance& instance, hid_t dxpl);
+bool IsKnownTransfer(LibraryState& library, hid_t dxpl);
 
 }  // namespace tidelane::vol

@@ -169,11 +169,11 @@ void Answer(h5::Library& hdf5, hid_t dxpl, const char* property, T value) {
 }
 
 // What native HDF5 would have said of this transfer: selection I/O, all in one collective call.
-void AnswerAsCollective(Instance& instance, const Writes& writes, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+void AnswerAsCollective(LibraryState& library, const Writes& writes, hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
   unsigned mode = H5D_MPIO_NO_COLLECTIVE;
   for (size_t i = 0; i < writes.count; ++i) {
-    const bool chunked = !RankDatasetOf(instance, writes.datasets[i]).chunk.empty();
+    const bool chunked = !RankDatasetOf(library, writes.datasets[i]).chunk.empty();
     mode |= chunked ? H5D_MPIO_CHUNK_COLLECTIVE : H5D_MPIO_CONTIGUOUS_COLLECTIVE;
   }
   constexpr uint32_t kNoCause = 0;
@@ -187,8 +187,8 @@ void AnswerAsCollective(Instance& instance, const Writes& writes, hid_t dxpl) {
 }
 
 // What it says of a collective write of filtered chunks to a rank that writes some of them, or none.
-void AnswerAsFiltered(Instance& instance, hid_t dxpl, bool some) {
-  h5::Library& hdf5 = instance.hdf5();
+void AnswerAsFiltered(LibraryState& library, hid_t dxpl, bool some) {
+  h5::Library& hdf5 = library.hdf5();
   constexpr uint32_t kNothing = 0;
   const uint32_t vector_io = some ? 2 : 0;  // H5D_VECTOR_IO
   H5FD_mpio_chunk_opt_t wanted = H5FD_MPIO_CHUNK_DEFAULT;
@@ -202,47 +202,47 @@ void AnswerAsFiltered(Instance& instance, hid_t dxpl, bool some) {
   Answer(hdf5, dxpl, "actual_selection_io_mode", vector_io);
 }
 
-herr_t Native(Instance& instance, const Writes& writes, hid_t dxpl) {
-  return instance.hdf5().native().dataset_cls.write(
+herr_t Native(LibraryState& library, const Writes& writes, hid_t dxpl) {
+  return library.hdf5().native().dataset_cls.write(
       writes.count, writes.datasets, writes.memory_types, writes.memory_spaces, writes.file_spaces,
       dxpl, writes.buffers, nullptr);
 }
 
-herr_t Captured(Instance& instance, h5::ParallelFile& file, const Writes& writes,
+herr_t Captured(LibraryState& library, h5::ParallelFile& file, const Writes& writes,
                 const RankSelection& parts, hid_t dxpl, CallScope& scope,
                 CallScope::Permission permission) {
   scope.Allow(permission);
   file.BeginCount();
   for (const Place& place : parts.places) file.places.Add(place);
-  const herr_t result = Native(instance, writes, dxpl);
+  const herr_t result = Native(library, writes, dxpl);
   if (result >= 0 && file.counted() != parts.bytes) file.Stop(Fallback::kMpiTransfer);
   return result;
 }
 
 // Whose bytes are stored when they are asked for cannot be promised of chunks that all ranks store together, later.
-FilteredPart FilteredPartOf(Instance& instance, h5::ParallelFile& file, const Writes& writes,
+FilteredPart FilteredPartOf(LibraryState& library, h5::ParallelFile& file, const Writes& writes,
                             hid_t dxpl, bool later) {
   FilteredPart part;
   if (Engine::Get().config().parallel_writes != ParallelWrites::kMpi) return part;
-  if (instance.rank_chunks == nullptr) instance.rank_chunks = new RankChunks(instance);
-  part.finished = instance.rank_chunks->Finished(file);
+  if (library.rank_chunks == nullptr) library.rank_chunks = new RankChunks(library);
+  part.finished = library.rank_chunks->Finished(file);
   if (!later || file.file()->settings().consistency == Consistency::kStrict) return part;
-  part.offer = instance.rank_chunks->Look(file, writes, dxpl);
-  if (!part.offer.refusal.has_value() && !IsKnownTransfer(instance, dxpl))
+  part.offer = library.rank_chunks->Look(file, writes, dxpl);
+  if (!part.offer.refusal.has_value() && !IsKnownTransfer(library, dxpl))
     part.offer.refusal = Fallback::kMpiTransfer;
   part.reason = part.offer.refusal.value_or(Fallback::kMpiPeers);
   return part;
 }
 
-void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hid_t dxpl,
+void LookAt(LibraryState& library, h5::ParallelFile& file, const Writes& writes, hid_t dxpl,
             bool later, Look& look) {
   RankSelection& parts = look.parts;
-  parts = PartsOf(instance, writes, true, dxpl);
-  if (!parts.refusal.has_value() && !IsKnownTransfer(instance, dxpl))
+  parts = PartsOf(library, writes, true, dxpl);
+  if (!parts.refusal.has_value() && !IsKnownTransfer(library, dxpl))
     parts.refusal = Fallback::kMpiTransfer;
   if (parts.refusal == Fallback::kMpiDataset)
-    look.filtered = FilteredPartOf(instance, file, writes, dxpl, later);
-  look.holds = HoldChunksOf(instance, file, writes.count, writes.datasets);
+    look.filtered = FilteredPartOf(library, file, writes, dxpl, later);
+  look.holds = HoldChunksOf(library, file, writes.count, writes.datasets);
   const uint64_t wanted = file.file()->settings().collective_piece;
   const uint64_t smallest = wanted != UINT64_MAX ? wanted : file.file()->costs().WorthARequest();
   look.small = parts.pieces > kFewPieces && parts.bytes / parts.pieces < smallest;
@@ -256,40 +256,40 @@ void LookAt(Instance& instance, h5::ParallelFile& file, const Writes& writes, hi
 // What this rank holds, by writes that it made alone, is stored before HDF5's own reduction, and nobody writes before that.
 // If it cannot be, the others, who do not ask, are not left waiting: this rank writes with them, and then fails. What it could
 // not store is tried again by its next flush, and then lies over what others wrote there meanwhile.
-herr_t LeaveAgain(Instance& instance, h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
+herr_t LeaveAgain(LibraryState& library, h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
   Count(Fallback::kMpiSmallPieces);
   Status status;
   if (!MutationEnabled("ranks_backoff")) status = file.file()->drainer().Drain(Wait::kRanks);
   file.file()->AwaitOthers(0, UINT64_MAX, DirtyRangeTable::Whose::kOutsiders);
-  const herr_t result = Native(instance, writes, dxpl);
+  const herr_t result = Native(library, writes, dxpl);
   if (status.ok()) return result;
-  h5::PushError(instance.hdf5(), status);
+  h5::PushError(library.hdf5(), status);
   return -1;
 }
 
 // HDF5's own write, after what this rank and others hold.
-herr_t LeaveToHdf5(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
+herr_t LeaveToHdf5(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& file,
                    const Writes& writes, hid_t dxpl, const Decision& decision) {
-  if (decision.holds && !CommitChunks(instance, *file)) return -1;
+  if (decision.holds && !CommitChunks(library, *file)) return -1;
   std::optional<CollectiveGuard> together;
   if (decision.holds || decision.pending || decision.alone) {
-    together.emplace(instance, file, h5::SyncPoint::kWrite);
-    if (!together->MayGoOn(instance)) return -1;
+    together.emplace(library, file, h5::SyncPoint::kWrite);
+    if (!together->MayGoOn(library)) return -1;
   }
-  return Native(instance, writes, dxpl);
+  return Native(library, writes, dxpl);
 }
 
-herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
+herr_t WriteCollectively(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& file,
                          const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
   // Filtered chunks that all ranks hold, perhaps of this dataset, are not to be overtaken.
   const DirtyRangeTable* const ranges = file->file()->dirty_ranges();
   file->outsiders_hold =
       ranges != nullptr && ranges->OthersHold(0, UINT64_MAX, DirtyRangeTable::Whose::kOutsiders);
-  const bool holds = instance.rank_chunks != nullptr && instance.rank_chunks->Hold(*file, 0);
-  if (!holds && file->small_writes.LeftAgain()) return LeaveAgain(instance, *file, writes, dxpl);
+  const bool holds = library.rank_chunks != nullptr && library.rank_chunks->Hold(*file, 0);
+  if (!holds && file->small_writes.LeftAgain()) return LeaveAgain(library, *file, writes, dxpl);
   Look look;
   try {
-    LookAt(instance, *file, writes, dxpl, later, look);
+    LookAt(library, *file, writes, dxpl, later, look);
   } catch (const std::bad_alloc&) {  // the other ranks wait for this one all the same
     look = Look();
     look.parts.refusal = Fallback::kMpiTransfer;
@@ -297,34 +297,34 @@ herr_t WriteCollectively(Instance& instance, const std::shared_ptr<h5::ParallelF
   Collective collective(*file, look);
   Decision decision;
   if (!collective.Agree(decision)) {
-    h5::PushError(instance.hdf5(), "the ranks of this program could not agree: MPI failed");
+    h5::PushError(library.hdf5(), "the ranks of this program could not agree: MPI failed");
     return -1;
   }
   file->small_writes.Note(decision.only_small && !decision.pending && !decision.alone &&
                           !decision.holds);
   if (decision.take_chunks) {
-    RankChunks& chunks = *instance.rank_chunks;
+    RankChunks& chunks = *library.rank_chunks;
     const uint64_t done = decision.make_room ? UINT64_MAX : decision.finished;
     if (const Status status = chunks.Commit(*file, done); !status.ok()) {
-      h5::PushError(instance.hdf5(), status);
+      h5::PushError(library.hdf5(), status);
       return -1;
     }
-    if (decision.make_room) return WriteCollectively(instance, file, writes, dxpl, later, scope);
+    if (decision.make_room) return WriteCollectively(library, file, writes, dxpl, later, scope);
     const bool some = look.filtered.offer.chunks != 0;
     chunks.Take(file, writes, std::move(look.filtered.offer), decision.chunks);
     Count(Counter::kCollectivesDeferred);
-    AnswerAsFiltered(instance, dxpl, some);
+    AnswerAsFiltered(library, dxpl, some);
     return 0;
   }
-  if (!decision.capture) return LeaveToHdf5(instance, file, writes, dxpl, decision);
+  if (!decision.capture) return LeaveToHdf5(library, file, writes, dxpl, decision);
   if (decision.may_overlap && (!decision.same_datasets || collective.Overwrites())) {
-    const CollectiveGuard stored(instance, file, h5::SyncPoint::kOverwrite);
-    if (!stored.MayGoOn(instance)) return -1;
+    const CollectiveGuard stored(library, file, h5::SyncPoint::kOverwrite);
+    if (!stored.MayGoOn(library)) return -1;
   }
   Count(Counter::kCollectivesDeferred);
-  const herr_t result = Captured(instance, *file, writes, look.parts, instance.default_dxpl, scope,
+  const herr_t result = Captured(library, *file, writes, look.parts, library.default_dxpl, scope,
                                  CallScope::kCaptureTogether);
-  if (result >= 0) AnswerAsCollective(instance, writes, dxpl);
+  if (result >= 0) AnswerAsCollective(library, writes, dxpl);
   return result;
 }
 
@@ -346,45 +346,45 @@ bool TakesTurns(const h5::ParallelFile& file, const RankSelection& parts) {
          parts.bytes / parts.pieces < kSmallPiece;
 }
 
-herr_t WriteAlone(Instance& instance, const std::shared_ptr<h5::ParallelFile>& file,
+herr_t WriteAlone(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& file,
                   const Writes& writes, hid_t dxpl, CallScope& scope) {
   // A rank may write to filtered chunks alone where there is no other one.
-  if (file->ranks() == 1 && !CommitChunksOf(instance, *file, writes.count, writes.datasets))
+  if (file->ranks() == 1 && !CommitChunksOf(library, *file, writes.count, writes.datasets))
     return -1;
   if (!MutationEnabled("ranks_fields"))
     scope.Allow(CallScope::kReadAlone);  // what HDF5 keeps of elements
   if (!MayDeferAlone(*file, scope)) {
     Count(Fallback::kMpiAlone);
-    return Native(instance, writes, dxpl);
+    return Native(library, writes, dxpl);
   }
-  const RankSelection parts = PartsOf(instance, writes, false, dxpl);
+  const RankSelection parts = PartsOf(library, writes, false, dxpl);
   if (parts.refusal.has_value()) Count(*parts.refusal);
-  if (parts.refusal.has_value() || !file->capturing()) return Native(instance, writes, dxpl);
+  if (parts.refusal.has_value() || !file->capturing()) return Native(library, writes, dxpl);
   File& engine_file = *file->file();
   const uint64_t begin_ns = NowNs();
   if (TakesTurns(*file, parts) && !scope.tracks() &&
       engine_file.writes().BeginScattered(begin_ns, parts.bytes)) {
-    const herr_t result = Native(instance, writes, dxpl);
+    const herr_t result = Native(library, writes, dxpl);
     engine_file.writes().EndScattered(begin_ns, parts.bytes, parts.pieces);
     return result;
   }
   if (parts.bytes != 0) file->wrote_alone = true;
-  return Captured(instance, *file, writes, parts, dxpl, scope, CallScope::kCaptureAlone);
+  return Captured(library, *file, writes, parts, dxpl, scope, CallScope::kCaptureAlone);
 }
 
 }  // namespace
 
-herr_t WriteTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>& parallel,
+herr_t WriteTogether(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& parallel,
                      const Writes& writes, const Transfer& transfer, hid_t dxpl, void** request) {
   const bool now = request == nullptr && transfer.synchronous;
-  TrackedCall call(instance, now ? Effect::kDataNow : Effect::kData, request);
-  herr_t result = IsCollective(instance, dxpl)
-                      ? WriteCollectively(instance, parallel, writes, dxpl,
+  TrackedCall call(library, now ? Effect::kDataNow : Effect::kData, request);
+  herr_t result = IsCollective(library, dxpl)
+                      ? WriteCollectively(library, parallel, writes, dxpl,
                                           request == nullptr && !now, call.scope())
-                      : WriteAlone(instance, parallel, writes, dxpl, call.scope());
+                      : WriteAlone(library, parallel, writes, dxpl, call.scope());
   if (request == nullptr && parallel->file()->settings().consistency == Consistency::kStrict) {
     if (const Status status = parallel->file()->drainer().Drain(Wait::kWrite); !status.ok()) {
-      h5::PushError(instance.hdf5(), status);
+      h5::PushError(library.hdf5(), status);
       result = -1;
     }
   }

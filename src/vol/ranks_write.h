@@ -17,13 +17,13 @@
 #include <memory>
 
 #include "h5/parallel_file.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 #include "vol/property_lists.h"
 #include "vol/writing.h"
 
 namespace tidelane::vol {
 
-herr_t WriteTogether(Instance& instance, const std::shared_ptr<h5::ParallelFile>& parallel,
+herr_t WriteTogether(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& parallel,
                      const Writes& writes, const Transfer& transfer, hid_t dxpl, void** request);
 
 }  // namespace tidelane::vol

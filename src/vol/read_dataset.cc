@@ -23,16 +23,17 @@ bool IsDirect(const DatasetFacts& facts) {
 // HDF5 finds the chunks of a dataset with one unlimited dimension with an extensible array, in which that dimension is the
 // slowest. What lists chunks (H5Dchunk_iter, H5Dget_chunk_info_by_coord) takes them in order as if it were the first
 // (H5Dearray.c, H5D__earray_idx_iterate_cb; seen with 1.14.6 and 2.0), and names another chunk's address where it is not.
-bool ListIsFalse(Instance& instance, void* dataset) {
+bool ListIsFalse(LibraryState& library, void* dataset) {
   const h5::OwnedId space =
-      AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, instance.default_dxpl);
+      AskDataset(library, dataset, H5VL_DATASET_GET_SPACE, library.default_dxpl);
   if (!space.valid()) return true;
   hsize_t extent[H5S_MAX_RANK], most[H5S_MAX_RANK];
-  const int rank = instance.hdf5().Sget_simple_extent_dims(space.get(), extent, most);
+  const int rank = library.hdf5().Sget_simple_extent_dims(space.get(), extent, most);
   return rank > 0 && most[0] != H5S_UNLIMITED && std::count(most, most + rank, H5S_UNLIMITED) == 1;
 }
 
-bool HasChunks(Instance& instance, void* dataset, const DatasetFacts& facts, ReadDataset& known) {
+bool HasChunks(LibraryState& library, void* dataset, const DatasetFacts& facts,
+               ReadDataset& known) {
   if (facts.layout != H5D_CHUNKED) return false;
   const bool filtered = !facts.filters.has_value() || !facts.filters->empty();
   if (filtered)
@@ -42,7 +43,7 @@ bool HasChunks(Instance& instance, void* dataset, const DatasetFacts& facts, Rea
     Count(Fallback::kReadFilter);
     return false;
   }
-  if (ListIsFalse(instance, dataset)) {
+  if (ListIsFalse(library, dataset)) {
     Count(Fallback::kReadIndex);
     return false;
   }
@@ -50,31 +51,31 @@ bool HasChunks(Instance& instance, void* dataset, const DatasetFacts& facts, Rea
   return facts.cache_bytes.has_value();
 }
 
-void Look(Instance& instance, void* dataset, const DatasetFacts& facts, ReadDataset& known) {
+void Look(LibraryState& library, void* dataset, const DatasetFacts& facts, ReadDataset& known) {
   known.file = facts.file;
   if (facts.open == nullptr || facts.layout == H5D_LAYOUT_ERROR) return;
-  const bool chunks = HasChunks(instance, dataset, facts, known);
+  const bool chunks = HasChunks(library, dataset, facts, known);
   if (facts.page_buffer) return;
   known.direct = IsDirect(facts);
   known.chunks =
-      known.direct && chunks && ChunkAddressesAreTheFiles(instance.hdf5(), facts.user_block);
+      known.direct && chunks && ChunkAddressesAreTheFiles(library.hdf5(), facts.user_block);
 }
 
 }  // namespace
 
-ReadDataset& ReadDatasetOf(Instance& instance, const Reading& reading) {
-  DatasetEntry& entry = DatasetCatalogue::Of(instance).At(reading.dataset);
+ReadDataset& ReadDatasetOf(LibraryState& library, const Reading& reading) {
+  DatasetEntry& entry = DatasetCatalogue::Of(library).At(reading.dataset);
   if (entry.Find<ReadDataset>() == nullptr) {
-    const DatasetFacts& facts = FactsOf(instance, reading.dataset, reading.dxpl);
+    const DatasetFacts& facts = FactsOf(library, reading.dataset, reading.dxpl);
     ReadDataset& known = entry.Get<ReadDataset>();
-    const auto look = [&] { Look(instance, reading.dataset, facts, known); };
-    static_cast<void>(Aside(instance, reading.dxpl, look));  // not looked at: HDF5 reads it
+    const auto look = [&] { Look(library, reading.dataset, facts, known); };
+    static_cast<void>(Aside(library, reading.dxpl, look));  // not looked at: HDF5 reads it
   }
   return entry.Get<ReadDataset>();
 }
 
-void MakeRoomForMap(Instance& instance, uint64_t chunks) {
-  DatasetCatalogue& datasets = DatasetCatalogue::Of(instance);
+void MakeRoomForMap(LibraryState& library, uint64_t chunks) {
+  DatasetCatalogue& datasets = DatasetCatalogue::Of(library);
   datasets.ForEach<ReadDataset>([&](void*, const ReadDataset& known) {
     if (known.map != nullptr) chunks += known.map->size();
   });

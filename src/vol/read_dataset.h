@@ -10,7 +10,7 @@
 #include "chunk/chunk_read.h"
 #include "vol/chunked_dataset.h"
 #include "vol/dataset_catalogue.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -38,15 +38,15 @@ struct ReadDataset final : DatasetState, ChunkedDataset {
 };
 
 /// Found, or looked at now.
-ReadDataset& ReadDatasetOf(Instance& instance, const Reading& reading);
+ReadDataset& ReadDatasetOf(LibraryState& library, const Reading& reading);
 
 /// For a map of `chunks`: if it were too much with the others, those go. They are made again when they are wanted.
-void MakeRoomForMap(Instance& instance, uint64_t chunks);
+void MakeRoomForMap(LibraryState& library, uint64_t chunks);
 
 /// A close that gives no request is a wait: HDF5's own tests look at what they read right after it.
-inline void EndReadsOf(Instance& instance, void* dataset) {
-  if (instance.datasets == nullptr) return;
-  const ReadDataset* const known = instance.datasets->Find<ReadDataset>(dataset);
+inline void EndReadsOf(LibraryState& library, void* dataset) {
+  if (library.datasets == nullptr) return;
+  const ReadDataset* const known = library.datasets->Find<ReadDataset>(dataset);
   if (known == nullptr) return;
   if (const auto file = known->file.lock(); file != nullptr)
     file->reads().deferred_reads().AwaitAll();

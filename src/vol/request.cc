@@ -4,7 +4,7 @@
 
 #include "base/trace.h"
 #include "h5/error.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -133,46 +133,46 @@ void RequestQueue::WaitAll() {
 }
 // NOLINTEND(clang-analyzer-cplusplus.NewDelete)
 
-herr_t RequestWait(Instance& instance, void* request, uint64_t timeout_ns,
+herr_t RequestWait(LibraryState& library, void* request, uint64_t timeout_ns,
                    H5VL_request_status_t* status) {
-  *status = instance.requests.Ask(*static_cast<Request*>(request), timeout_ns);
+  *status = library.requests.Ask(*static_cast<Request*>(request), timeout_ns);
   return 0;
 }
 
-herr_t RequestNotify(Instance&, void* request, H5VL_request_notify_t callback, void* context) {
+herr_t RequestNotify(LibraryState&, void* request, H5VL_request_notify_t callback, void* context) {
   static_cast<Request*>(request)->Notify(callback, context);
   return 0;
 }
 
 // What was captured will be written: by the time anyone cancels, HDF5 has allocated and indexed it.
 // A request that has finished says how; others cannot be cancelled.
-herr_t RequestCancel(Instance& instance, void* request, H5VL_request_status_t* status) {
-  *status = instance.requests.Ask(*static_cast<Request*>(request), 0);
+herr_t RequestCancel(LibraryState& library, void* request, H5VL_request_status_t* status) {
+  *status = library.requests.Ask(*static_cast<Request*>(request), 0);
   if (*status == H5VL_REQUEST_STATUS_IN_PROGRESS) *status = H5VL_REQUEST_STATUS_CANT_CANCEL;
   return 0;
 }
 
-herr_t RequestSpecific(Instance& instance, void* request, H5VL_request_specific_args_t* args) {
+herr_t RequestSpecific(LibraryState& library, void* request, H5VL_request_specific_args_t* args) {
   const auto* self = static_cast<const Request*>(request);
   switch (args->op_type) {
     case H5VL_REQUEST_GET_ERR_STACK:
       if (const hid_t stack = self->error_stack().get();
-          stack >= 0 && instance.hdf5().Iinc_ref(stack) >= 0) {
+          stack >= 0 && library.hdf5().Iinc_ref(stack) >= 0) {
         args->args.get_err_stack.err_stack_id = stack;  // each caller's reference is its own
         return 0;
       }
-      args->args.get_err_stack.err_stack_id = h5::MakeErrorStack(instance.hdf5(), self->error());
+      args->args.get_err_stack.err_stack_id = h5::MakeErrorStack(library.hdf5(), self->error());
       return args->args.get_err_stack.err_stack_id < 0 ? -1 : 0;
     case H5VL_REQUEST_GET_EXEC_TIME:
       *args->args.get_exec_time.exec_ts = self->issued_us();
       *args->args.get_exec_time.exec_time = self->duration_ns();
       return 0;
   }
-  h5::PushError(instance.hdf5(), "this operation on a request is not known to Tidelane");
+  h5::PushError(library.hdf5(), "this operation on a request is not known to Tidelane");
   return -1;
 }
 
-herr_t RequestFree(Instance&, void* request) {
+herr_t RequestFree(LibraryState&, void* request) {
   static_cast<Request*>(request)->Unref();
   return 0;
 }

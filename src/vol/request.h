@@ -117,15 +117,15 @@ class RequestQueue {
   bool pending_in_pass_ = false;  // one was reported pending since this pass began
 };
 
-struct Instance;
+struct LibraryState;
 
 // The class's callbacks.
-herr_t RequestWait(Instance& instance, void* request, uint64_t timeout_ns,
+herr_t RequestWait(LibraryState& library, void* request, uint64_t timeout_ns,
                    H5VL_request_status_t* status);
-herr_t RequestNotify(Instance& instance, void* request, H5VL_request_notify_t callback,
+herr_t RequestNotify(LibraryState& library, void* request, H5VL_request_notify_t callback,
                      void* context);
-herr_t RequestCancel(Instance& instance, void* request, H5VL_request_status_t* status);
-herr_t RequestSpecific(Instance& instance, void* request, H5VL_request_specific_args_t* args);
-herr_t RequestFree(Instance& instance, void* request);
+herr_t RequestCancel(LibraryState& library, void* request, H5VL_request_status_t* status);
+herr_t RequestSpecific(LibraryState& library, void* request, H5VL_request_specific_args_t* args);
+herr_t RequestFree(LibraryState& library, void* request);
 
 }  // namespace tidelane::vol

@@ -13,11 +13,11 @@ namespace tidelane::vol {
 
 namespace {
 
-RunPattern& PatternOf(Instance& instance, void* dataset) {
-  return DatasetCatalogue::Of(instance).At(dataset).Get<RunPattern>();
+RunPattern& PatternOf(LibraryState& library, void* dataset) {
+  return DatasetCatalogue::Of(library).At(dataset).Get<RunPattern>();
 }
 
-void LookAt(Instance& instance, const DatasetFacts& facts, RunPattern& pattern) {
+void LookAt(LibraryState& library, const DatasetFacts& facts, RunPattern& pattern) {
   pattern.facts = &facts;
   const std::shared_ptr<File> file = facts.file.lock();
   if (file == nullptr) return;
@@ -26,12 +26,12 @@ void LookAt(Instance& instance, const DatasetFacts& facts, RunPattern& pattern) 
   pattern.only_read = !file->writable() && file->locked();
   pattern.stores_soon = settings.mode == Mode::kAuto && !settings.implicit_sync &&
                         !settings.paused && settings.delay_us == 0;
-  pattern.storage.Look(instance, facts, *file);
+  pattern.storage.Look(library, facts, *file);
 }
 
-void Look(Instance& instance, void* dataset, RunPattern& pattern, hid_t dxpl) {
-  if (pattern.facts != nullptr || !h5::Driver().has_files(instance.slot)) return;
-  LookAt(instance, FactsOf(instance, dataset, dxpl), pattern);
+void Look(LibraryState& library, void* dataset, RunPattern& pattern, hid_t dxpl) {
+  if (pattern.facts != nullptr || !h5::Driver().has_files(library.slot)) return;
+  LookAt(library, FactsOf(library, dataset, dxpl), pattern);
 }
 
 bool OnQuickStorage(const RunPattern& pattern) {
@@ -95,13 +95,13 @@ bool Gathers(const Shape& shape, const RunPattern& pattern) {
 }
 
 // Of a file that we only read, on quick storage. What is larger than a run for the sieve it would only copy once more.
-bool GathersReads(Instance& instance, hid_t memory_type, hid_t file_space, RunPattern& pattern) {
+bool GathersReads(LibraryState& library, hid_t memory_type, hid_t file_space, RunPattern& pattern) {
   FollowingReads& reads = pattern.reads;
   if (reads.Looks()) {
     const std::shared_ptr<File> file = pattern.facts->file.lock();
     const bool one = file != nullptr && !file->reads().slow() && file_space > h5::kDefault;
-    const Spread spread = one ? SpreadOf(instance.hdf5(), file_space) : Spread();
-    const uint64_t element = instance.hdf5().Tget_size(memory_type), size = spread.span * element;
+    const Spread spread = one ? SpreadOf(library.hdf5(), file_space) : Spread();
+    const uint64_t element = library.hdf5().Tget_size(memory_type), size = spread.span * element;
     reads.Look(spread.first * element, spread.runs == 1 && size < kSieveRun ? size : 0,
                kSieveWindow);
   }
@@ -121,20 +121,20 @@ void PlaceFew(int rank, const hsize_t* extent, const hsize_t* start, const hsize
 
 }  // namespace
 
-std::vector<void*> BufferedDatasets(Instance& instance) {
+std::vector<void*> BufferedDatasets(LibraryState& library) {
   std::vector<void*> datasets;
-  DatasetCatalogue::Of(instance).ForEach<RunPattern>([&](void* dataset, const RunPattern& pattern) {
+  DatasetCatalogue::Of(library).ForEach<RunPattern>([&](void* dataset, const RunPattern& pattern) {
     if (pattern.buffered) datasets.push_back(dataset);
   });
   return datasets;
 }
 
-void NoteHandedOver(Instance& instance, const std::vector<void*>& left) {
-  DatasetCatalogue& datasets = DatasetCatalogue::Of(instance);
+void NoteHandedOver(LibraryState& library, const std::vector<void*>& left) {
+  DatasetCatalogue& datasets = DatasetCatalogue::Of(library);
   datasets.ForEach<RunPattern>(
       [](void*, RunPattern& pattern) { pattern.buffered = pattern.asked = false; });
   for (void* const dataset : left) datasets.Find<RunPattern>(dataset)->buffered = true;
-  instance.sieve_buffers = {.any = !left.empty()};
+  library.sieve_buffers = {.any = !left.empty()};
 }
 
 Spread RunsOfHyperslab(int rank, const hsize_t* extent, const hsize_t* stride, const hsize_t* count,
@@ -181,14 +181,14 @@ Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
   return spread;
 }
 
-Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
+Gathering GatherWrites(LibraryState& library, size_t count, void* datasets[],
                        const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl,
                        Leaves leaves) {
   const bool one = count == 1 && file_spaces[0] > h5::kDefault;
-  if (!one && (count == 0 || !instance.sieves_reads)) return Gathering();
-  RunPattern& pattern = PatternOf(instance, datasets[0]);
-  const auto look = [&] { Look(instance, datasets[0], pattern, dxpl); };
-  if (instance.sieves_reads) look();
+  if (!one && (count == 0 || !library.sieves_reads)) return Gathering();
+  RunPattern& pattern = PatternOf(library, datasets[0]);
+  const auto look = [&] { Look(library, datasets[0], pattern, dxpl); };
+  if (library.sieves_reads) look();
   if (pattern.natively) return Gathering(pattern.open());
   if (!one) return Gathering();
   pattern.storage.Begin();
@@ -202,14 +202,14 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
     return Gathering(places);
   }
   // The type in memory stands for the one in the file, which it would take microseconds to ask for.
-  const Shape shape = ShapeOf(SpreadOf(instance.hdf5(), file_spaces[0]),
-                              instance.hdf5().Tget_size(memory_types[0]), pattern);
+  const Shape shape = ShapeOf(SpreadOf(library.hdf5(), file_spaces[0]),
+                              library.hdf5().Tget_size(memory_types[0]), pattern);
   if (MayGather(shape, leaves)) {
     look();
     pattern.sieved = Gathers(shape, pattern);
   }
   if (shape.many || pattern.same + 1 == kFewWrites) look();
-  pattern.storage.Ask(instance, datasets[0], file_spaces[0], shape.runs, dxpl);
+  pattern.storage.Ask(library, datasets[0], file_spaces[0], shape.runs, dxpl);
   if (pattern.sieved) return Gathering(pattern.open(), places);
   // Chunks are asked for at each write of many runs.
   if (++pattern.same >= kHabit && !(shape.many && pattern.storage.asks_chunks()))
@@ -217,19 +217,19 @@ Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
   return Gathering(places);
 }
 
-Gathering GatherReads(Instance& instance, size_t count, void* datasets[],
+Gathering GatherReads(LibraryState& library, size_t count, void* datasets[],
                       const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl) {
-  if (!(instance.sieves_reads || instance.only_reads) || count == 0) return Gathering();
-  RunPattern& pattern = PatternOf(instance, datasets[0]);
-  if (instance.sieves_reads || pattern.unseen_reads-- == 0)
-    Look(instance, datasets[0], pattern, dxpl);
+  if (!(library.sieves_reads || library.only_reads) || count == 0) return Gathering();
+  RunPattern& pattern = PatternOf(library, datasets[0]);
+  if (library.sieves_reads || pattern.unseen_reads-- == 0)
+    Look(library, datasets[0], pattern, dxpl);
   if (pattern.open() == nullptr) return Gathering();
   const auto gathers = [&] {
     if (pattern.natively) return true;
     if (count != 1 || pattern.has_layout(H5D_CHUNKED)) return false;
     if (!pattern.only_read) return Unlocked(pattern);
     return pattern.has_layout(H5D_CONTIGUOUS) &&
-           GathersReads(instance, memory_types[0], file_spaces[0], pattern);
+           GathersReads(library, memory_types[0], file_spaces[0], pattern);
   };
   return gathers() ? Gathering(pattern.open()) : Gathering();
 }
@@ -248,22 +248,22 @@ bool MayHaveBuffer(const DatasetFacts& facts) {
 }  // namespace
 
 // Of one that somebody else has opened nobody says when it is closed: nothing is kept of it.
-bool MayHaveBuffer(Instance& instance, void* dataset) {
+bool MayHaveBuffer(LibraryState& library, void* dataset) {
   unsigned long serial = 0;
-  return h5::Driver().has_files(instance.slot) && SerialOfDataset(instance, dataset, serial) &&
-         MayHaveBuffer(AskFacts(instance, dataset, serial, instance.default_dxpl));
+  return h5::Driver().has_files(library.slot) && SerialOfDataset(library, dataset, serial) &&
+         MayHaveBuffer(AskFacts(library, dataset, serial, library.default_dxpl));
 }
 
-void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl) {
+void NoteBuffers(LibraryState& library, size_t count, void* datasets[], hid_t dxpl) {
   for (size_t i = 0; i < count; ++i) {
-    RunPattern& pattern = PatternOf(instance, datasets[i]);
+    RunPattern& pattern = PatternOf(library, datasets[i]);
     if (pattern.buffered || pattern.only_read) continue;
-    Look(instance, datasets[i], pattern, dxpl);
+    Look(library, datasets[i], pattern, dxpl);
     // What is written to it goes to other datasets.
     if (pattern.has_layout(H5D_VIRTUAL))
-      instance.sieve_buffers.any = instance.sieve_buffers.unknown = true;
+      library.sieve_buffers.any = library.sieve_buffers.unknown = true;
     if (pattern.facts != nullptr && MayHaveBuffer(*pattern.facts))
-      pattern.buffered = instance.sieve_buffers.any = true;
+      pattern.buffered = library.sieve_buffers.any = true;
   }
 }
 
@@ -271,26 +271,25 @@ void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl)
 // several.
 void SieveWatch::NotePieces(size_t count, void* datasets[], hid_t dxpl) const {
   for (size_t i = 0; i < count; ++i) {
-    RunPattern& pattern = PatternOf(instance_, datasets[i]);
+    RunPattern& pattern = PatternOf(library_, datasets[i]);
     if (pattern.asked) continue;
-    const h5::KeepErrorStack keep(instance_.hdf5());
+    const h5::KeepErrorStack keep(library_.hdf5());
     haddr_t address = HADDR_UNDEF;
-    static_cast<void>(Aside(instance_, dxpl, [&] { address = AddressOf(instance_, datasets[i]); }));
-    if (address != HADDR_UNDEF) NoteBuffers(instance_, 1, datasets + i, dxpl);
+    static_cast<void>(Aside(library_, dxpl, [&] { address = AddressOf(library_, datasets[i]); }));
+    if (address != HADDR_UNDEF) NoteBuffers(library_, 1, datasets + i, dxpl);
     pattern.asked = address != HADDR_UNDEF || count == 1;
   }
 }
 
-void NoteSieve(Instance& instance, const File& file) {
-  if (!file.locked() || file.settings().mode == Mode::kSync) instance.sieves_reads = true;
-  if (!file.writable()) instance.only_reads = true;
+void NoteSieve(LibraryState& library, const File& file) {
+  if (!file.locked() || file.settings().mode == Mode::kSync) library.sieves_reads = true;
+  if (!file.writable()) library.only_reads = true;
 }
 
-void NoteSieveSize(Instance& instance, hid_t fapl) {
+void NoteSieveSize(LibraryState& library, hid_t fapl) {
   size_t size = 0;
-  if (fapl == h5::kDefault || instance.large_sieves) return;
-  instance.large_sieves =
-      instance.hdf5().Pget_sieve_buf_size(fapl, &size) < 0 || size > kSieveWindow;
+  if (fapl == h5::kDefault || library.large_sieves) return;
+  library.large_sieves = library.hdf5().Pget_sieve_buf_size(fapl, &size) < 0 || size > kSieveWindow;
 }
 
 }  // namespace tidelane::vol

@@ -34,7 +34,7 @@
 #include "vol/dataset_catalogue.h"
 #include "vol/element_storage.h"
 #include "vol/following_reads.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 #include "vol/transfer_outcome.h"
 
 namespace tidelane::vol {
@@ -64,7 +64,7 @@ struct RunPattern final : DatasetState {
   static constexpr Kind kKind = kSieve;
 
   /// A sieve buffer of a closed dataset may live on, in another opening of it.
-  void Forgotten(Instance& instance) override { instance.sieve_buffers.unknown |= buffered; }
+  void Forgotten(LibraryState& library) override { library.sieve_buffers.unknown |= buffered; }
 
   bool sieved = false;  ///< it was left to the sieve, and goes on with the buffer that it then has
   bool asked = false;   ///< after single pieces, whether it has a sieve buffer
@@ -112,49 +112,49 @@ class [[nodiscard]] Gathering {
 enum class Leaves : bool { kNothing, kRequest };
 
 /// To be held while these are written.
-Gathering GatherWrites(Instance& instance, size_t count, void* datasets[],
+Gathering GatherWrites(LibraryState& library, size_t count, void* datasets[],
                        const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl,
                        Leaves leaves);
 
 /// To be held while these are read.
-Gathering GatherReads(Instance& instance, size_t count, void* datasets[],
+Gathering GatherReads(LibraryState& library, size_t count, void* datasets[],
                       const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl);
 
 /// Whether HDF5 may have a sieve buffer of a dataset, of which nothing is noted; to be asked with the default list (vol/call_inside.h).
-bool MayHaveBuffer(Instance& instance, void* dataset);
+bool MayHaveBuffer(LibraryState& library, void* dataset);
 /// Those that are noted as having one.
-std::vector<void*> BufferedDatasets(Instance& instance);
+std::vector<void*> BufferedDatasets(LibraryState& library);
 /// What the buffers hold has been handed over but for those of `left`: nothing need be known of them before the next transfer.
-void NoteHandedOver(Instance& instance, const std::vector<void*>& left);
+void NoteHandedOver(LibraryState& library, const std::vector<void*>& left);
 /// HDF5 may have a sieve buffer of these (vol/sieve_store.h).
-void NoteBuffers(Instance& instance, size_t count, void* datasets[], hid_t dxpl);
+void NoteBuffers(LibraryState& library, size_t count, void* datasets[], hid_t dxpl);
 
 /// Around a native transfer: whether it may have gone through a sieve buffer, though nobody chose that.
 class SieveWatch {
  public:
-  explicit SieveWatch(Instance& instance) : instance_(instance), pieces_(Pieces()) {}
+  explicit SieveWatch(LibraryState& library) : library_(library), pieces_(Pieces()) {}
   /// After a transfer that HDF5 made piece by piece for `causes` (vol/transfer_outcome.h), or was made to.
   void Note(const Gathering& gathering, uint32_t causes, size_t count, void* datasets[],
             hid_t dxpl) const {
     if (gathering || MayHaveSieved(causes, count)) {
-      NoteBuffers(instance_, count, datasets, dxpl);
+      NoteBuffers(library_, count, datasets, dxpl);
     } else if (Pieces() != pieces_) {
       NotePieces(count, datasets, dxpl);
     }
   }
 
  private:
-  uint64_t Pieces() const { return h5::Driver().single_pieces(instance_.slot); }
+  uint64_t Pieces() const { return h5::Driver().single_pieces(library_.slot); }
   void NotePieces(size_t count, void* datasets[], hid_t dxpl) const;
 
-  Instance& instance_;
+  LibraryState& library_;
   const uint64_t pieces_;
 };
 
 /// A file of ours was opened.
-void NoteSieve(Instance& instance, const File& file);
-/// What the list that a file is opened with says of its sieve (Instance::large_sieves).
-void NoteSieveSize(Instance& instance, hid_t fapl);
+void NoteSieve(LibraryState& library, const File& file);
+/// What the list that a file is opened with says of its sieve (LibraryState::large_sieves).
+void NoteSieveSize(LibraryState& library, hid_t fapl);
 /// How a selection lies in a file, in elements: contiguous runs, where the first begins (for few runs
 /// only), the distance from its first to its last element (of a single run its length), and from the
 /// start of one run to the start of the next while they follow closely (the row of a tile to the next

@@ -95,7 +95,7 @@ class SieveChoiceTest : public ConnectorTest {
     for (int i = 0; i < 8; ++i) {  // slow
       bench_.cost_model_->Stored(driver_file->identity().device, 1u << 20, 0, 50'000'000);
     }
-    file_ = Create();  // teaches the instance what the default transfer list is
+    file_ = Create();  // teaches the library what the default transfer list is
     const hsize_t extent[2] = {64, 4096};
     space_ = H5Screate_simple(2, extent, nullptr);
     contiguous_ =
@@ -128,18 +128,18 @@ class SieveChoiceTest : public ConnectorTest {
   // As in a callback of ours: from inside HDF5, which a callback of its own gets us into.
   bool Choose(hid_t dataset, hid_t dxpl, Leaves leaves = Leaves::kNothing) {
     struct Question {
-      Instance& instance;
+      LibraryState& library;
       void* object;
       hid_t space, dxpl;
       Leaves leaves;
       bool answer;
-    } question{instance(), H5VLobject(dataset), space_, dxpl, leaves, false};
+    } question{library(), H5VLobject(dataset), space_, dxpl, leaves, false};
     H5Iiterate(
         H5I_FILE,
         [](hid_t, void* data) -> herr_t {
           auto* self = static_cast<Question*>(data);
           const hid_t type = H5T_NATIVE_CHAR;
-          const Gathering gathering = GatherWrites(self->instance, 1, &self->object, &type,
+          const Gathering gathering = GatherWrites(self->library, 1, &self->object, &type,
                                                    &self->space, self->dxpl, self->leaves);
           EXPECT_EQ(driver_takes_singly, bool(gathering));
           self->answer = driver_takes_singly;
@@ -150,7 +150,7 @@ class SieveChoiceTest : public ConnectorTest {
   }
   // Of a dataset that nothing is known of.
   bool ChooseAnew(hid_t dataset) {
-    ForgetDataset(instance(), H5VLobject(dataset));
+    ForgetDataset(library(), H5VLobject(dataset));
     return Choose(dataset, H5P_DATASET_XFER_DEFAULT);
   }
 
@@ -290,12 +290,12 @@ TEST_F(SieveChoiceTest, WhereNothingIsLockedAColumnGoesToTheSieveAndReadsDo) {
   void* object = H5VLobject(contiguous_);
   const hid_t type = H5T_NATIVE_INT;
   const auto reads = [&] {
-    return bool(GatherReads(instance(), 1, &object, &type, &space_, instance().default_dxpl));
+    return bool(GatherReads(library(), 1, &object, &type, &space_, library().default_dxpl));
   };
   EXPECT_FALSE(ChooseAnew(contiguous_));
   EXPECT_FALSE(reads());
   ASSERT_TRUE(bench_.file_->Unlock(CallContext::Current()).ok());
-  NoteSieve(instance(), *bench_.file_);
+  NoteSieve(library(), *bench_.file_);
   EXPECT_TRUE(ChooseAnew(contiguous_));
   EXPECT_TRUE(reads());
   EXPECT_FALSE(Choose(chunked_, H5P_DATASET_XFER_DEFAULT));

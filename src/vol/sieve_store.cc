@@ -24,9 +24,9 @@ bool MayBeRead(h5::Library& hdf5, hid_t type) {
   return hdf5.Tget_class(type) == H5T_REFERENCE && hdf5.Tget_size(type) == sizeof(hobj_ref_t);
 }
 
-bool ReadElement(Instance& instance, void* dataset, hid_t type, hid_t space, const hsize_t* at,
+bool ReadElement(LibraryState& library, void* dataset, hid_t type, hid_t space, const hsize_t* at,
                  int rank) {
-  h5::Library& hdf5 = instance.hdf5();
+  h5::Library& hdf5 = library.hdf5();
   hsize_t ones[H5S_MAX_RANK];
   std::fill_n(ones, rank, 1);
   const h5::OwnedId memory(hdf5, hdf5.Screate_simple(1, ones, nullptr));
@@ -37,21 +37,21 @@ bool ReadElement(Instance& instance, void* dataset, hid_t type, hid_t space, con
   }
   hid_t memory_id = memory.get();
   void* to = element.get();
-  if (hdf5.native().dataset_cls.read(1, &dataset, &type, &memory_id, &space, instance.default_dxpl,
+  if (hdf5.native().dataset_cls.read(1, &dataset, &type, &memory_id, &space, library.default_dxpl,
                                      &to, nullptr) < 0) {
     return false;
   }
-  if (!IsPlainType(hdf5, type)) hdf5.Treclaim(type, memory_id, instance.default_dxpl, to);
+  if (!IsPlainType(hdf5, type)) hdf5.Treclaim(type, memory_id, library.default_dxpl, to);
   return true;
 }
 
 // False: it may still hold something.
-bool StoreSieve(Instance& instance, void* dataset) {
-  h5::Library& hdf5 = instance.hdf5();
-  if (AddressOf(instance, dataset) == HADDR_UNDEF) return true;  // no others have such a buffer
-  const hid_t dxpl = instance.default_dxpl;
-  const h5::OwnedId type = AskDataset(instance, dataset, H5VL_DATASET_GET_TYPE, dxpl);
-  const h5::OwnedId space = AskDataset(instance, dataset, H5VL_DATASET_GET_SPACE, dxpl);
+bool StoreSieve(LibraryState& library, void* dataset) {
+  h5::Library& hdf5 = library.hdf5();
+  if (AddressOf(library, dataset) == HADDR_UNDEF) return true;  // no others have such a buffer
+  const hid_t dxpl = library.default_dxpl;
+  const h5::OwnedId type = AskDataset(library, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  const h5::OwnedId space = AskDataset(library, dataset, H5VL_DATASET_GET_SPACE, dxpl);
   hsize_t at[H5S_MAX_RANK];
   const int rank = space.valid() ? hdf5.Sget_simple_extent_dims(space.get(), at, nullptr) : -1;
   // A single element, or none, lies in a sieve whole.
@@ -59,9 +59,9 @@ bool StoreSieve(Instance& instance, void* dataset) {
   if (rank < 0 || !type.valid() || !MayBeRead(hdf5, type.get())) return false;
   std::for_each(at, at + rank, [](hsize_t& size) { --size; });
   // The last one first: to read the first, HDF5 reads a whole window where it has to move it.
-  const bool last = ReadElement(instance, dataset, type.get(), space.get(), at, rank);
+  const bool last = ReadElement(library, dataset, type.get(), space.get(), at, rank);
   std::fill_n(at, rank, 0);
-  return ReadElement(instance, dataset, type.get(), space.get(), at, rank) && last;
+  return ReadElement(library, dataset, type.get(), space.get(), at, rank) && last;
 }
 
 struct OpenDatasets {
@@ -77,8 +77,8 @@ struct OpenDatasets {
   }
 };
 
-std::vector<void*> AllOpen(Instance& instance) {
-  OpenDatasets all{instance.hdf5(), {}};
+std::vector<void*> AllOpen(LibraryState& library) {
+  OpenDatasets all{library.hdf5(), {}};
   const auto see = [](hid_t id, void* context) -> herr_t {
     try {  // HDF5's frames between here and there are C's
       return static_cast<OpenDatasets*>(context)->See(id);
@@ -86,28 +86,28 @@ std::vector<void*> AllOpen(Instance& instance) {
       return -1;
     }
   };
-  static_cast<void>(instance.hdf5().Iiterate(H5I_DATASET, see, &all));
+  static_cast<void>(library.hdf5().Iiterate(H5I_DATASET, see, &all));
   return std::move(all.found);
 }
 
 }  // namespace
 
-void internal::StoreSieves(Instance& instance, hid_t dxpl) {
-  const h5::KeepErrorStack keep(instance.hdf5());
+void internal::StoreSieves(LibraryState& library, hid_t dxpl) {
+  const h5::KeepErrorStack keep(library.hdf5());
   const auto store = [&] {
     // Of those that others have opened nobody says when they are closed: nothing is noted of them.
-    if (instance.sieve_buffers.unknown) {
-      for (void* const dataset : AllOpen(instance)) {
-        if (MayHaveBuffer(instance, dataset)) static_cast<void>(StoreSieve(instance, dataset));
+    if (library.sieve_buffers.unknown) {
+      for (void* const dataset : AllOpen(library)) {
+        if (MayHaveBuffer(library, dataset)) static_cast<void>(StoreSieve(library, dataset));
       }
     }
     std::vector<void*> left;
-    for (void* const dataset : BufferedDatasets(instance)) {
-      if (!StoreSieve(instance, dataset)) left.push_back(dataset);
+    for (void* const dataset : BufferedDatasets(library)) {
+      if (!StoreSieve(library, dataset)) left.push_back(dataset);
     }
-    NoteHandedOver(instance, left);
+    NoteHandedOver(library, left);
   };
-  static_cast<void>(Aside(instance, dxpl, store));
+  static_cast<void>(Aside(library, dxpl, store));
 }
 
 }  // namespace tidelane::vol

@@ -18,16 +18,16 @@
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
 namespace internal {
-void StoreSieves(Instance& instance, hid_t dxpl);
+void StoreSieves(LibraryState& library, hid_t dxpl);
 }
 
-inline void StoreSieves(Instance& instance, hid_t dxpl) {
-  if (instance.sieve_buffers.any) internal::StoreSieves(instance, dxpl);
+inline void StoreSieves(LibraryState& library, hid_t dxpl) {
+  if (library.sieve_buffers.any) internal::StoreSieves(library, dxpl);
 }
 
 }  // namespace tidelane::vol

@@ -8,7 +8,7 @@
 ///   when one is asked for; one that changes a file fails before it does anything if an earlier
 ///   background write to that file failed (vol/find_file.h). Settles, unless the row says that it need not.
 ///   Detour  - a function of ours, which is given the rest of the way: what the callback would do as Tracked, or as Native.
-///   Own     - a function of ours; it gets the Instance (which libhdf5) before the callback's own arguments.
+///   Own     - a function of ours; it gets the LibraryState (which libhdf5) before the callback's own arguments.
 /// Signatures are deduced from the slot; a row with a wrong one does not compile.
 ///
 /// Thread safety: tables are filled under PluginInfo's lock and constant afterwards.
@@ -25,7 +25,7 @@
 #include "vol/dataset_calls.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/find_file.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 #include "vol/ranks.h"
 #include "vol/sieve_store.h"
 #include "vol/tracked_call.h"
@@ -103,12 +103,12 @@ inline Chunks ChunksOf(H5VL_link_specific_args_t* args, Chunks usual) {
 
 // Calls that leave chunks on their way at their places: appending is not to wait for what was appended before.
 template <typename T>
-bool KeepsChunks(Instance&, void*, const T&) {
+bool KeepsChunks(LibraryState&, void*, const T&) {
   return false;
 }
-inline bool KeepsChunks(Instance& instance, void* dataset, H5VL_dataset_specific_args_t* args) {
-  return args->op_type == H5VL_DATASET_SET_EXTENT && instance.chunk_capture != nullptr &&
-         instance.chunk_capture->OnlyAppends(dataset, args->args.set_extent.size);
+inline bool KeepsChunks(LibraryState& library, void* dataset, H5VL_dataset_specific_args_t* args) {
+  return args->op_type == H5VL_DATASET_SET_EXTENT && library.chunk_capture != nullptr &&
+         library.chunk_capture->OnlyAppends(dataset, args->args.set_extent.size);
 }
 
 // Calls after which a dataset lives at another address, though nobody closed it.
@@ -196,28 +196,28 @@ Target TargetOf(H5I_type_t kind, Args... args) {
 class RanksAround {
  public:
   template <typename... Args>
-  RanksAround(Instance& instance, bool copies, H5I_type_t kind, Args... args) {
-    if (!instance.parallel_files) return;
+  RanksAround(LibraryState& library, bool copies, H5I_type_t kind, Args... args) {
+    if (!library.parallel_files) return;
     const Target target = TargetOf(kind, args...);
     std::optional<h5::SyncPoint> moment;
     if (copies) moment = h5::SyncPoint::kCopy;
-    ((moment = moment.has_value() ? moment : MomentOf(instance, target.last, args)), ...);
+    ((moment = moment.has_value() ? moment : MomentOf(library, target.last, args)), ...);
     if (!moment.has_value()) return;
-    const auto file = ParallelOf(instance, target.located, target.type);
+    const auto file = ParallelOf(library, target.located, target.type);
     if (*moment == h5::SyncPoint::kTake && (file == nullptr || !file->deleted_group)) return;
     if (*moment == h5::SyncPoint::kFree && file != nullptr && target.location != nullptr)
-      NoteDeleted(instance, *file, target.located, *target.location, (IsAboutLink(args) || ...));
+      NoteDeleted(library, *file, target.located, *target.location, (IsAboutLink(args) || ...));
     const bool mounts = *moment == h5::SyncPoint::kMount;
     const auto from =
-        copies || mounts ? ParallelOf(instance, target.first, target.first_type) : nullptr;
-    if (from != file && from != nullptr) from_.emplace(instance, from, *moment);
-    if (file != nullptr) file_.emplace(instance, file, *moment);
+        copies || mounts ? ParallelOf(library, target.first, target.first_type) : nullptr;
+    if (from != file && from != nullptr) from_.emplace(library, from, *moment);
+    if (file != nullptr) file_.emplace(library, file, *moment);
     if (mounts) StopMounted(from.get(), file.get());
   }
 
-  bool MayGoOn(Instance& instance) const {
-    return (!from_.has_value() || from_->MayGoOn(instance)) &&
-           (!file_.has_value() || file_->MayGoOn(instance));
+  bool MayGoOn(LibraryState& library) const {
+    return (!from_.has_value() || from_->MayGoOn(library)) &&
+           (!file_.has_value() || file_->MayGoOn(library));
   }
 
  private:
@@ -226,34 +226,34 @@ class RanksAround {
 };
 
 template <typename... Args>
-bool MayChangeTarget(Instance& instance, H5I_type_t kind, Args... args) {
+bool MayChangeTarget(LibraryState& library, H5I_type_t kind, Args... args) {
   if (!FailureState::AnyUnreported()) return true;
   const Target target = TargetOf(kind, args...);
-  return RetryAndReport(instance, target.located, target.type);
+  return RetryAndReport(library, target.located, target.type);
 }
 
 // Whether the call may go on. Its transfer list comes before the request.
 template <typename... Args>
-bool SettleTarget(Instance& instance, H5I_type_t kind, Chunks usual, Args... args) {
-  if (!AnyCallWork(instance)) return true;
+bool SettleTarget(LibraryState& library, H5I_type_t kind, Chunks usual, Args... args) {
+  if (!AnyCallWork(library)) return true;
   const hid_t dxpl = std::get<sizeof...(Args) - 2>(std::tie(args...));
   Chunks chunks = usual;
   ((chunks = ChunksOf(args, chunks)), ...);
   const Target target = TargetOf(kind, args...);
-  if (chunks == Chunks::kNone || (KeepsChunks(instance, target.located, args) || ...)) {
-    DoReadyCallWork(instance, dxpl);
+  if (chunks == Chunks::kNone || (KeepsChunks(library, target.located, args) || ...)) {
+    DoReadyCallWork(library, dxpl);
     return true;
   }
-  return DoCallWork(instance, target.located, target.type, dxpl);
+  return DoCallWork(library, target.located, target.type, dxpl);
 }
 
 // HDF5 is C: no exception may get there. Ours can only be that memory is short.
 template <typename Result, typename Work>
-Result Guarded(Instance& instance, Work work) {
+Result Guarded(LibraryState& library, Work work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    h5::PushError(instance.hdf5(), "no memory");
+    h5::PushError(library.hdf5(), "no memory");
     return Failure<Result>();
   }
 }
@@ -263,10 +263,10 @@ struct SettledCallback;
 template <int Slot, auto Group, auto Member, typename Result, typename... Args>
 struct SettledCallback<Slot, Group, Member, Result (*)(Args...)> {
   static Result Call(Args... args) {
-    Instance& instance = InstanceOf<Slot>();
-    return Guarded<Result>(instance, [&] {
-      if (!SettleTarget(instance, KindOf(Group), Chunks::kSeen, args...)) return Failure<Result>();
-      return (instance.hdf5().native().*Group.*Member)(args...);
+    LibraryState& library = LibraryStateOf<Slot>();
+    return Guarded<Result>(library, [&] {
+      if (!SettleTarget(library, KindOf(Group), Chunks::kSeen, args...)) return Failure<Result>();
+      return (library.hdf5().native().*Group.*Member)(args...);
     });
   }
 };
@@ -277,30 +277,30 @@ template <int Slot, auto Group, auto Member, Effect Usual, Chunks Seen, typename
           typename... Args>
 struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
   static Result Call(Args... args) {
-    Instance& instance = InstanceOf<Slot>();
-    return Guarded<Result>(instance, [&] { return Run(instance, args...); });
+    LibraryState& library = LibraryStateOf<Slot>();
+    return Guarded<Result>(library, [&] { return Run(library, args...); });
   }
-  static Result Run(Instance& instance, Args... args) {
-    if (!SettleTarget(instance, KindOf(Group), Seen, args...)) return Failure<Result>();
-    if ((IsRefresh(args) || ...)) ForgetDatasets(instance);
+  static Result Run(LibraryState& library, Args... args) {
+    if (!SettleTarget(library, KindOf(Group), Seen, args...)) return Failure<Result>();
+    if ((IsRefresh(args) || ...)) ForgetDatasets(library);
     void** request = std::get<sizeof...(Args) - 1>(std::tie(args...));
     // The argument that says most decides; without one, the row does.
     Effect effect = Usual;
     ((effect = EffectOf(args) == Effect::kWrite ? effect : EffectOf(args)), ...);
-    const auto native = instance.hdf5().native().*Group.*Member;
+    const auto native = library.hdf5().native().*Group.*Member;
     constexpr bool kCopies = std::is_same_v<decltype(Member), decltype(&H5VL_object_class_t::copy)>;
-    if constexpr (kCopies) StoreSieves(instance, std::get<sizeof...(Args) - 2>(std::tie(args...)));
-    const RanksAround ranks(instance, kCopies, KindOf(Group), args...);
-    if (!ranks.MayGoOn(instance)) return Failure<Result>();
+    if constexpr (kCopies) StoreSieves(library, std::get<sizeof...(Args) - 2>(std::tie(args...)));
+    const RanksAround ranks(library, kCopies, KindOf(Group), args...);
+    if (!ranks.MayGoOn(library)) return Failure<Result>();
     std::optional<ChunkMapInvalidation> changing;
-    if (MayMoveChunks(effect)) changing.emplace(instance);
+    if (MayMoveChunks(effect)) changing.emplace(library);
     if (RunsPlain(effect, request)) {
-      if (effect == Effect::kWrite && !MayChangeTarget(instance, KindOf(Group), args...)) {
+      if (effect == Effect::kWrite && !MayChangeTarget(library, KindOf(Group), args...)) {
         return Failure<Result>();
       }
       return native(args...);
     }
-    TrackedCall call(instance, effect, request);
+    TrackedCall call(library, effect, request);
     const Result result = native(args...);
     call.Finish(Succeeded(result));
     return result;
@@ -311,8 +311,8 @@ template <int Slot, auto Group, auto Member, typename Signature>
 struct NativeCallback;
 template <int Slot, auto Group, auto Member, typename Result, typename... Args>
 struct NativeCallback<Slot, Group, Member, Result (*)(Args...)> {
-  static Result Run(Instance& instance, Args... args) {
-    return (instance.hdf5().native().*Group.*Member)(args...);
+  static Result Run(LibraryState& library, Args... args) {
+    return (library.hdf5().native().*Group.*Member)(args...);
   }
 };
 
@@ -321,8 +321,8 @@ struct DetourCallback;
 template <int Slot, auto Function, auto Rest, typename Result, typename... Args>
 struct DetourCallback<Slot, Function, Rest, Result (*)(Args...)> {
   static Result Call(Args... args) {
-    Instance& instance = InstanceOf<Slot>();
-    return Guarded<Result>(instance, [&] { return Function(instance, Rest, args...); });
+    LibraryState& library = LibraryStateOf<Slot>();
+    return Guarded<Result>(library, [&] { return Function(library, Rest, args...); });
   }
 };
 
@@ -331,8 +331,8 @@ struct OwnCallback;
 template <int Slot, auto Function, typename Result, typename... Args>
 struct OwnCallback<Slot, Function, Result (*)(Args...)> {
   static Result Call(Args... args) {
-    Instance& instance = InstanceOf<Slot>();
-    return Guarded<Result>(instance, [&] { return Function(instance, args...); });
+    LibraryState& library = LibraryStateOf<Slot>();
+    return Guarded<Result>(library, [&] { return Function(library, args...); });
   }
 };
 
@@ -343,7 +343,7 @@ auto& SlotIn(Table<Slot> table) {
 
 template <auto Group, auto Member, int Slot>
 void Native(Table<Slot> table) {
-  SlotIn<Group, Member>(table) = InstanceOf<Slot>().hdf5().native().*Group.*Member;
+  SlotIn<Group, Member>(table) = LibraryStateOf<Slot>().hdf5().native().*Group.*Member;
 }
 
 template <auto Group, auto Member, int Slot>

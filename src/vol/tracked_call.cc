@@ -2,12 +2,12 @@
 
 namespace tidelane::vol {
 
-TrackedCall::TrackedCall(Instance& instance, Effect effect, void** request)
-    : instance_(instance),
+TrackedCall::TrackedCall(LibraryState& library, Effect effect, void** request)
+    : library_(library),
       effect_(effect),
       request_(effect == Effect::kOpen ? nullptr : request),
       scope_(PermissionsOf(effect, request != nullptr), request_ != nullptr) {
-  if (effect == Effect::kFlush) ++instance.flushes;
+  if (effect == Effect::kFlush) ++library.flushes;
 }
 
 void TrackedCall::Finish(bool succeeded, std::unique_ptr<DeferredPart> late) {
@@ -16,7 +16,7 @@ void TrackedCall::Finish(bool succeeded, std::unique_ptr<DeferredPart> late) {
   const bool always =
       effect_ == Effect::kData || effect_ == Effect::kFlush || effect_ == Effect::kClose;
   if (completion != nullptr || always || late != nullptr) {
-    *request_ = instance_.requests.Issue(std::move(completion), std::move(late));
+    *request_ = library_.requests.Issue(std::move(completion), std::move(late));
   }
 }
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "file/call_scope.h"
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -55,7 +55,7 @@ constexpr bool RunsPlain(Effect effect, void* const* request) {
 class TrackedCall {
  public:
   /// `request` is where HDF5 wants the token, or null.
-  TrackedCall(Instance& instance, Effect effect, void** request);
+  TrackedCall(LibraryState& library, Effect effect, void** request);
 
   /// Call after the native call. A flush, a close and a dataset write always leave a token, so that
   /// event sets count them; other calls only when something is pending. `late` is a part of the token, if there is one.
@@ -64,7 +64,7 @@ class TrackedCall {
   CallScope& scope() { return scope_; }
 
  private:
-  Instance& instance_;
+  LibraryState& library_;
   const Effect effect_;
   void** const request_;
   CallScope scope_;

@@ -30,25 +30,25 @@ void Put(h5::Library& hdf5, hid_t list, const TransferOutcome& told) {
 
 }  // namespace
 
-void SetTransferOutcome(Instance& instance, hid_t dxpl, const TransferOutcome& told) {
-  if (dxpl == instance.default_dxpl) return;
-  const h5::KeepErrorStack keep(instance.hdf5());
-  Put(instance.hdf5(), dxpl, told);
+void SetTransferOutcome(LibraryState& library, hid_t dxpl, const TransferOutcome& told) {
+  if (dxpl == library.default_dxpl) return;
+  const h5::KeepErrorStack keep(library.hdf5());
+  Put(library.hdf5(), dxpl, told);
   // A question that was asked with the same list has HDF5 write to it when this call ends.
-  instance.hdf5().SetNoted({.cause = told.cause, .mode = told.mode});
+  library.hdf5().SetNoted({.cause = told.cause, .mode = told.mode});
 }
 
-void SetNoTransfer(Instance& instance, hid_t dxpl) {
-  if (dxpl == instance.default_dxpl) return;
-  h5::Library& hdf5 = instance.hdf5();
+void SetNoTransfer(LibraryState& library, hid_t dxpl) {
+  if (dxpl == library.default_dxpl) return;
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   const uint32_t none = 0;
   if (Has(hdf5, dxpl, kMode)) hdf5.Pset(dxpl, kMode, &none);
 }
 
-uint32_t internal::SetOutcomeAsWithSec2(Instance& instance, void* dataset) {
+uint32_t internal::SetOutcomeAsWithSec2(LibraryState& library, void* dataset) {
   h5::Library::Noted noted;
-  if (!instance.hdf5().GetNoted(noted)) return kUnknown;
+  if (!library.hdf5().GetNoted(noted)) return kUnknown;
   const h5::Library::Noted with_ours = noted;
   if (noted.mode == 0) return with_ours.cause;  // nothing was transferred
   const bool joined = (noted.mode & kVector) != 0;
@@ -62,21 +62,21 @@ uint32_t internal::SetOutcomeAsWithSec2(Instance& instance, void* dataset) {
     noted.cause |= kNoCallback;
   }
   const bool same = noted.cause == with_ours.cause && noted.mode == with_ours.mode;
-  if (!same && FileOf(instance, dataset, H5I_DATASET) != nullptr) instance.hdf5().SetNoted(noted);
+  if (!same && FileOf(library, dataset, H5I_DATASET) != nullptr) library.hdf5().SetNoted(noted);
   return with_ours.cause;
 }
 
-bool AsksForDefaults(Instance& instance, hid_t dxpl) {
-  h5::Library& hdf5 = instance.hdf5();
+bool AsksForDefaults(LibraryState& library, hid_t dxpl) {
+  h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
-  if (hdf5.Pequal(dxpl, instance.default_dxpl) > 0) return true;
+  if (hdf5.Pequal(dxpl, library.default_dxpl) > 0) return true;
   // What earlier transfers with it left there is nothing that it asks for.
   const TransferOutcome told = OutcomeOn(hdf5, dxpl);
   if (told == TransferOutcome()) return false;
-  if (instance.told_dxpl < 0) instance.told_dxpl = hdf5.Pcopy(instance.default_dxpl);
-  if (instance.told_dxpl < 0) return false;
-  if (OutcomeOn(hdf5, instance.told_dxpl) != told) Put(hdf5, instance.told_dxpl, told);
-  return hdf5.Pequal(dxpl, instance.told_dxpl) > 0;
+  if (library.told_dxpl < 0) library.told_dxpl = hdf5.Pcopy(library.default_dxpl);
+  if (library.told_dxpl < 0) return false;
+  if (OutcomeOn(hdf5, library.told_dxpl) != told) Put(hdf5, library.told_dxpl, told);
+  return hdf5.Pequal(dxpl, library.told_dxpl) > 0;
 }
 
 }  // namespace tidelane::vol

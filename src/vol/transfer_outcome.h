@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "vol/instance.h"
+#include "vol/library_state.h"
 
 namespace tidelane::vol {
 
@@ -34,20 +34,20 @@ struct TransferOutcome {
 };
 
 /// A transfer that HDF5 did not make came to this.
-void SetTransferOutcome(Instance& instance, hid_t dxpl, const TransferOutcome& told);
+void SetTransferOutcome(LibraryState& library, hid_t dxpl, const TransferOutcome& told);
 /// One did that transferred nothing, of which HDF5 says no more than that.
-void SetNoTransfer(Instance& instance, hid_t dxpl);
+void SetNoTransfer(LibraryState& library, hid_t dxpl);
 
 namespace internal {
-uint32_t SetOutcomeAsWithSec2(Instance& instance, void* dataset);
+uint32_t SetOutcomeAsWithSec2(LibraryState& library, void* dataset);
 }
 
 /// After a native transfer of a dataset, within the call that made it. Our driver takes many pieces in one call, which HDF5 notes;
 /// sec2 does not, and the program is to find what it would find with sec2. Not what follows from the
 /// sieve buffer that such a dataset might have had.
 /// Returns the causes that HDF5 noted, with our driver, for making it piece by piece; 0 also for the default list, of which it notes none.
-inline uint32_t SetOutcomeAsWithSec2(Instance& instance, void* dataset, hid_t dxpl) {
-  return dxpl != instance.default_dxpl ? internal::SetOutcomeAsWithSec2(instance, dataset) : 0;
+inline uint32_t SetOutcomeAsWithSec2(LibraryState& library, void* dataset, hid_t dxpl) {
+  return dxpl != library.default_dxpl ? internal::SetOutcomeAsWithSec2(library, dataset) : 0;
 }
 
 /// Whether a contiguous dataset may have a sieve buffer since a transfer that was made for `causes`.
@@ -56,6 +56,6 @@ inline bool MayHaveSieved(uint32_t causes, size_t datasets) {
 }
 
 /// Whether `dxpl`, not the default list, asks for the same as that one.
-bool AsksForDefaults(Instance& instance, hid_t dxpl);
+bool AsksForDefaults(LibraryState& library, hid_t dxpl);
 
 }  // namespace tidelane::vol

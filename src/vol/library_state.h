@@ -45,8 +45,8 @@ class CallQueue;
 class ChunkCapture;
 class RankChunks;
 
-struct Instance {
-  explicit constexpr Instance(int slot_number) : slot(slot_number) {}
+struct LibraryState {
+  explicit constexpr LibraryState(int slot_number) : slot(slot_number) {}
 
   h5::Library& hdf5() const { return h5::LibraryAt(slot); }
 
@@ -111,23 +111,23 @@ struct Instance {
 /// call (a conversion's callback may) leaves nothing behind that would still be believed after it.
 class ChunkMapInvalidation {
  public:
-  explicit ChunkMapInvalidation(Instance& instance) : instance_(instance) { ++instance_.changes; }
-  ~ChunkMapInvalidation() { ++instance_.changes; }
+  explicit ChunkMapInvalidation(LibraryState& library) : library_(library) { ++library_.changes; }
+  ~ChunkMapInvalidation() { ++library_.changes; }
   ChunkMapInvalidation(const ChunkMapInvalidation&) = delete;
   ChunkMapInvalidation& operator=(const ChunkMapInvalidation&) = delete;
 
  private:
-  Instance& instance_;
+  LibraryState& library_;
 };
 
 namespace internal {
-extern Instance instances[h5::kSlots];
+extern LibraryState libraries[h5::kSlots];
 }
 
 template <int Slot>
-Instance& InstanceOf() {
+LibraryState& LibraryStateOf() {
   static_assert(Slot >= 0 && Slot < h5::kSlots);
-  return internal::instances[Slot];
+  return internal::libraries[Slot];
 }
 
 }  // namespace tidelane::vol

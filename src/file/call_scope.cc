@@ -60,8 +60,8 @@ class Callers {
 
 bool CallScope::OthersMayBeInside() { return Callers::Get().OthersAreAlive(); }
 
-CallScope::CallScope(unsigned permissions, bool track)
-    : permissions_(permissions), track_(track), outer_(in_progress.innermost) {
+CallScope::CallScope(unsigned flags, bool track)
+    : flags_(flags), track_(track), outer_(in_progress.innermost) {
   in_progress.innermost = this;
   if (!std::exchange(in_progress.is_known, true)) Callers::Get().Add();
 }

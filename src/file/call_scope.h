@@ -1,5 +1,5 @@
 /// \file
-/// What the top of the library tells the bottom: permissions and the request of the call in progress.
+/// What the top of the library tells the bottom: what the call in progress is, permits and asks for, and its request.
 ///
 /// The VOL face puts a CallScope on the stack around a native call; the driver, called from inside it on the same
 /// thread, reads it by `CallContext::Current()`. Nothing here is needed for correctness: without a scope the driver obeys
@@ -29,8 +29,8 @@ struct Slab;
 
 class CallScope {
  public:
-  // Most permit something; some say what the call is, or ask for something.
-  enum Permission : unsigned {
+  // What the call permits, what it is, and what it asks for.
+  enum Flag : unsigned {
     kNone = 0,
     kFlushMayReturnEarly =
         1,  ///< flush starts the drain and need not wait for it (H5Fflush_async, flush=deferred)
@@ -54,17 +54,17 @@ class CallScope {
   };
 
   /// `track`: remember which bytes this call captured, for a request.
-  explicit CallScope(unsigned permissions, bool track = false);
+  explicit CallScope(unsigned flags, bool track = false);
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
 
   static CallScope* current();
-  static bool Allows(Permission permission) {
+  static bool Has(Flag flag) {
     const CallScope* scope = current();
-    return scope != nullptr && scope->allows(permission);
+    return scope != nullptr && scope->has(flag);
   }
-  bool allows(Permission permission) const { return (permissions_ & permission) != 0; }
+  bool has(Flag flag) const { return (flags_ & flag) != 0; }
   /// Whether another thread of this process that is still there has ever made a call: it may be inside HDF5 now.
   static bool OthersMayBeInside();
 
@@ -104,8 +104,8 @@ class CallScope {
   void AcceptLater(std::byte* begin, uint64_t size) { accepted_.push_back({begin, size}); }
   /// A part of this call that goes on after it.
   void AddRead(std::shared_ptr<ParallelRead> read, uint64_t bytes);
-  /// One permission more.
-  void Allow(Permission permission) { permissions_ |= permission; }
+  /// One flag more.
+  void Set(Flag flag) { flags_ |= flag; }
   /// `settings` must outlive the scope.
   void SetFileSettings(const FileSettings* settings) { file_settings_ = settings; }
 
@@ -115,7 +115,7 @@ class CallScope {
     uint64_t size;
   };
 
-  unsigned permissions_;
+  unsigned flags_;
   const bool track_;
   CallScope* const outer_;
   std::vector<Completion::Part> parts_;
@@ -141,30 +141,30 @@ class CallContext {
   static CallContext Current();
 
   /// A flush need do nothing: it is the one at the end of HDF5's create and open.
-  bool is_flush_of_open() const { return allows(CallScope::kFlushMayBeSkipped); }
+  bool is_flush_of_open() const { return has(CallScope::kFlushMayBeSkipped); }
   /// A flush may return before the bytes are stored.
   bool MayFlushEarly(const FileSettings& settings) const {
-    return allows(CallScope::kFlushMayReturnEarly) || waits_itself_ ||
-           (allows(CallScope::kFlushAsSet) && settings.flush_deferred);
+    return has(CallScope::kFlushMayReturnEarly) || waits_itself_ ||
+           (has(CallScope::kFlushAsSet) && settings.flush_deferred);
   }
   /// A close may return while the file drains.
-  bool MayDeferClose() const { return allows(CallScope::kCloseMayBeDeferred); }
+  bool MayDeferClose() const { return has(CallScope::kCloseMayBeDeferred); }
   /// A flush is the first step of a close.
-  bool is_close() const { return allows(CallScope::kForClose); }
+  bool is_close() const { return has(CallScope::kForClose); }
   /// Whoever flushes early has a request to wait for, or waits by itself.
   bool is_awaited() const { return waits_itself_ || request() != nullptr; }
   /// What is written is to be stored when the call returns.
-  bool writes_through() const { return allows(CallScope::kWriteThrough); }
+  bool writes_through() const { return has(CallScope::kWriteThrough); }
   /// What storage refuses is kept and tried again, and the write succeeds (RetainFailedWrites).
   bool keeps_refused() const { return keeps_refused_; }
-  bool hands_out_descriptor() const { return allows(CallScope::kHandOutDescriptor); }
-  bool starts_swmr() const { return allows(CallScope::kStartSwmr); }
-  // Of files that the ranks of an MPI program share, as CallScope::Permission says.
-  bool captures_alone() const { return allows(CallScope::kCaptureAlone); }
-  bool captures_together() const { return allows(CallScope::kCaptureTogether); }
-  bool reads_alone() const { return allows(CallScope::kReadAlone); }
-  bool writes_own_chunk() const { return allows(CallScope::kOwnChunk); }
-  bool writes_other_chunk() const { return allows(CallScope::kOtherChunk); }
+  bool hands_out_descriptor() const { return has(CallScope::kHandOutDescriptor); }
+  bool starts_swmr() const { return has(CallScope::kStartSwmr); }
+  // Of files that the ranks of an MPI program share, as CallScope::Flag says.
+  bool captures_alone() const { return has(CallScope::kCaptureAlone); }
+  bool captures_together() const { return has(CallScope::kCaptureTogether); }
+  bool reads_alone() const { return has(CallScope::kReadAlone); }
+  bool writes_own_chunk() const { return has(CallScope::kOwnChunk); }
+  bool writes_other_chunk() const { return has(CallScope::kOtherChunk); }
 
   /// Where the dataset or chunk begins whose elements are written to `address`; 0: that is not known.
   uint64_t PlaceOf(uint64_t address) const { return places_ == nullptr ? 0 : places_->Of(address); }
@@ -187,9 +187,7 @@ class CallContext {
   }
 
  private:
-  bool allows(CallScope::Permission permission) const {
-    return scope_ != nullptr && scope_->allows(permission);
-  }
+  bool has(CallScope::Flag flag) const { return scope_ != nullptr && scope_->has(flag); }
 
   CallScope* scope_ = nullptr;
   const ElementPlaces* places_ = nullptr;

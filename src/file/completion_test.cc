@@ -22,14 +22,14 @@ using State = Completion::State;
 
 TEST(CallScopeTest, ScopesNestAndTheInnermostSpeaks) {
   EXPECT_EQ(CallScope::current(), nullptr);
-  EXPECT_FALSE(CallScope::Allows(CallScope::kFlushMayReturnEarly));
+  EXPECT_FALSE(CallScope::Has(CallScope::kFlushMayReturnEarly));
   CallScope outer(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
-  EXPECT_TRUE(CallScope::Allows(CallScope::kCloseMayBeDeferred));
+  EXPECT_TRUE(CallScope::Has(CallScope::kCloseMayBeDeferred));
   {
     CallScope inner(CallScope::kHandOutDescriptor);
     EXPECT_EQ(CallScope::current(), &inner);
-    EXPECT_FALSE(CallScope::Allows(CallScope::kCloseMayBeDeferred));
-    EXPECT_TRUE(CallScope::Allows(CallScope::kHandOutDescriptor));
+    EXPECT_FALSE(CallScope::Has(CallScope::kCloseMayBeDeferred));
+    EXPECT_TRUE(CallScope::Has(CallScope::kHandOutDescriptor));
   }
   EXPECT_EQ(CallScope::current(), &outer);
   std::thread([] { EXPECT_EQ(CallScope::current(), nullptr) << "another thread's"; }).join();

@@ -209,9 +209,8 @@ herr_t Native(LibraryState& library, const Writes& writes, hid_t dxpl) {
 }
 
 herr_t Captured(LibraryState& library, h5::ParallelFile& file, const Writes& writes,
-                const RankSelection& parts, hid_t dxpl, CallScope& scope,
-                CallScope::Permission permission) {
-  scope.Allow(permission);
+                const RankSelection& parts, hid_t dxpl, CallScope& scope, CallScope::Flag flag) {
+  scope.Set(flag);
   file.BeginCount();
   for (const Place& place : parts.places) file.places.Add(place);
   const herr_t result = Native(library, writes, dxpl);
@@ -352,7 +351,7 @@ herr_t WriteAlone(LibraryState& library, const std::shared_ptr<h5::ParallelFile>
   if (file->ranks() == 1 && !CommitChunksOf(library, *file, writes.count, writes.datasets))
     return -1;
   if (!MutationEnabled("ranks_fields"))
-    scope.Allow(CallScope::kReadAlone);  // what HDF5 keeps of elements
+    scope.Set(CallScope::kReadAlone);  // what HDF5 keeps of elements
   if (!MayDeferAlone(*file, scope)) {
     Count(Fallback::kMpiAlone);
     return Native(library, writes, dxpl);

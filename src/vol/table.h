@@ -4,7 +4,7 @@
 /// A row names a slot of H5VL_class_t by two member pointers and says how it runs:
 ///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing
 ///   is in between. Settled - the same, after chunks that are on their way (vol/call_queue.h).
-///   Tracked - the native callback inside a TrackedCall: permissions, and a request
+///   Tracked - the native callback inside a TrackedCall: what the driver may do, and a request
 ///   when one is asked for; one that changes a file fails before it does anything if an earlier
 ///   background write to that file failed (vol/find_file.h). Settles, unless the row says that it need not.
 ///   Detour  - a function of ours, which is given the rest of the way: what the callback would do as Tracked, or as Native.

@@ -6,7 +6,7 @@ TrackedCall::TrackedCall(LibraryState& library, Effect effect, void** request)
     : library_(library),
       effect_(effect),
       request_(effect == Effect::kOpen ? nullptr : request),
-      scope_(PermissionsOf(effect, request != nullptr), request_ != nullptr) {
+      scope_(CallFlagsOf(effect, request != nullptr), request_ != nullptr) {
   if (effect == Effect::kFlush) ++library.flushes;
 }
 

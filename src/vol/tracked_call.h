@@ -1,5 +1,5 @@
 /// \file
-/// A native call with what surrounds it: the permissions it gives the driver, and the request it
+/// A native call with what surrounds it: what it tells the driver, and the request it
 /// leaves behind.
 ///
 /// Invariant: a token is handed out only for a call that succeeded.
@@ -30,8 +30,8 @@ inline bool MayMoveChunks(Effect effect) {
   return effect != Effect::kNothing && effect != Effect::kRelease;
 }
 
-/// What the driver may do early while such a call runs (CallScope::Permission).
-constexpr unsigned PermissionsOf(Effect effect, bool has_request) {
+/// What the driver may do early while such a call runs (CallScope::Flag).
+constexpr unsigned CallFlagsOf(Effect effect, bool has_request) {
   switch (effect) {
     case Effect::kFlush:
       return has_request ? CallScope::kFlushMayReturnEarly : CallScope::kFlushAsSet;
@@ -49,7 +49,7 @@ constexpr unsigned PermissionsOf(Effect effect, bool has_request) {
 /// True when the call needs no surroundings at all.
 constexpr bool RunsPlain(Effect effect, void* const* request) {
   return effect == Effect::kNothing ||
-         (request == nullptr && PermissionsOf(effect, false) == CallScope::kNone);
+         (request == nullptr && CallFlagsOf(effect, false) == CallScope::kNone);
 }
 
 class TrackedCall {

@@ -1,7 +1,8 @@
 /// \file
-/// What a reader sees of a file, whatever lies behind it: pending bytes over a store, or a store alone.
+/// What a reader sees of a file, whatever lies behind it: today pending bytes over a store.
 ///
-/// Blocks, prefetch and reads that lanes share stand on this; none of them knows what a file is.
+/// Blocks and prefetch stand on this, reads that lanes share on a ReadPath over it (parallel_read_source.h); none of them knows what a
+/// file is.
 ///
 /// Invariant: Read gives what a synchronous driver would give at that moment.
 /// Thread safety: all functions may be called from any thread, with no lock held; bytes that somebody reads are not

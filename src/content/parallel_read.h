@@ -6,7 +6,7 @@
 ///   2. Everybody takes the next part that nobody has taken, until there is none. A lane that comes
 ///      later than that finds nothing to do, and touches nothing.
 ///   3. Who waits does what nobody has begun, then waits for what others have begun; never for a lane
-///      to begin. Lanes need nothing that the program holds (HDF5's lock): no deadlock.
+///      to begin, unless he has only so much time. Lanes need nothing that the program holds (HDF5's lock): no deadlock.
 ///   4. The first failure ends it: parts not yet begun are left out.
 ///
 /// A read that was *deferred* goes on after the call that made it. Until it is done its file changes

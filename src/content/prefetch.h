@@ -2,7 +2,7 @@
 /// What lanes fetch of one file before the program reads it (content/read_ahead.h), made by the first read that is worth it, or
 /// taken over from before the file was opened.
 ///
-/// Thread safety: pieces() and Drop from any thread; the rest belongs to the program's side.
+/// Thread safety: pieces() and Drop from any thread; Stop also from a lane that closes the file; the rest belongs to the program's side.
 #pragma once
 
 #include <atomic>

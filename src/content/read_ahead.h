@@ -2,10 +2,10 @@
 /// Reading ahead in one file: what the program has read tells what it will read, and lanes fetch it.
 ///
 /// The program's thread pays some comparisons after each large read; memory is taken, and storage
-/// asked, by lanes. Nothing is fetched where storage is as quick as memory.
+/// asked, by lanes. Nothing is fetched where storage is as quick as memory, unless the settings ask for it.
 ///
 /// Invariant: after Stop nobody calls `fetch` any more.
-/// Thread safety: `Note` and `Stop` belong to the program's side of the file; RunOne to lanes.
+/// Thread safety: `Note` belongs to the program's side of the file, `Stop` to whoever closes it; RunOne to lanes.
 #pragma once
 
 #include <sys/types.h>

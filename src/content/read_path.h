@@ -5,7 +5,7 @@
 /// Invariant: what Read gives is what the source gives at that moment; nothing is kept where the source says that it may
 /// not be.
 /// Thread safety: Read, Share and what changes bytes (Written, CutFrom, Forget …) belong to the program's side;
-/// ReadAlongside, and Drop, may be called from any thread.
+/// ReadAlongside, and DropFetched, may be called from any thread.
 #pragma once
 
 #include <cstdint>

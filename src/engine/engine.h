@@ -1,5 +1,5 @@
 /// \file
-/// The process-wide registry of files and completion: who is open, who drains, and what everybody may wait for.
+/// All files of the process: who is open, who drains, and what everybody may wait for.
 ///
 /// Opens and closes of our driver come here, as do barriers (fork, exit, opens by other drivers). A file is known by
 /// (device, inode), so a reopen by another name finds a file that is still draining.

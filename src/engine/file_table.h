@@ -7,7 +7,7 @@
 ///
 /// Invariants: a file is in one state; an inode may have several files, of which the older ones are about to be removed. Once Reserve
 /// has returned, moving files that were there takes no memory.
-/// Thread safety: none; guarded by the engine's mutex. FileName::LeadsTo asks the file system, and belongs outside it.
+/// Thread safety: none; guarded by Registry::mutex. FileName::LeadsTo asks the file system, and belongs outside it.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ class FileTable {
   /// One more file will come, and go through all states: std::bad_alloc now or never.
   void Reserve();
   void AddOpen(const std::shared_ptr<File>& file, std::optional<Opener> opener);
-  /// A closed file is opened again, if it can still be (DeferredClose::Adopt).
+  /// A closed file is opened again, if it can still be (Closing::Adopt).
   bool Reopen(const std::shared_ptr<File>& file, Opener opener);
   /// It is closed, and drains.
   void StartDraining(const std::shared_ptr<File>& file);

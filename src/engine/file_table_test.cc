@@ -100,7 +100,7 @@ TEST_F(FileTableTest, KnowsWhoHasOpenedAFileAndWhy) {
   EXPECT_TRUE(table_.OnlyBy(1));
   EXPECT_EQ(table_.Inside(2), Files());
   EXPECT_FALSE(table_.Reopen(second, {.number = 1, .inside = true}))
-      << "DeferredClose::Adopt refuses: nobody has closed it";
+      << "Closing::Adopt refuses: nobody has closed it";
   EXPECT_EQ(table_.draining(), Files({second}));
   EXPECT_TRUE(table_.OnlyBy(1));
 }

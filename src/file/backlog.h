@@ -1,7 +1,7 @@
 /// \file
 /// What of one file is captured and not stored yet: the bytes, the order they are stored in, what of them failed, and who waits.
 ///
-/// Its parts each have one file and one invariant. They are here together because one mutex guards all of them (Drainer::mutex):
+/// Most of its parts have a file and an invariant of their own. They are here together because one mutex guards all of them (Drainer::mutex):
 /// what is stored next is a question to most of them at once.
 ///
 /// Invariant: a file is drained when nothing is pending and storage is as long as the file.

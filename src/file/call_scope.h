@@ -2,8 +2,8 @@
 /// What the top of the library tells the bottom: what the call in progress is, permits and asks for, and its request.
 ///
 /// The VOL face puts a CallScope on the stack around a native call; the driver, called from inside it on the same
-/// thread, reads it by `CallContext::Current()`. Nothing here is needed for correctness: without a scope the driver obeys
-/// flush, unlock and close like any honest driver.
+/// thread, reads it by `CallContext::Current()`. Without a scope the driver obeys flush, unlock and close like any honest driver: what
+/// a scope permits is never needed for correctness. What it orders is (kWriteThrough, kHandOutDescriptor, kStartSwmr, kOtherChunk).
 ///
 /// Invariant: scopes nest like the calls; an inner scope hides the outer one.
 /// Thread safety: a scope belongs to the thread that made it.
@@ -120,8 +120,7 @@ class CallScope {
   CallScope* const outer_;
   std::vector<Completion::Part> parts_;
   std::vector<Memory> accepted_;
-  std::vector<std::shared_ptr<ExtentRead>>
-      pieces_;  // whose number is not known until the call is over
+  std::vector<std::shared_ptr<ExtentRead>> pieces_;  // grow until the call is over
   std::vector<std::shared_ptr<ParallelRead>> reads_;
   const std::byte* lent_begin_ = nullptr;
   uint64_t lent_size_ = 0;

@@ -1,5 +1,5 @@
 /// \file
-/// How far the close of a file is whose program need not wait for it (file/deferred_close.h).
+/// How far the close of a file is whose program need not wait for it (file/closing.h).
 ///
 /// Invariant: from Begin until the device is closed, or the file is opened again, it has *begun*; until somebody takes it on to close the
 /// device it is *unfinished*.

@@ -5,10 +5,10 @@
 ///
 /// The *mark* is a first superblock that must be there before anything else. *Extents* are everything but the superblock, in
 /// any order. Then storage gets its *size*, then the *superblock*, which tells that the rest is there. A file is *stuck* when nothing more can
-/// be stored without a retry. Lanes take what they like of the first two steps at any time; size and superblock only while
+/// be stored without a retry. Lanes store mark and extents at any time, in this order; size and superblock only while
 /// somebody *wants* the file drained.
 ///
-/// Invariant: the step is a function of what is pending; it goes back when the program writes.
+/// Invariant: the step is a function of what is pending, and of whether storage's size is being changed now; it goes back when the program writes.
 /// Thread safety: none; guarded by the file's mutex.
 #pragma once
 

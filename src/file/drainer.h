@@ -4,7 +4,8 @@
 /// It owns the file's mutex and lends it together with the backlog, to those who capture, close, or answer requests. When lanes come
 /// and what they do is in drainer.cc; who waits for them, and how, in drain_wait.cc.
 ///
-/// Invariant: while something is worthwhile to be stored a lane is scheduled, or somebody stores here.
+/// Invariant: while something is worthwhile to be stored a lane is scheduled, or somebody stores here; where the program stores what it
+/// gathers (WritePolicy::ProgramStores), its next write or wait does.
 /// Thread safety: functions with `Locked` in their names need the mutex, and may release it while they wait; all others may be called from
 /// any thread without it. Lock order: mutex, then lanes, then arena. Storage is asked with no lock held.
 #pragma once

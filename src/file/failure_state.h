@@ -64,7 +64,7 @@ class FailureState {
   Status error_;
   Status lost_;
   bool unreported_ = false;
-  bool extend_failed_ = false;  // error_ says how, as of the next
+  bool extend_failed_ = false;  // error_ says how
   bool close_failed_ = false;
 };
 

@@ -6,13 +6,14 @@
 ///   Drainer        stores the Backlog (what is captured and not stored yet); who waits for that
 ///   FileEpochs     what requests wait for
 ///   FileContent    what readers see; ReadPath (content/) how they read it
-///   DeferredClose  how the file ends
+///   Closing        how the file ends
 ///
 /// The program's side (Write, Read, Truncate, Flush, …) is called by the driver in HDF5's order; the lanes' side is
 /// Drainer::RunOne. What storage sees may come in another order, except:
 ///   1. The first superblock write of a session is stored before anything else, and before the open returns (it marks
 ///      the file as open for writing). A new file's is, where the file is not locked; otherwise it is as later ones.
-///   2. Later superblock writes are stored after everything else, at a drain: extents, then truncation, then superblock.
+///   2. Later superblock writes are stored after everything else, at a drain: extents, then truncation, then superblock. The
+///      signature of a new file, which never changes, may go before (WritePath::StoreSignature).
 ///   3. Two writes of the same byte are stored in program order.
 ///   4. Cutting the file short happens at once; making it longer happens at the end of a drain.
 ///
@@ -30,7 +31,7 @@
 #include "content/read_path.h"
 #include "device/device.h"
 #include "file/call_scope.h"
-#include "file/deferred_close.h"
+#include "file/closing.h"
 #include "file/drainer.h"
 #include "file/file_content.h"
 #include "file/file_context.h"
@@ -57,7 +58,7 @@ class File final : public std::enable_shared_from_this<File> {
 
   Drainer& drainer() { return drainer_; }
   const Drainer& drainer() const { return drainer_; }
-  DeferredClose& closing() { return closing_; }
+  Closing& closing() { return closing_; }
   EpochSource& epochs() { return epochs_; }
   WritePath& writes() { return writes_; }
   ReadPath& reads() { return reads_; }
@@ -137,7 +138,7 @@ class File final : public std::enable_shared_from_this<File> {
   FileContent content_;
   ReadPath reads_;
   WritePath writes_;
-  DeferredClose closing_;
+  Closing closing_;
 };
 
 }  // namespace tidelane

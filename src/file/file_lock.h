@@ -1,8 +1,8 @@
 /// \file
 /// Who else may see an open file: the lock that we hold on it, and whether the program has its descriptor.
 ///
-/// A lock belongs to the device that it was taken through, and ends with it. FileLock can be moved: to whoever goes on with a
-/// file that is closed (what is left behind holds nothing, and Release does nothing there).
+/// A lock belongs to the device that it was taken through, and ends with it. FileLock can be moved, so that whoever goes on with a
+/// closed file can hold it (what is left behind holds nothing, and Release does nothing there); nobody does yet.
 ///
 /// Invariant: nobody else writes the file while `held`, nor looks at it while `exclusive`, but through a descriptor that was
 /// handed out.

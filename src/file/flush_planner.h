@@ -1,7 +1,7 @@
 /// \file
 /// When queued bytes are worth storing: at once, after lingering for neighbours, or when somebody waits for them.
 ///
-/// A function of the backlog and of time: it stores nothing and schedules nothing; the file does what it says.
+/// A function of the backlog and of time: it stores nothing and schedules nothing; the Drainer does what it says.
 ///
 /// Invariant: what has lingered long enough (a *sweep*) goes out, as far as it was queued then, whatever comes after it.
 /// Thread safety: none; guarded by the file's mutex.
@@ -63,7 +63,7 @@ class FlushPlanner {
   /// Lingering begins, if it has not: for how long. No value: nothing new is to be scheduled.
   std::optional<Clock::duration> Linger(const LingerTerms& terms);
   /// A lane is here. If the time is over, what is queued becomes a sweep; if more patience is worth it, for how long.
-  /// `any_time`: without lanes of their own, whoever runs them is the clock.
+  /// `any_time`: there are no lane threads, so whoever runs this decides that the time is over.
   std::optional<Clock::duration> Look(const PendingMap& pending, const LingerTerms& terms,
                                       bool any_time);
   /// A forked child has no lane that would come.

@@ -2,8 +2,8 @@
 /// What is deferred of a file's writes, how long, and in which requests it is stored: by the file's settings, and by what its
 /// storage was seen to take.
 ///
-/// WriteCosts is the pipeline's only way to the cost model, bound to the file's device; WritePolicy decides with it. Neither stores
-/// anything.
+/// WriteCosts is the write side's only way to the cost model, bound to the file's device: what writes and waits took is told by it.
+/// WritePolicy decides with it. Neither stores anything.
 ///
 /// Invariant: nothing here changes what is stored, only when, by whom and in how many requests.
 /// Thread safety: WriteCosts from any thread; WritePolicy has none, and is guarded by the file's mutex.
@@ -60,10 +60,13 @@ class WriteCosts {
 
 class WritePolicy {
  public:
-  /// `shared`: other ranks may wait for what is pending.
-  WritePolicy(const WriteCosts& costs, bool shared, const FileSettings& settings,
+  /// `peers_may_wait`: other ranks may, for what is pending.
+  WritePolicy(const WriteCosts& costs, bool peers_may_wait, const FileSettings& settings,
               bool promises_speed)
-      : costs_(costs), shared_(shared), settings_(settings), quick_(costs.Opened(promises_speed)) {}
+      : costs_(costs),
+        peers_may_wait_(peers_may_wait),
+        settings_(settings),
+        quick_(costs.Opened(promises_speed)) {}
 
   const FileSettings& settings() const { return settings_; }
   void Set(const FileSettings& settings) { settings_ = settings; }
@@ -71,12 +74,14 @@ class WritePolicy {
   void SetDelay(uint64_t us) { settings_.delay_us = us; }
 
   /// The program has asked for bytes to be kept for now.
-  bool held_back() const { return !shared_ && (settings_.paused || settings_.delay_us != 0); }
+  bool held_back() const {
+    return !peers_may_wait_ && (settings_.paused || settings_.delay_us != 0);
+  }
   LingerTerms Terms(uint64_t linger_us) const {
     return {.linger_us = linger_us,
             .delay_us = settings_.delay_us,
             .paused = settings_.paused,
-            .others_wait = shared_};
+            .others_wait = peers_may_wait_};
   }
 
   /// Requests go at memory's speed.
@@ -93,7 +98,7 @@ class WritePolicy {
   /// Storage is quick and the program does not pause: it stores what it gathers, no thread is started. Of a shared file other
   /// ranks may wait for what is gathered, while the program does something else.
   bool ProgramStores() const {
-    return !shared_ && StorageIsMemorySpeed() && !held_back() && !costs_.Defers();
+    return !peers_may_wait_ && StorageIsMemorySpeed() && !held_back() && !costs_.Defers();
   }
 
   /// In which requests bytes are stored. `alone`: nobody else can write the file now, so gaps may be filled.
@@ -106,7 +111,7 @@ class WritePolicy {
 
  private:
   const WriteCosts& costs_;
-  const bool shared_;
+  const bool peers_may_wait_;
   FileSettings settings_;
   bool quick_;
 };

@@ -20,6 +20,8 @@ namespace {
 
 // Who waits for lanes, but not for ever, looks again after that.
 constexpr auto kLook = std::chrono::microseconds(100);
+// For messages, where no piece of work says it better.
+constexpr const char* kWork = "do what was left for HDF5";
 
 }  // namespace
 
@@ -108,6 +110,7 @@ void CallQueue::DoOldest() {
   if (work->Do(in_line ? CallWork::Attempt::kBehindFailed : CallWork::Attempt::kFirst))
     return Drop(*work);
   failed_.push_back(std::move(work));
+  NotePending();  // a callback of the program's may have settled meanwhile, and found nothing
   if (in_line) return;
   // To be told even if a second attempt succeeds: HDF5 may have lost something else (dividing a node of its index, say).
   late_errors_.Note(failed_.back()->file, failed_.back()->what(CallWork::Attempt::kFirst));
@@ -117,13 +120,13 @@ bool CallQueue::DoUntil(const std::function<bool()>& enough, uint64_t timeout_ns
   const bool for_ever = timeout_ns == UINT64_MAX;
   const uint64_t begin_ns = NowNs();
   const auto work = [&] {
-    while (!enough()) {
+    while (!enough() && !queue_.empty()) {
       if (for_ever) {
         DoOldest();
         continue;
       }
       DoReadyHere();
-      if (enough() || NowNs() - begin_ns >= timeout_ns) break;
+      if (enough() || queue_.empty() || NowNs() - begin_ns >= timeout_ns) break;
       std::this_thread::sleep_for(kLook);
     }
   };
@@ -140,15 +143,16 @@ void CallQueue::Drop(CallWork& work) {
 
 bool CallQueue::DoAll(void* object, H5I_type_t type, hid_t dxpl) {
   if (!DoAside(dxpl, [this] { DoAllHere(); })) {
-    h5::PushError(library_.hdf5(),
-                  Status::Failed(ENOMEM, "put chunks that were written into the file"));
+    const char* const what =
+        queue_.empty() ? kWork : queue_.front()->what(CallWork::Attempt::kAgain);
+    h5::PushError(library_.hdf5(), Status::Failed(ENOMEM, what));
     return false;
   }
   if (!AnyCallWork(library_) || object == nullptr) return true;
   const std::shared_ptr<File> file = FileOf(library_, object, type);
   if (file == nullptr) return true;
   bool all = false;
-  const char* what = "store chunks that were written";
+  const char* what = kWork;
   const auto retry = [&] { all = Retry(*file, what); };
   if (!DoAside(dxpl, retry) || !all)
     h5::PushError(library_.hdf5(), Status::Failed(EIO, what).At(file->path(), 0, 0));

@@ -5,6 +5,9 @@
 /// could see the result, or depend on it, does all of it first (it *settles*); others do what happens to be ready. Which is which, the
 /// table of callbacks says (vol/table.h). Filtered chunks are such work (vol/chunk_capture.h).
 ///
+/// Whether a dataset's elements depend on some work is for its kind to say: of chunks, ChunkCapture::InsertBefore (before transfers) and
+/// OnlyAppends (before an extent grows) do. Work of a kind that says nothing there is done by flushes, closes and all other calls that settle.
+///
 /// Invariants:
 ///  1. Work is done in the order in which it was added, whatever file it is for.
 ///  2. What fails stays, with what is behind it of the same file, and is tried again by each call that settles that file, which
@@ -83,7 +86,7 @@ class CallQueue {
   /// In a call whose list is the default one: what is ready; the oldest, whoever has to prepare it.
   void DoReadyHere();
   void DoOldest();
-  /// From outside the library's calls: until `enough()`, or for so long; prepares work if it may take for ever (UINT64_MAX). False:
+  /// From outside the library's calls: until `enough()`, or there is no work, or for so long; prepares work if it may take for ever (UINT64_MAX). False:
   /// HDF5 could not be entered, so nothing has been done.
   bool DoUntil(const std::function<bool()>& enough, uint64_t timeout_ns);
   /// The library closes. Call from within a call of HDF5.

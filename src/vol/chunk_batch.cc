@@ -24,14 +24,15 @@ void ChunkBatch::Arrived(std::vector<Completion::Part> stored_by, Status status)
 Completion::State ChunkBatchPart::Wait(uint64_t timeout_ns) {
   if (stored_ == nullptr) {
     const uint64_t begin = NowNs();
-    if (chunks_->on_their_way != 0 && library_.call_queue == nullptr) {
-      // Forked while another thread was inside HDF5 (vol/fork.cc): the parent inserts them.
-      chunks_->error = Status::Failed(ECANCELED, "store what the parent process wrote");
+    CallQueue* const calls = library_.call_queue;
+    const auto are_in = [this] { return chunks_->on_their_way == 0; };
+    if (!are_in() && calls != nullptr && !calls->DoUntil(are_in, timeout_ns)) {
+      chunks_->error = Status::Failed(ENOMEM, "put chunks that were written into the file");
       return Completion::State::kFailed;
     }
-    if (chunks_->on_their_way != 0 &&
-        !library_.call_queue->DoUntil([this] { return chunks_->on_their_way == 0; }, timeout_ns)) {
-      chunks_->error = Status::Failed(ENOMEM, "put chunks that were written into the file");
+    if (!are_in() && (calls == nullptr || calls->empty())) {
+      // Forked while another thread was inside HDF5 (vol/fork.cc): the parent inserts them.
+      chunks_->error = Status::Failed(ECANCELED, "store what the parent process wrote");
       return Completion::State::kFailed;
     }
     if (chunks_->on_their_way != 0) return Completion::State::kPending;

@@ -12,6 +12,7 @@
 /// Thread safety: used inside callbacks, under HDF5's lock; lanes know only jobs.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -61,7 +62,8 @@ class ChunkCapture {
 
   /// The program closes `dataset`; true: it will be closed natively once its chunks are in.
   bool KeepOpen(void* dataset);
-  /// Whether one that is kept open so is the one that `dataset`, newly opened, is: it has that one's access list then. Null: any.
+  /// Whether `dataset`, newly opened, is a dataset that is kept open so: HDF5 then keeps the access list that it was first opened with. Null:
+  /// whether any dataset is kept open.
   bool IsKeptOpen(void* dataset);
   /// `dataset` has just been made, in one piece as far as can be told: the list that says so may have been changed since
   /// it was looked at. Then HDF5 filters its chunks; where any chunk of ours is pending, the dataset is looked at.
@@ -88,9 +90,10 @@ class ChunkCapture {
   std::shared_ptr<ChunkJob> MakeJob(const FilteredDataset& known, void* dataset, uint64_t number);
   bool MakeRoom(uint64_t charge);
   bool Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& job);
-  // One of them is in, or never will be.
+  // A chunk's work for HDF5.
   class Insertion;
   void NoLongerNewest(const ChunkJob& job);
+  // It is in, or never will be.
   void Gone(ChunkJob& job);
 
   LibraryState& library_;
@@ -102,8 +105,12 @@ class ChunkCapture {
 
 /// As ChunkCapture::InsertBefore.
 inline bool InsertChunksBefore(LibraryState& library, size_t count, void* datasets[], hid_t dxpl) {
-  return !AnyCallWork(library) || library.chunk_capture == nullptr ||
-         library.chunk_capture->InsertBefore(count, datasets, dxpl);
+  if (!AnyCallWork(library)) return true;
+  if (library.chunk_capture != nullptr)
+    return library.chunk_capture->InsertBefore(count, datasets, dxpl);
+  return std::all_of(datasets, datasets + count, [&](void* dataset) {
+    return DoCallWork(library, dataset, H5I_DATASET, dxpl);
+  });
 }
 
 }  // namespace tidelane::vol

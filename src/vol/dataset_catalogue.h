@@ -1,5 +1,5 @@
 /// \file
-/// The open datasets of one libhdf5, and what is known of each: by whom it is asked for, and asked of HDF5 once.
+/// The open datasets of one libhdf5, and what is known of each. HDF5 is asked once, whoever wants to know.
 ///
 /// Everybody who has something to remember of a dataset (how it is written, which chunks of it are on their way, where they lie, what ranks
 /// have agreed on) keeps a *state* of his own here, and shares the facts. One call forgets all of it.

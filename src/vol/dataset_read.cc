@@ -43,6 +43,7 @@ herr_t ReadNatively(LibraryState& library, const Reads& reads, hid_t dxpl, Later
                                   ? GatherReads(library, reads.count, reads.datasets,
                                                 reads.memory_types, reads.file_spaces, dxpl)
                                   : Gathering();
+  if (later == Later::kSome) NotePastSieve(library, reads.count, reads.datasets);
   const SieveWatch sieve(library);
   const herr_t result = library.hdf5().native().dataset_cls.read(
       reads.count, reads.datasets, reads.memory_types, reads.memory_spaces, reads.file_spaces, dxpl,

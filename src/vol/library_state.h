@@ -2,7 +2,7 @@
 /// What the VOL face remembers about one libhdf5.
 ///
 /// Invariant: nothing here owns HDF5 objects beyond the library's closing: Forget (lifetime.cc)
-/// drops all ids. Thread safety: used inside callbacks only, so protected by that libhdf5's lock.
+/// drops all ids. Thread safety: used inside callbacks, so protected by that libhdf5's lock; a fork asks `call_work` without.
 #pragma once
 
 #include <array>
@@ -66,8 +66,9 @@ struct LibraryState {
   size_t default_properties = 0;
   /// A file was captured that ranks of an MPI program have open together (vol/ranks.h).
   bool parallel_files = false;
-  std::array<unsigned long, 16> foreign_serials{};  ///< of the last files that are none of these
-  /// How often something there lost a link that others may hang on (vol/ranks_dataset.h).
+  /// Of the last files that were found not to be open by ranks together: they are not asked about again.
+  std::array<unsigned long, 16> foreign_serials{};
+  /// How often a group in such a file was unlinked, with whatever is in it (vol/ranks_dataset.h).
   uint64_t groups_unlinked = 0;
   /// Filtered chunks that ranks put into such files together (vol/ranks_filtered.h). Never destroyed.
   RankChunks* rank_chunks = nullptr;

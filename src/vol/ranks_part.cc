@@ -8,12 +8,11 @@
 #include "vol/chunked_dataset.h"
 #include "vol/property_lists.h"
 #include "vol/ranks_dataset.h"
+#include "vol/selected_box.h"
 
 namespace tidelane::vol {
 
 namespace {
-
-constexpr hid_t kLastSpecialSpace = 2;  // H5S_ALL, H5S_BLOCK, H5S_PLIST
 
 // This rank's part of a write.
 struct Part {
@@ -144,7 +143,7 @@ Part PartOf(LibraryState& library, const Writing& writing, bool collective, hid_
     part.refusal = Fallback::kMpiDataset;
     return part;
   }
-  if (space <= kLastSpecialSpace || !Select(hdf5, space, selection)) {
+  if (!IsDataspace(space) || !Select(hdf5, space, selection)) {
     part.refusal = Fallback::kMpiTransfer;
     return part;
   }

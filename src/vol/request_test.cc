@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "file/file_fixture.h"
+#include "vol/call_queue.h"
 #include "vol/chunk_batch.h"
 #include "vol/connector_fixture.h"
 
@@ -53,16 +54,19 @@ TEST_F(RequestTest, OneIsDoneWhenItsBytesAreStored) {
 }
 
 TEST_F(RequestTest, ChunksThatAnotherProcessInsertsAreNotWaitedFor) {
-  // As in a child that was forked in the middle.
+  // As in a child that was forked in the middle, and in one that has chunks of its own since.
   CallQueue* const calls = std::exchange(library().call_queue, nullptr);
-  const auto chunks = std::make_shared<ChunkBatch>();
-  chunks->on_their_way = 1;
-  Request* request =
-      library().requests.Issue(nullptr, std::make_unique<ChunkBatchPart>(library(), chunks));
-  EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_FAIL);
-  EXPECT_EQ(request->error().code(), ECANCELED);
-  library().call_queue = calls;
-  RequestFree(library(), request);
+  for (const bool own : {false, true}) {
+    if (own) CallQueue::Of(library());
+    const auto chunks = std::make_shared<ChunkBatch>();
+    chunks->on_their_way = 1;
+    Request* request =
+        library().requests.Issue(nullptr, std::make_unique<ChunkBatchPart>(library(), chunks));
+    EXPECT_EQ(Test(request), H5VL_REQUEST_STATUS_FAIL);
+    EXPECT_EQ(request->error().code(), ECANCELED);
+    RequestFree(library(), request);
+  }
+  delete std::exchange(library().call_queue, calls);
 }
 
 // HDF5 1.14 loses operations when the last one of an event set is removed before the others.

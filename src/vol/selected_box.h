@@ -14,6 +14,10 @@
 
 namespace tidelane::vol {
 
+/// Whether it is the identifier of a dataspace: H5S_ALL, H5S_BLOCK and H5S_PLIST are small numbers, of which a public function that asks
+/// for a space prints an error.
+inline bool IsDataspace(hid_t space) { return space > 2; }
+
 /// H5S_BLOCK as HDF5's callbacks get it: memory without gaps, as long as it takes. (H5S_ALL is 0, H5S_PLIST 2.)
 inline constexpr hid_t kBlockSpace = 1;
 

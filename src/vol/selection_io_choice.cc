@@ -8,6 +8,7 @@
 #include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "vol/call_inside.h"
+#include "vol/selected_box.h"
 
 namespace tidelane::vol {
 
@@ -99,7 +100,8 @@ bool GathersReads(LibraryState& library, hid_t memory_type, hid_t file_space, Ru
   FollowingReads& reads = pattern.reads;
   if (reads.Looks()) {
     const std::shared_ptr<File> file = pattern.facts->file.lock();
-    const bool one = file != nullptr && !file->reads().slow() && file_space > h5::kDefault;
+    const bool one = file != nullptr && file->locked() && !file->writes_through() &&
+                     !file->reads().slow() && IsDataspace(file_space);
     const Spread spread = one ? SpreadOf(library.hdf5(), file_space) : Spread();
     const uint64_t element = library.hdf5().Tget_size(memory_type), size = spread.span * element;
     reads.Look(spread.first * element, spread.runs == 1 && size < kSieveRun ? size : 0,
@@ -184,7 +186,7 @@ Spread SpreadOf(h5::Library& hdf5, hid_t file_space) {
 Gathering GatherWrites(LibraryState& library, size_t count, void* datasets[],
                        const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl,
                        Leaves leaves) {
-  const bool one = count == 1 && file_spaces[0] > h5::kDefault;
+  const bool one = count == 1 && IsDataspace(file_spaces[0]);
   if (!one && (count == 0 || !library.sieves_reads)) return Gathering();
   RunPattern& pattern = PatternOf(library, datasets[0]);
   const auto look = [&] { Look(library, datasets[0], pattern, dxpl); };
@@ -226,12 +228,18 @@ Gathering GatherReads(LibraryState& library, size_t count, void* datasets[],
   if (pattern.open() == nullptr) return Gathering();
   const auto gathers = [&] {
     if (pattern.natively) return true;
+    if (count > 1) NotePastSieve(library, count, datasets);
     if (count != 1 || pattern.has_layout(H5D_CHUNKED)) return false;
     if (!pattern.only_read) return Unlocked(pattern);
     return pattern.has_layout(H5D_CONTIGUOUS) &&
            GathersReads(library, memory_types[0], file_spaces[0], pattern);
   };
   return gathers() ? Gathering(pattern.open()) : Gathering();
+}
+
+void NotePastSieve(LibraryState& library, size_t count, void* datasets[]) {
+  if (!library.only_reads) return;
+  for (size_t i = 0; i < count; ++i) PatternOf(library, datasets[i]).reads.Leave();
 }
 
 namespace {

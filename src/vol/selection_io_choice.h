@@ -10,8 +10,8 @@
 /// writes are left to the sieve; on storage as quick as memory, where reading and rewriting a window
 /// costs little more than a copy, also those that are less dense, and small ones that follow or replace each
 /// other. Of a file that we have no lock on nothing is kept for reads, and no gap is filled between writes: there the sieve
-/// is what native HDF5 has, so that it makes no more requests than natively. Small reads that follow each other of a file that is only read,
-/// on storage as quick as memory, are the sieve's, too (vol/following_reads.h): natively nothing costs less. With mode=sync a file's transfers are
+/// is what native HDF5 has, so that it makes no more requests than natively. Small reads that follow each other of a file that is locked and only read,
+/// on storage that does not make reads wait, are the sieve's, too (vol/following_reads.h): natively nothing costs less. With mode=sync a file's transfers are
 /// native's altogether.
 ///
 /// It is done by showing HDF5 a driver that takes one piece a call, while the transfer lasts (h5/driver.h): HDF5
@@ -21,7 +21,8 @@
 /// be filled, as the sieve does. Of a chunked dataset that is asked for writes of many runs into chunks that HDF5 does not cache.
 ///
 /// Cost: some tenths of a microsecond for each of a dataset's first writes, then for one in seventeen; nothing once the
-/// sieve has it. Reads of files that are locked and written ask nothing; of those that are only read two of 64 are looked at.
+/// sieve has it. Reads ask nothing as long as every file is locked and written; of those that are only read two of 65 are looked at, and
+/// every dataset is asked about once, at its fifth read.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
@@ -119,6 +120,9 @@ Gathering GatherWrites(LibraryState& library, size_t count, void* datasets[],
 /// To be held while these are read.
 Gathering GatherReads(LibraryState& library, size_t count, void* datasets[],
                       const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl);
+
+/// These are read past the sieve.
+void NotePastSieve(LibraryState& library, size_t count, void* datasets[]);
 
 /// Whether HDF5 may have a sieve buffer of a dataset, of which nothing is noted; to be asked with the default list (vol/call_inside.h).
 bool MayHaveBuffer(LibraryState& library, void* dataset);

@@ -66,7 +66,7 @@ inline Effect EffectOf(H5VL_link_specific_args_t* args) {
   return args->op_type == H5VL_LINK_DELETE ? Effect::kWrite : Effect::kNothing;
 }
 
-/// What a call has to do with chunks on their way.
+/// What a call has to do with work that waits for it (vol/call_queue.h): chunks on their way.
 enum class Chunks {
   kNone,  ///< it can neither see them nor depend on them
   kSeen,  ///< it could: they are inserted first

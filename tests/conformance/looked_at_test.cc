@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "conformance/fixture.h"
@@ -92,6 +94,54 @@ TEST_P(LookedAt, AReaderSeesWhatAWriterThatHeedsNoLockHasChanged) {
     }
   });
   writer.expect_success();
+}
+
+// Small reads that HDF5's sieve buffer may answer, or our blocks: neither may keep what is older than the other's. They follow one another,
+// then they jump, then they follow again.
+TEST_P(LookedAt, AReaderNeverSeesOlderElementsThanItHasSeen) {
+  constexpr hsize_t kApart = 100'000;
+  constexpr int kRounds = 6, kReads = 65;
+  run_natively([&] { put(create(file()), "d", 7, 3 * kApart); });
+  std::ifstream made(file(), std::ios::binary);
+  const std::string stored((std::istreambuf_iterator<char>(made)), {});
+  const std::vector<int> begin = elements(7, 64);
+  const size_t place = stored.find({reinterpret_cast<const char*>(begin.data()), 64 * sizeof(int)});
+  ASSERT_NE(place, std::string::npos);
+  run([&] {
+    const Hid opened = open(file(), H5F_ACC_RDONLY), dataset(H5Dopen2(opened, "d", H5P_DEFAULT));
+    const int past = ::open(file().c_str(), O_WRONLY | O_CLOEXEC);
+    const auto change = [&](int value) {
+      ASSERT_EQ(
+          pwrite(past, &value, sizeof value, static_cast<off_t>(place + kApart * sizeof value)),
+          static_cast<ssize_t>(sizeof value));
+    };
+    const auto read = [&](hsize_t start) {
+      const hsize_t count = 64;
+      const Hid space(H5Dget_space(dataset)), memory(H5Screate_simple(1, &count, nullptr));
+      H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, nullptr, &count, nullptr);
+      int values[count] = {};
+      EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values), 0);
+      return values[0];
+    };
+    for (int i = 0; i < 4; ++i) read(0);  // too few to be looked at
+    int seen = 0;
+    for (int round = 1; round <= kRounds; ++round) {
+      for (int i = 0; i < kReads; ++i) {
+        const int found = read(round == 1 ? 0 : kApart);
+        if (round == 1) continue;
+        ASSERT_GE(found, seen) << "round " << round << ", read " << i;
+        seen = found;
+      }
+      for (int i = 1; i < kReads; ++i) {
+        read((2 - i % 2) * kApart);
+        if (i == kReads / 2) change(round);
+      }
+      usleep(30'000);  // what a file system calls a moment is over
+      seen = read(kApart);
+      EXPECT_EQ(seen, round);
+    }
+    ::close(past);
+  });
 }
 
 // The offset was asked of a file open for reading: nothing was pending, and its blocks were kept.

@@ -1,4 +1,4 @@
-#include "file/deferred_close.h"
+#include "file/closing.h"
 
 #include <cerrno>
 #include <new>
@@ -9,7 +9,7 @@
 
 namespace tidelane {
 
-void DeferredClose::Begin(CloseState::Finished finished, const CallContext& call) {
+void Closing::Begin(CloseState::Finished finished, const CallContext& call) {
   MutexLock lock(drainer_.mutex());
   Backlog& backlog = drainer_.backlog();
   epochs_.AddBarrier(backlog, call);
@@ -19,7 +19,7 @@ void DeferredClose::Begin(CloseState::Finished finished, const CallContext& call
   drainer_.ScheduleLocked();
 }
 
-bool DeferredClose::Adopt() {
+bool Closing::Adopt() {
   // Natively an open begins with nothing: others, who heed no lock, may have changed it.
   reads_.Forget();
   MutexLock lock(drainer_.mutex());
@@ -35,13 +35,13 @@ bool DeferredClose::Adopt() {
   return true;
 }
 
-bool DeferredClose::being_closed() const {
+bool Closing::being_closed() const {
   MutexLock lock(drainer_.mutex());
   const CloseState& closing = drainer_.backlog().closing;
   return closing.begun() && !closing.unfinished();
 }
 
-Status DeferredClose::CloseDevice() {
+Status Closing::CloseDevice() {
   reads_.deferred_reads().AwaitAll();
   reads_.prefetch().Stop();
   Store& store = *file_.store;
@@ -76,7 +76,7 @@ Status DeferredClose::CloseDevice() {
   return status;
 }
 
-Status DeferredClose::WaitClosed(Wait why) {
+Status Closing::WaitClosed(Wait why) {
   {
     MutexLock lock(drainer_.mutex());
     const Backlog& backlog = drainer_.backlog();
@@ -91,7 +91,7 @@ Status DeferredClose::WaitClosed(Wait why) {
   return backlog.failures.closed();
 }
 
-bool DeferredClose::AwaitClosed(Wait why) {
+bool Closing::AwaitClosed(Wait why) {
   const Waiting waiting(why);
   MutexLock lock(drainer_.mutex());
   Backlog& backlog = drainer_.backlog();
@@ -103,7 +103,7 @@ bool DeferredClose::AwaitClosed(Wait why) {
   return !backlog.closing.begun();
 }
 
-Status DeferredClose::WaitStored(std::chrono::steady_clock::time_point deadline, bool& stored) {
+Status Closing::WaitStored(std::chrono::steady_clock::time_point deadline, bool& stored) {
   if (Status status = drainer_.DrainUntil(Wait::kRequest, deadline, stored);
       !status.ok() || !stored) {
     return status;

@@ -1,7 +1,7 @@
 /// \file
-/// How one file ends: it drains by itself after the program's close, is opened again before that is over, or somebody waits for it.
+/// How one file ends: at once, or it drains by itself after the program's close, is opened again before that is over, or waited for.
 ///
-/// Invariant: the device is closed once, by who took it on (CloseState), and only when nothing is pending.
+/// Invariant: of a file that drains by itself the device is closed once, by who took it on (CloseState), and only when nothing is pending.
 /// Thread safety: all functions may be called from any thread.
 #pragma once
 
@@ -17,9 +17,9 @@
 
 namespace tidelane {
 
-class DeferredClose {
+class Closing {
  public:
-  DeferredClose(FileContext& file, Drainer& drainer, FileEpochs& epochs, ReadPath& reads)
+  Closing(FileContext& file, Drainer& drainer, FileEpochs& epochs, ReadPath& reads)
       : file_(file), drainer_(drainer), epochs_(epochs), reads_(reads) {}
 
   /// Whether the call's close may return before everything is stored.

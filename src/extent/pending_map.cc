@@ -211,7 +211,7 @@ bool PendingMap::SuperblockPending() const {
   return Queued(superblock_begin_, superblock_end_) || InFlight(superblock_begin_, superblock_end_);
 }
 
-size_t PendingMap::HeldQueued() const {
+size_t PendingMap::SuperblockQueued() const {
   // Extents are split at the range's ends (SetSuperblock and the file do that), so none begins before it.
   size_t count = 0;
   for (auto it = queued_.lower_bound(superblock_begin_);
@@ -285,10 +285,10 @@ void PendingMap::Split(uint64_t at, Run& run) {
 
 bool PendingMap::TakeRun(const RunLimits& limits, Order order, bool rest_is_done, Run& run) {
   if (order == Order::kSuperblockFirst && superblock_end_ != 0 && SuperblockPending()) {
-    // Nothing else may be stored before the held range is: take that, or wait until it has landed.
-    const auto held = queued_.lower_bound(superblock_begin_);
-    if (held == queued_.end() || !IsSuperblock(held->second) ||
-        !Takeable(held->second, order, true))
+    // Nothing else may be stored before the superblock's range is: take that, or wait until it has landed.
+    const auto superblock = queued_.lower_bound(superblock_begin_);
+    if (superblock == queued_.end() || !IsSuperblock(superblock->second) ||
+        !Takeable(superblock->second, order, true))
       return false;
     cursor_ = superblock_begin_;
   }

@@ -6,7 +6,7 @@
 /// flight, then on storage. A queued extent that overlaps a run in flight waits for it (same-byte order), and so does a
 /// gap that a run would fill.
 ///
-/// Some bytes have an order of their own: the *held* range (the superblock) is stored either before everything else or
+/// Some bytes have an order of their own: the *superblock's range* is stored either before everything else or
 /// after everything else; see Order.
 ///
 /// Invariants: queued extents are disjoint; runs in flight are disjoint; every extent counts in its epoch.
@@ -37,7 +37,7 @@ struct RunLimits {
 
 class PendingMap {
  public:
-  /// What TakeRun may take of the held range.
+  /// What TakeRun may take of the superblock's range.
   enum class Order { kSuperblockFirst, kSuperblockLast };
 
   ~PendingMap();
@@ -90,7 +90,7 @@ class PendingMap {
     return InFlight(begin, end) || Queued(begin, end);
   }
 
-  /// Where the held range is from now on; later inserts must not cross its ends.
+  /// Where the superblock's range is from now on; later inserts must not cross its ends.
   void SetSuperblock(uint64_t begin, uint64_t end);
   uint64_t superblock_begin() const { return superblock_begin_; }
   uint64_t superblock_end() const { return superblock_end_; }
@@ -101,13 +101,13 @@ class PendingMap {
   size_t queued_extents() const { return queued_.size(); }
   size_t failed_extents() const { return failed_; }
   bool in_flight() const { return !in_flight_.empty(); }
-  /// Queued extents that a lane may take before the drain's last step: neither marked nor in the held range.
-  size_t ordinary() const { return queued_.size() - failed_ - HeldQueued(); }
-  /// Only the held range is left, and nothing failed: the drain's last step may begin.
-  bool only_held() const { return in_flight_.empty() && failed_ == 0 && ordinary() == 0; }
+  /// Queued extents that a lane may take before the drain's last step: neither marked nor in the superblock's range.
+  size_t ordinary() const { return queued_.size() - failed_ - SuperblockQueued(); }
+  /// Only the superblock's range is left, and nothing failed: the drain's last step may begin.
+  bool only_superblock() const { return in_flight_.empty() && failed_ == 0 && ordinary() == 0; }
   /// Nothing more can be stored without a retry.
   bool stuck(Order order) const;
-  /// Whether bytes of the held range are not stored yet.
+  /// Whether bytes of the superblock's range are not stored yet.
   bool SuperblockPending() const;
   bool empty() const { return queued_.empty() && in_flight_.empty(); }
 
@@ -128,7 +128,7 @@ class PendingMap {
     return extent.address < superblock_end_ && superblock_begin_ < extent.end();
   }
   bool Takeable(const Extent& extent, Order order, bool rest_is_done) const;
-  size_t HeldQueued() const;
+  size_t SuperblockQueued() const;
   void SplitQueued(uint64_t at);
   void Grow(Map::iterator it, const RunLimits& limits, Order order, bool rest_is_done, Run& run);
   void Split(uint64_t at, Run& run);

@@ -71,7 +71,7 @@ class Model {
     while (!flying_.empty()) Land();
     map_.RetryFailed();
     for (;;) {
-      Take(map_.only_held());
+      Take(map_.only_superblock());
       if (flying_.empty()) break;
       while (!flying_.empty()) Land();
     }
@@ -135,7 +135,7 @@ class Model {
     ++version_;
     for (uint64_t i = from; i < to; ++i) program_[i] = static_cast<unsigned char>(random_());
     written_.push_back({epoch_, from, to, version_});
-    // The file captures the held range apart from its neighbours.
+    // The file captures the superblock's range apart from its neighbours.
     uint64_t at = from;
     for (const uint64_t cut : {kHeldBegin, kHeldEnd, to}) {
       if (cut <= at || cut > to) continue;

@@ -306,12 +306,12 @@ TEST_F(PendingMapTest, TheHeldRangeComesLast) {
   Put(8, "bb");
   EXPECT_EQ(map_.ordinary(), 2u);
   Run run;
-  EXPECT_EQ(Take(run), "0:aaaa") << "apart from its held neighbour";
+  EXPECT_EQ(Take(run), "0:aaaa") << "apart from the superblock";
   map_.Complete(run);
   EXPECT_EQ(Take(run), "8:bb");
-  EXPECT_FALSE(map_.only_held()) << "still in flight";
+  EXPECT_FALSE(map_.only_superblock()) << "still in flight";
   map_.Complete(run);
-  EXPECT_TRUE(map_.only_held());
+  EXPECT_TRUE(map_.only_superblock());
   EXPECT_EQ(Take(run), "none");
   EXPECT_EQ(Take(run, Order::kSuperblockLast, true), "4:SUPR");
   EXPECT_TRUE(map_.SuperblockPending());
@@ -428,7 +428,7 @@ TEST_F(PendingMapTest, AHeldRangeInsideAQueuedExtentIsStoredInTheEnd) {
   std::string taken;
   for (Run next; Take(next) != "none"; map_.Complete(next)) taken += Text(next) + " ";
   EXPECT_EQ(taken, "0:aaaa 8:aaaa ");
-  EXPECT_TRUE(map_.only_held());
+  EXPECT_TRUE(map_.only_superblock());
   Run run;
   EXPECT_EQ(Take(run, Order::kSuperblockLast, true), "4:aaaa");
   map_.Complete(run);

@@ -39,7 +39,8 @@ class DrainState {
       return DrainStep::kMark;
     const bool last_is_flying =
         pending.InFlight(pending.superblock_begin(), pending.superblock_end());
-    if (!pending.empty() && !pending.only_held() && !last_is_flying) return DrainStep::kExtents;
+    if (!pending.empty() && !pending.only_superblock() && !last_is_flying)
+      return DrainStep::kExtents;
     if (resizing_ || facts.too_short) return DrainStep::kSize;
     return pending.empty() ? DrainStep::kDrained : DrainStep::kSuperblock;
   }
@@ -47,8 +48,8 @@ class DrainState {
     return facts.pending.empty() && !resizing_ && !facts.too_short;
   }
   bool IsStuck(const Facts& facts) const {
-    return !resizing_ &&
-           (facts.pending.stuck(facts.order) || (facts.extend_failed && facts.pending.only_held()));
+    return !resizing_ && (facts.pending.stuck(facts.order) ||
+                          (facts.extend_failed && facts.pending.only_superblock()));
   }
 
   /// Somebody waits for all of it, or will ask: until it is drained.
@@ -57,10 +58,10 @@ class DrainState {
   /// Whether a lane may make storage longer now, and then take the superblock.
   bool MayResize(const Facts& facts) const {
     return wanted_ && !resizing_ && !facts.extend_failed && facts.too_short &&
-           facts.pending.only_held();
+           facts.pending.only_superblock();
   }
   bool MayTakeSuperblock(const Facts& facts) const {
-    return wanted_ && !facts.too_short && facts.pending.only_held();
+    return wanted_ && !facts.too_short && facts.pending.only_superblock();
   }
   /// Storage's size is being changed: no run may start.
   void SetResizing(bool resizing) { resizing_ = resizing; }

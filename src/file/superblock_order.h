@@ -51,7 +51,7 @@ class SuperblockPlace {
 
  private:
   uint64_t base_ = 0;   // HDF5's base address: the size of the user block
-  uint64_t begin_ = 0;  // as the pending map's held range was told
+  uint64_t begin_ = 0;  // as the pending map's superblock range
   uint64_t end_ = 0;
   bool has_signature_;
 };

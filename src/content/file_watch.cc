@@ -24,7 +24,9 @@ bool FileWatch::Changed(const ByteSource& source) {
   const std::optional<FileVersion> version = source.watched();
   if (!version.has_value()) return false;
   const bool first = std::exchange(looked_ns_, now_ns) == 0;
-  const bool changed = !first && (!settled_ || seen_ != *version);
+  const bool other = !first && seen_ != *version;
+  const bool changed = other || (!first && !settled_);
+  changed_ |= other;
   seen_ = *version;
   // A server's clock may be ahead of ours.
   const uint64_t time_ns = FileSystemNowNs();

@@ -21,6 +21,8 @@ class FileWatch {
  public:
   /// Whether it was, or may have been, since the last call. The first call only looks.
   bool Changed(const ByteSource& source);
+  /// Whether it was never seen to be, and has not been for a moment, so that whatever was read since can only be what is there.
+  bool unchanged() const { return settled_ && !changed_; }
 
  private:
   static constexpr uint64_t kLookNs = 20'000;
@@ -28,6 +30,7 @@ class FileWatch {
 
   uint64_t looked_ns_ = 0;
   bool settled_ = false;
+  bool changed_ = false;
   FileVersion seen_;
 };
 

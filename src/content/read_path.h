@@ -102,6 +102,8 @@ class ReadPath final : public ParallelReadSource {
   std::vector<ByteRange> TakeRecordedRanges();
   /// Storage has lately taken longer for a read than memory does.
   bool slow() const { return speed_.slow(); }
+  /// The file is only read, and nobody was seen to change it. The program's side.
+  bool unchanged() const { return around_.watched && watch_.unchanged(); }
 
  private:
   AheadFetcher::Fetch Fetcher();

@@ -43,7 +43,6 @@ herr_t ReadNatively(LibraryState& library, const Reads& reads, hid_t dxpl, Later
                                   ? GatherReads(library, reads.count, reads.datasets,
                                                 reads.memory_types, reads.file_spaces, dxpl)
                                   : Gathering();
-  if (later == Later::kSome) NotePastSieve(library, reads.count, reads.datasets);
   const SieveWatch sieve(library);
   const herr_t result = library.hdf5().native().dataset_cls.read(
       reads.count, reads.datasets, reads.memory_types, reads.memory_spaces, reads.file_spaces, dxpl,
@@ -136,7 +135,8 @@ herr_t ReadIntoHost(LibraryState& library, Reads reads, hid_t dxpl, void** reque
     return ReadTogether(library, parallel, count, datasets, reads.memory_types, reads.memory_spaces,
                         reads.file_spaces, dxpl, reads.buffers, request);
   }
-  if (request != nullptr && !library.requests.any_failed() && !library.closing) {
+  if (request != nullptr && !library.requests.any_failed() && !library.closing &&
+      !ReadsAtOnce(library, count, datasets, reads.memory_types, reads.file_spaces, dxpl)) {
     return ReadLater(library, reads, dxpl, request);
   }
   Rest<void*> rest;

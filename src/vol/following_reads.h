@@ -5,8 +5,9 @@
 /// sieve touches least. Reads that jump, or go backwards, it would answer with a window each. So two reads in a row are compared now
 /// and then, and what they do is believed until the next two.
 ///
-/// Invariant: a dataset that has left the sieve never comes back to it. Reads past the sieve leave its window as it was, and a writer whom
-/// no lock keeps out may have changed what it holds: natively every read moves it, so that nobody reads older bytes than he has seen.
+/// Reads past the sieve leave its window as it was. So that nobody reads older bytes than he has seen, none of this is asked about a file that was
+/// changed by somebody whom its lock does not keep out (content/file_watch.h).
+///
 /// Thread safety: none; used under HDF5's lock.
 #pragma once
 
@@ -20,35 +21,28 @@ class FollowingReads {
   static constexpr unsigned kBetween = 64;
 
   /// A read begins. Whether `Look` is to be told where it lies.
-  bool Looks() { return state_ != State::kLeft && ++reads_ <= 2; }
+  bool Looks() {
+    ++reads_;
+    return reads_ <= 2;
+  }
   /// It is one run of `size` from `first` on; of anything else, of a size of 0. In bytes, of which a buffer holds `window`.
   void Look(uint64_t first, uint64_t size, uint64_t window) {
-    const bool follows =
-        size != 0 && size_ != 0 && first + size > first_ && first < first_ + window;
-    if (reads_ == 2 && follows)
-      state_ = State::kFollow;
-    else if (reads_ == 2)
-      Leave();
+    if (reads_ == 2)
+      follow_ = size != 0 && size_ != 0 && first + size > first_ && first < first_ + window;
     first_ = first;
     size_ = size;
   }
   /// Whether this read, and those until the next comparison, are the sieve's.
   bool follow() {
     if (reads_ > kBetween) reads_ = 0;
-    return state_ == State::kFollow;
-  }
-  /// A read goes past the sieve.
-  void Leave() {
-    if (state_ == State::kFollow) state_ = State::kLeft;
+    return follow_;
   }
 
  private:
-  enum class State : uint8_t { kNever, kFollow, kLeft };
-
   uint64_t first_ = 0;
   uint64_t size_ = 0;
   unsigned reads_ = 0;
-  State state_ = State::kNever;
+  bool follow_ = false;
 };
 
 }  // namespace tidelane::vol

@@ -82,6 +82,8 @@ struct LibraryState {
   SieveBuffers sieve_buffers;
   /// A file was opened of which we keep no blocks: its small reads are for HDF5's sieve, too.
   bool sieves_reads = false;
+  /// Elements of such a file were read through the sieve: it may hold what is older than what others would find now.
+  bool sieve_windows = false;
   /// A file was opened that is only read: small reads of it that follow each other are.
   bool only_reads = false;
   /// A file was opened whose sieve is larger than HDF5's usual one.

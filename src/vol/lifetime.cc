@@ -37,7 +37,7 @@ void Forget(LibraryState& library) {
   library.plain_dcpl = h5::kNoId;
   ForgetDatasets(library);
   library.sieve_buffers = {};
-  library.sieves_reads = library.only_reads = false;
+  library.sieves_reads = library.sieve_windows = library.only_reads = false;
   library.default_properties = 0;
   library.operations = Operations();
   library.own_deflate = {};

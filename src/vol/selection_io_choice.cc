@@ -98,10 +98,11 @@ bool Gathers(const Shape& shape, const RunPattern& pattern) {
 // Of a file that we only read, on quick storage. What is larger than a run for the sieve it would only copy once more.
 bool GathersReads(LibraryState& library, hid_t memory_type, hid_t file_space, RunPattern& pattern) {
   FollowingReads& reads = pattern.reads;
+  const std::shared_ptr<File> file = pattern.facts->file.lock();
+  if (file == nullptr || !file->reads().unchanged()) return false;
   if (reads.Looks()) {
-    const std::shared_ptr<File> file = pattern.facts->file.lock();
-    const bool one = file != nullptr && file->locked() && !file->writes_through() &&
-                     !file->reads().slow() && IsDataspace(file_space);
+    const bool one = file->locked() && !file->writes_through() && !file->reads().slow() &&
+                     IsDataspace(file_space);
     const Spread spread = one ? SpreadOf(library.hdf5(), file_space) : Spread();
     const uint64_t element = library.hdf5().Tget_size(memory_type), size = spread.span * element;
     reads.Look(spread.first * element, spread.runs == 1 && size < kSieveRun ? size : 0,
@@ -228,18 +229,28 @@ Gathering GatherReads(LibraryState& library, size_t count, void* datasets[],
   if (pattern.open() == nullptr) return Gathering();
   const auto gathers = [&] {
     if (pattern.natively) return true;
-    if (count > 1) NotePastSieve(library, count, datasets);
-    if (count != 1 || pattern.has_layout(H5D_CHUNKED)) return false;
-    if (!pattern.only_read) return Unlocked(pattern);
-    return pattern.has_layout(H5D_CONTIGUOUS) &&
+    if (!pattern.only_read && Unlocked(pattern)) return library.sieve_windows = true;
+    return count == 1 && pattern.only_read && pattern.has_layout(H5D_CONTIGUOUS) &&
            GathersReads(library, memory_types[0], file_spaces[0], pattern);
   };
   return gathers() ? Gathering(pattern.open()) : Gathering();
 }
 
-void NotePastSieve(LibraryState& library, size_t count, void* datasets[]) {
-  if (!library.only_reads) return;
-  for (size_t i = 0; i < count; ++i) PatternOf(library, datasets[i]).reads.Leave();
+bool ReadsAtOnce(LibraryState& library, size_t count, void* datasets[], const hid_t memory_types[],
+                 const hid_t file_spaces[], hid_t dxpl) {
+  if (!library.sieves_reads) return false;
+  for (size_t i = 0; i < count; ++i) {
+    RunPattern& pattern = PatternOf(library, datasets[i]);
+    Look(library, datasets[i], pattern, dxpl);
+    if (pattern.natively) return true;
+    if (!library.sieve_windows || !pattern.has_layout(H5D_CONTIGUOUS) || !Unlocked(pattern))
+      continue;
+    if (!IsDataspace(file_spaces[i]) || library.large_sieves) return true;
+    const hssize_t points = library.hdf5().Sget_select_npoints(file_spaces[i]);
+    const uint64_t element = library.hdf5().Tget_size(memory_types[i]);
+    if (points >= 0 && static_cast<uint64_t>(points) * element < kSieveWindow) return true;
+  }
+  return false;
 }
 
 namespace {

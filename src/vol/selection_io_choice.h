@@ -121,8 +121,10 @@ Gathering GatherWrites(LibraryState& library, size_t count, void* datasets[],
 Gathering GatherReads(LibraryState& library, size_t count, void* datasets[],
                       const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl);
 
-/// These are read past the sieve.
-void NotePastSieve(LibraryState& library, size_t count, void* datasets[]);
+/// Whether a read that could go on after its call is HDF5's at once, as natively: past the sieve it would find newer bytes than those that
+/// the sieve has, to be read later. Not so what is larger than the sieve, which natively goes past it, too.
+bool ReadsAtOnce(LibraryState& library, size_t count, void* datasets[], const hid_t memory_types[],
+                 const hid_t file_spaces[], hid_t dxpl);
 
 /// Whether HDF5 may have a sieve buffer of a dataset, of which nothing is noted; to be asked with the default list (vol/call_inside.h).
 bool MayHaveBuffer(LibraryState& library, void* dataset);

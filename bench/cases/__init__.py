@@ -15,6 +15,7 @@ CASES = {
         never_slower.NEVER_MORE_BYTES,
         never_slower.NEVER_MORE_CPU,
         never_slower.CORNER_COSTS,
+        never_slower.IN_TURN_COSTS,
         never_slower.LIGHT_FILTER_COSTS,
         reads.SERIES,
         reads.LOADER,

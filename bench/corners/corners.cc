@@ -3,6 +3,7 @@
 // Prints as JSON what the process took for the workload, from the first HDF5 call to the end of the library, and the most memory that
 // it had. What the workloads have in common: there is little to hide, and much that could be spent on hiding it.
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,7 @@ constexpr hsize_t kState = 8 * 1024;   // HDF5's sieve buffer holds as many
 constexpr hsize_t kChunk = 2 * 1024;   // of light filters
 constexpr hsize_t kBlock = 125 * 125;  // of an array that is written block by block
 constexpr int kRowsOfAFile = 200;
+constexpr hsize_t kRowsInTurn = 390;
 constexpr int kTimesAState = 15;  // it is written between two rows of a log
 
 std::vector<uint64_t> numbers(hsize_t size) {
@@ -59,11 +61,23 @@ class Rows {
     dataset_ = ok(H5Dcreate2(file, name, H5T_NATIVE_UINT64, space_, H5P_DEFAULT, dcpl, H5P_DEFAULT),
                   "H5Dcreate2");
   }
+  // Of a dataset that is there.
+  Rows(hid_t file, const char* name, hsize_t size) : size_(size) {
+    dataset_ = ok(H5Dopen2(file, name, H5P_DEFAULT), "H5Dopen2");
+    space_ = ok(H5Dget_space(dataset_), "H5Dget_space");
+    memory_ = ok(H5Screate_simple(1, &size, nullptr), "H5Screate_simple");
+  }
   void write(hsize_t row, const uint64_t* values) const {
     const hsize_t start[2] = {row, 0}, count[2] = {1, size_};
     ok(H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, count, nullptr),
        "H5Sselect_hyperslab");
     ok(H5Dwrite(dataset_, H5T_NATIVE_UINT64, memory_, space_, H5P_DEFAULT, values), "H5Dwrite");
+  }
+  void read(hsize_t row, uint64_t* values) const {
+    const hsize_t start[2] = {row, 0}, count[2] = {1, size_};
+    ok(H5Sselect_hyperslab(space_, H5S_SELECT_SET, start, nullptr, count, nullptr),
+       "H5Sselect_hyperslab");
+    ok(H5Dread(dataset_, H5T_NATIVE_UINT64, memory_, space_, H5P_DEFAULT, values), "H5Dread");
   }
   void close() const {
     ok(H5Dclose(dataset_), "H5Dclose");
@@ -96,6 +110,33 @@ void open_files(const Options& options) {
     rows[static_cast<size_t>(i)].close();
     ok(H5Fclose(files[static_cast<size_t>(i)]), "H5Fclose");
   }
+}
+
+// Rows go to each of so many datasets in turn; then, when nobody has changed the file for a moment, they are read in the same order.
+void datasets_in_turn(const Options& options) {
+  auto row = numbers(kRow);
+  const auto close = [](const std::vector<Rows>& datasets, hid_t file) {
+    for (const Rows& dataset : datasets) dataset.close();
+    ok(H5Fclose(file), "H5Fclose");
+  };
+  hid_t file = create(options, "datasets.h5");
+  std::vector<Rows> datasets;
+  for (int i = 0; i < options.count; ++i)
+    datasets.emplace_back(file, ("d" + std::to_string(i)).c_str(), kRowsInTurn, kRow);
+  for (hsize_t at = 0; at < kRowsInTurn; ++at) {
+    for (const Rows& dataset : datasets) dataset.write(at, row.data());
+  }
+  close(datasets, file);
+  datasets.clear();
+  usleep(50'000);
+  const std::string path = options.folder + "/datasets.h5";
+  file = ok(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "H5Fopen");
+  for (int i = 0; i < options.count; ++i)
+    datasets.emplace_back(file, ("d" + std::to_string(i)).c_str(), kRow);
+  for (hsize_t at = 0; at < kRowsInTurn; ++at) {
+    for (const Rows& dataset : datasets) dataset.read(at, row.data());
+  }
+  close(datasets, file);
 }
 
 // A state is written again and again in its place, and now and then a row to a log.
@@ -157,8 +198,9 @@ void short_pauses(const Options& options) {
 }
 
 const std::map<std::string, std::function<void(const Options&)>> kWorkloads = {
-    {"open-files", open_files}, {"overwritten", overwritten},   {"shuffle", shuffle},
-    {"fletcher32", fletcher32}, {"short-pauses", short_pauses},
+    {"open-files", open_files},     {"overwritten", overwritten},
+    {"shuffle", shuffle},           {"fletcher32", fletcher32},
+    {"short-pauses", short_pauses}, {"datasets-in-turn", datasets_in_turn},
 };
 
 nlohmann::json measure_one(const Options& options) {

@@ -235,7 +235,12 @@ herr_t ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, 
                  const CallContext& call) {
   if (Overflows(address, size))
     return Report(handle, Status::Failed(EOVERFLOW, "read").At(handle.file->path(), address, size));
-  const Status status = handle.file->Read(address, size, buffer, type == H5FD_MEM_DRAW, call);
+  File& file = *handle.file;
+  // What HDF5's sieve buffer reads it keeps: a block of ours would have nobody to answer.
+  const bool sieved =
+      type == H5FD_MEM_DRAW && size < ReadPath::kLarge && handle.registered != nullptr;
+  const Status status = sieved ? file.reads().ReadAlongside(Reader::kProgram, address, size, buffer)
+                               : file.Read(address, size, buffer, type == H5FD_MEM_DRAW, call);
   return status.ok() ? 0 : ReportPiece(handle, false, status, address, size, buffer);
 }
 

@@ -214,12 +214,18 @@ bool IsQuicklyRead(LibraryState& library, const Reading& reading, const ReadData
 }
 
 bool Read(LibraryState& library, const Reading& reading) {
-  ReadDataset* known = DatasetCatalogue::Of(library).Find<ReadDataset>(reading.dataset);
+  DatasetEntry* const entry = DatasetCatalogue::Of(library).Find(reading.dataset);
+  if (entry != nullptr && entry->reads_no_chunks) return false;
+  ReadDataset* known = entry == nullptr ? nullptr : entry->Find<ReadDataset>();
   if (known == nullptr) {
     if (!MayBeLarge(library, reading)) return false;
     known = &ReadDatasetOf(library, reading);
   }
-  if (!known->chunks || IsQuicklyRead(library, reading, *known)) return false;
+  if (!known->chunks) {
+    DatasetCatalogue::Of(library).At(reading.dataset).reads_no_chunks = true;
+    return false;
+  }
+  if (IsQuicklyRead(library, reading, *known)) return false;
   if (!MayBeOurs(library, reading, *known)) return false;
   std::optional<Fallback> reason;
   std::optional<ChunkReading> chunks = ChunksOf(library, reading, *known, false, reason);

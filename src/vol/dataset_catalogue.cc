@@ -38,8 +38,7 @@ void DatasetCatalogue::Forget(LibraryState& library, void* dataset) {
   if (found == known_.end()) return;
   found->second.Forgotten(library);
   known_.erase(found);
-  newest_ = nullptr;
-  newest_entry_ = nullptr;
+  recent_.Forget(dataset);
 }
 
 void DatasetCatalogue::ForgetAll(LibraryState& library) {
@@ -48,8 +47,7 @@ void DatasetCatalogue::ForgetAll(LibraryState& library) {
     entry.second.Forgotten(library);
     return true;
   });
-  newest_ = nullptr;
-  newest_entry_ = nullptr;
+  recent_.ForgetAll();
 }
 
 bool SerialOfDataset(LibraryState& library, void* dataset, unsigned long& serial) {

@@ -11,6 +11,7 @@
 /// Thread safety: used inside callbacks, under HDF5's lock. A forked child begins anew (vol/fork.cc).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -43,7 +44,8 @@ class DatasetEntry {
   /// Whether filtered chunks are ever in it, as far as was seen before the facts were asked for.
   enum class FilteredChunks : uint8_t { kPerhaps, kProbablyNone, kNone };
   FilteredChunks filtered_chunks = FilteredChunks::kPerhaps;
-  unsigned small_writes = 0;  ///< that it has seen meanwhile
+  unsigned small_writes = 0;     ///< that it has seen meanwhile
+  bool reads_no_chunks = false;  ///< known to have none that are read past HDF5
 
   std::unique_ptr<DatasetFacts>
       facts;  ///< nullptr: not asked for (FactsOf); states may point to them
@@ -71,22 +73,63 @@ class DatasetEntry {
   std::array<std::unique_ptr<DatasetState>, DatasetState::kKinds> states_;
 };
 
+/// What was found lately. Where hundreds of datasets are used in turn, each step of a look-up in a table misses the processor's caches: this
+/// is one step, a set of places that share a line of the cache.
+class RecentEntries {
+ public:
+  /// nullptr: not here.
+  DatasetEntry* Find(void* dataset) const {
+    for (const Place& place : SetOf(dataset)) {
+      if (place.dataset == dataset) return place.entry;
+    }
+    return nullptr;
+  }
+  DatasetEntry& Keep(void* dataset, DatasetEntry& entry) {
+    Set& set = SetOf(dataset);
+    std::move_backward(set.begin(), set.end() - 1, set.end());
+    set.front() = {dataset, &entry};
+    return entry;
+  }
+  void Forget(void* dataset) {
+    for (Place& place : SetOf(dataset)) {
+      if (place.dataset == dataset) place = {};
+    }
+  }
+  void ForgetAll() { sets_ = {}; }
+
+ private:
+  struct Place {
+    void* dataset = nullptr;
+    DatasetEntry* entry = nullptr;
+  };
+  using Set = std::array<Place, 4>;
+  static constexpr size_t kSets = 512;
+
+  static size_t IndexOf(void* dataset) {
+    // The upper bits of this product depend on all of the address.
+    return reinterpret_cast<uintptr_t>(dataset) * 0x9E3779B97F4A7C15u >> 55;
+  }
+  static_assert(kSets == 1u << (64 - 55));
+  Set& SetOf(void* dataset) { return sets_[IndexOf(dataset)]; }
+  const Set& SetOf(void* dataset) const { return sets_[IndexOf(dataset)]; }
+
+  alignas(64) std::array<Set, kSets> sets_{};
+};
+
 class DatasetCatalogue {
  public:
   static DatasetCatalogue& Of(LibraryState& library);
 
   /// Found, or new.
   DatasetEntry& At(void* dataset) {
-    if (dataset != newest_) newest_entry_ = &Add(dataset), newest_ = dataset;
-    return *newest_entry_;
+    DatasetEntry* const recent = recent_.Find(dataset);
+    return recent != nullptr ? *recent : recent_.Keep(dataset, Add(dataset));
   }
   /// nullptr: nothing is known of it.
   DatasetEntry* Find(void* dataset) {
-    if (dataset == newest_) return newest_entry_;
+    if (DatasetEntry* const recent = recent_.Find(dataset); recent != nullptr) return recent;
     const auto found = known_.find(dataset);
-    if (found == known_.end()) return nullptr;
-    newest_ = dataset;
-    return newest_entry_ = &found->second;
+    return found == known_.end() ? nullptr : &recent_.Keep(dataset, found->second);
   }
   template <typename State>
   State* Find(void* dataset) {
@@ -111,8 +154,7 @@ class DatasetCatalogue {
   DatasetEntry& Add(void* dataset);
 
   std::unordered_map<void*, DatasetEntry> known_;
-  void* newest_ = nullptr;  // asked for last
-  DatasetEntry* newest_entry_ = nullptr;
+  RecentEntries recent_;
 };
 
 /// HDF5's number of the file that a dataset is in. False: HDF5 did not say.

@@ -20,11 +20,14 @@ RunPattern& PatternOf(LibraryState& library, void* dataset) {
 
 void LookAt(LibraryState& library, const DatasetFacts& facts, RunPattern& pattern) {
   pattern.facts = &facts;
+  pattern.open = facts.open;
+  pattern.file = facts.file;
+  pattern.contiguous = facts.layout == H5D_CONTIGUOUS;
   const std::shared_ptr<File> file = facts.file.lock();
   if (file == nullptr) return;
   const FileSettings settings = file->settings();
   pattern.natively = settings.mode == Mode::kSync;
-  pattern.only_read = !file->writable() && file->locked();
+  pattern.only_read = !file->writable() && file->locked() && !file->reads().slow();
   pattern.stores_soon = settings.mode == Mode::kAuto && !settings.implicit_sync &&
                         !settings.paused && settings.delay_us == 0;
   pattern.storage.Look(library, facts, *file);
@@ -36,15 +39,14 @@ void Look(LibraryState& library, void* dataset, RunPattern& pattern, hid_t dxpl)
 }
 
 bool OnQuickStorage(const RunPattern& pattern) {
-  if (!pattern.has_layout(H5D_CONTIGUOUS)) return false;
-  const std::shared_ptr<File> file = pattern.facts->file.lock();
+  if (!pattern.contiguous) return false;
+  const std::shared_ptr<File> file = pattern.file.lock();
   return file != nullptr && file->costs().IsQuick();
 }
 
 // Nothing is kept of a file that others may write.
 bool Unlocked(const RunPattern& pattern) {
-  const std::shared_ptr<File> file =
-      pattern.facts == nullptr ? nullptr : pattern.facts->file.lock();
+  const std::shared_ptr<File> file = pattern.file.lock();
   return file != nullptr && !file->locked();
 }
 
@@ -89,26 +91,29 @@ bool MayGather(const Shape& shape, Leaves leaves) {
 // Small writes that follow or replace each other: natively the sieve makes one request of many such, at the price of a copy each. Taking
 // them in ourselves is no cheaper, and what we then store is no less.
 bool Gathers(const Shape& shape, const RunPattern& pattern) {
-  if (!pattern.has_layout(H5D_CONTIGUOUS)) return false;
+  if (!pattern.contiguous) return false;
   if (!shape.many) return pattern.stores_soon && OnQuickStorage(pattern);
   return shape.dense || (shape.pitch <= kSieveSpacingQuick && OnQuickStorage(pattern)) ||
          Unlocked(pattern);
 }
 
-// Of a file that we only read, on quick storage. What is larger than a run for the sieve it would only copy once more.
-bool GathersReads(LibraryState& library, hid_t memory_type, hid_t file_space, RunPattern& pattern) {
+// Whether small reads of a dataset follow one another. What is larger than a run for the sieve it would only copy once more.
+bool Follows(LibraryState& library, hid_t memory_type, hid_t file_space, RunPattern& pattern) {
   FollowingReads& reads = pattern.reads;
-  const std::shared_ptr<File> file = pattern.facts->file.lock();
-  if (file == nullptr || !file->reads().unchanged()) return false;
   if (reads.Looks()) {
-    const bool one = file->locked() && !file->writes_through() && !file->reads().slow() &&
-                     IsDataspace(file_space);
-    const Spread spread = one ? SpreadOf(library.hdf5(), file_space) : Spread();
+    const Spread spread = IsDataspace(file_space) ? SpreadOf(library.hdf5(), file_space) : Spread();
     const uint64_t element = library.hdf5().Tget_size(memory_type), size = spread.span * element;
     reads.Look(spread.first * element, spread.runs == 1 && size < kSieveRun ? size : 0,
                kSieveWindow);
   }
   return reads.follow();
+}
+
+// A file that is only read, and that nobody was seen to change.
+bool IsOnlyRead(const RunPattern& pattern) {
+  if (!pattern.only_read) return false;
+  const std::shared_ptr<File> file = pattern.file.lock();
+  return file != nullptr && file->locked() && !file->writes_through() && file->reads().unchanged();
 }
 
 // Where the selection begins, in elements, and of a single run how long it is.
@@ -192,7 +197,7 @@ Gathering GatherWrites(LibraryState& library, size_t count, void* datasets[],
   RunPattern& pattern = PatternOf(library, datasets[0]);
   const auto look = [&] { Look(library, datasets[0], pattern, dxpl); };
   if (library.sieves_reads) look();
-  if (pattern.natively) return Gathering(pattern.open());
+  if (pattern.natively) return Gathering(pattern.open);
   if (!one) return Gathering();
   pattern.storage.Begin();
   const ElementPlaces* const places = pattern.storage.places();
@@ -213,7 +218,7 @@ Gathering GatherWrites(LibraryState& library, size_t count, void* datasets[],
   }
   if (shape.many || pattern.same + 1 == kFewWrites) look();
   pattern.storage.Ask(library, datasets[0], file_spaces[0], shape.runs, dxpl);
-  if (pattern.sieved) return Gathering(pattern.open(), places);
+  if (pattern.sieved) return Gathering(pattern.open, places);
   // Chunks are asked for at each write of many runs.
   if (++pattern.same >= kHabit && !(shape.many && pattern.storage.asks_chunks()))
     pattern.repeat = kHabit;
@@ -224,16 +229,17 @@ Gathering GatherReads(LibraryState& library, size_t count, void* datasets[],
                       const hid_t memory_types[], const hid_t file_spaces[], hid_t dxpl) {
   if (!(library.sieves_reads || library.only_reads) || count == 0) return Gathering();
   RunPattern& pattern = PatternOf(library, datasets[0]);
-  if (library.sieves_reads || pattern.unseen_reads-- == 0)
-    Look(library, datasets[0], pattern, dxpl);
-  if (pattern.open() == nullptr) return Gathering();
+  const bool follows = library.only_reads && count == 1 &&
+                       Follows(library, memory_types[0], file_spaces[0], pattern);
+  // A dataset that is read once, or here and there, is not asked about.
+  if (library.sieves_reads || follows) Look(library, datasets[0], pattern, dxpl);
+  if (pattern.open == nullptr) return Gathering();
   const auto gathers = [&] {
     if (pattern.natively) return true;
     if (!pattern.only_read && Unlocked(pattern)) return library.sieve_windows = true;
-    return count == 1 && pattern.only_read && pattern.has_layout(H5D_CONTIGUOUS) &&
-           GathersReads(library, memory_types[0], file_spaces[0], pattern);
+    return follows && pattern.contiguous && IsOnlyRead(pattern);
   };
-  return gathers() ? Gathering(pattern.open()) : Gathering();
+  return gathers() ? Gathering(pattern.open) : Gathering();
 }
 
 bool ReadsAtOnce(LibraryState& library, size_t count, void* datasets[], const hid_t memory_types[],
@@ -243,8 +249,7 @@ bool ReadsAtOnce(LibraryState& library, size_t count, void* datasets[], const hi
     RunPattern& pattern = PatternOf(library, datasets[i]);
     Look(library, datasets[i], pattern, dxpl);
     if (pattern.natively) return true;
-    if (!library.sieve_windows || !pattern.has_layout(H5D_CONTIGUOUS) || !Unlocked(pattern))
-      continue;
+    if (!library.sieve_windows || !pattern.contiguous || !Unlocked(pattern)) continue;
     if (!IsDataspace(file_spaces[i]) || library.large_sieves) return true;
     const hssize_t points = library.hdf5().Sget_select_npoints(file_spaces[i]);
     const uint64_t element = library.hdf5().Tget_size(memory_types[i]);

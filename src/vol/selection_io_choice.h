@@ -21,13 +21,14 @@
 /// be filled, as the sieve does. Of a chunked dataset that is asked for writes of many runs into chunks that HDF5 does not cache.
 ///
 /// Cost: some tenths of a microsecond for each of a dataset's first writes, then for one in seventeen; nothing once the
-/// sieve has it. Reads ask nothing as long as every file is locked and written; of those that are only read two of 65 are looked at, and
-/// every dataset is asked about once, at its fifth read.
+/// sieve has it. Reads ask nothing as long as every file is locked and written; once a file is open that is only read, two of 65 are looked at, and a
+/// dataset is asked about when its second read follows its first.
 ///
 /// Thread safety: used inside callbacks, under HDF5's lock.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "file/element_places.h"
@@ -57,9 +58,6 @@ inline constexpr unsigned kHabit = 16;
 /// After so few a dataset is looked at, if it was not.
 inline constexpr unsigned kFewWrites = 4;
 
-/// And after so many reads: a dataset that is read once or twice is not.
-inline constexpr unsigned kFewReads = 4;
-
 /// How a dataset's transfers go.
 struct RunPattern final : DatasetState {
   static constexpr Kind kKind = kSieve;
@@ -67,24 +65,26 @@ struct RunPattern final : DatasetState {
   /// A sieve buffer of a closed dataset may live on, in another opening of it.
   void Forgotten(LibraryState& library) override { library.sieve_buffers.unknown |= buffered; }
 
+  // What each small read asks for lies together: where many datasets are read in turn, none of it is in the processor's caches.
+  const DatasetFacts* facts = nullptr;  ///< nullptr: not looked at
+  H5FD_t* open = nullptr;    ///< as they say; nullptr also where it is in none of our files
+  std::weak_ptr<File> file;  ///< likewise
+  FollowingReads reads;      ///< in a file that is only read
+  bool contiguous = false;   ///< as the facts say
+  bool natively = false;     ///< in a file with mode=sync
+  bool only_read =
+      false;  ///< in one that is locked, and not written, on storage that did not make reads wait
+
+  bool stores_soon =
+      false;  ///< in one whose settings do not ask for bytes to be kept, or stored at once
   bool sieved = false;  ///< it was left to the sieve, and goes on with the buffer that it then has
   bool asked = false;   ///< after single pieces, whether it has a sieve buffer
-  bool buffered = false;  ///< it may have a sieve buffer, which may hold what nothing else has yet
-  bool stores_soon =
-      false;  ///< in a file whose settings do not ask for bytes to be kept, or stored at once
-  bool natively = false;   ///< in one with mode=sync
-  bool only_read = false;  ///< in one that is locked, and not written
-  unsigned unseen_reads =
-      kFewReads;         ///< before it is looked at, where nothing else makes that necessary
-  FollowingReads reads;  ///< in such a file
-  const DatasetFacts* facts = nullptr;  ///< nullptr: not looked at
-  ElementStorage storage;               ///< where its gaps are
-  uint64_t next = UINT64_MAX;           ///< the element behind the last write of one run
-  unsigned same = 0;                    ///< how many writes in a row were not for the sieve
-  unsigned repeat = 0;                  ///< and how many more are taken for such without a look
+  bool buffered = false;   ///< it may have a sieve buffer, which may hold what nothing else has yet
+  ElementStorage storage;  ///< where its gaps are
+  uint64_t next = UINT64_MAX;  ///< the element behind the last write of one run
+  unsigned same = 0;           ///< how many writes in a row were not for the sieve
+  unsigned repeat = 0;         ///< and how many more are taken for such without a look
 
-  /// As HDF5 has its file open; nullptr: not looked at, or in none of ours.
-  H5FD_t* open() const { return facts == nullptr ? nullptr : facts->open; }
   bool has_layout(H5D_layout_t layout) const { return facts != nullptr && facts->layout == layout; }
 };
 

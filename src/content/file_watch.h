@@ -21,7 +21,8 @@ class FileWatch {
  public:
   /// Whether it was, or may have been, since the last call. The first call only looks.
   bool Changed(const ByteSource& source);
-  /// Whether it was never seen to be, and has not been for a moment, so that whatever was read since can only be what is there.
+  /// No change was ever seen, and the last one before is so old that another would have another time. A change of the last kLookNs may not have
+  /// been seen yet.
   bool unchanged() const { return settled_ && !changed_; }
 
  private:

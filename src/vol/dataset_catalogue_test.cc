@@ -1,6 +1,8 @@
 // What is known of a dataset is shared, asked once, and forgotten at once.
 #include "vol/dataset_catalogue.h"
 
+#include <vector>
+
 #include "vol/connector_fixture.h"
 
 namespace tidelane::vol {
@@ -53,6 +55,21 @@ TEST_F(DatasetCatalogueTest, AnotherDatasetAtTheSameAddressIsAnotherOne) {
   EXPECT_NE(datasets_.At(At(0)).number, number);
   EXPECT_EQ(datasets_.Find<Sieve>(At(0)), nullptr);
   datasets_.Forget(library(), At(1));  // of which nothing is known
+}
+
+// More than are found in one step, at addresses like those of an allocator.
+TEST_F(DatasetCatalogueTest, EachOfThousandsIsFoundUntilItIsForgotten) {
+  constexpr int kMany = 5000;
+  std::vector<char> room(size_t{kMany} * 96);
+  const auto at = [&](int i) -> void* { return room.data() + size_t{96} * static_cast<size_t>(i); };
+  for (int i = 0; i < kMany; ++i) datasets_.At(at(i)).Get<Sieve>().value = i;
+  for (int turn = 0; turn < 2; ++turn) {
+    for (int i = 0; i < kMany; ++i) ASSERT_EQ(datasets_.Find<Sieve>(at(i))->value, i);
+  }
+  for (int i = 0; i < kMany; i += 2) datasets_.Forget(library(), at(i));
+  for (int i = 0; i < kMany; ++i) ASSERT_EQ(datasets_.Find(at(i)) != nullptr, i % 2 != 0) << i;
+  datasets_.ForgetAll(library());
+  for (int i = 0; i < kMany; ++i) ASSERT_EQ(datasets_.Find(at(i)), nullptr) << i;
 }
 
 TEST_F(DatasetCatalogueTest, WhatStaysIsForgottenByItselfOnly) {

@@ -234,9 +234,15 @@ Gathering GatherReads(LibraryState& library, size_t count, void* datasets[],
   // A dataset that is read once, or here and there, is not asked about.
   if (library.sieves_reads || follows) Look(library, datasets[0], pattern, dxpl);
   if (pattern.open == nullptr) return Gathering();
+  const auto has_sieve = [&](void* dataset) {
+    RunPattern& its = PatternOf(library, dataset);
+    Look(library, dataset, its, dxpl);
+    return !its.has_layout(H5D_CHUNKED);
+  };
   const auto gathers = [&] {
     if (pattern.natively) return true;
-    if (!pattern.only_read && Unlocked(pattern)) return library.sieve_windows = true;
+    if (!pattern.only_read && Unlocked(pattern))
+      return std::any_of(datasets, datasets + count, has_sieve) && (library.sieve_windows = true);
     return follows && pattern.contiguous && IsOnlyRead(pattern);
   };
   return gathers() ? Gathering(pattern.open) : Gathering();

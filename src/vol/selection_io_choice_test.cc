@@ -301,5 +301,38 @@ TEST_F(SieveChoiceTest, WhereNothingIsLockedAColumnGoesToTheSieveAndReadsDo) {
   EXPECT_FALSE(Choose(chunked_, H5P_DATASET_XFER_DEFAULT));
 }
 
+// Chunks have a cache of their own, and what goes past it comes in many pieces: our driver takes them together.
+TEST_F(SieveChoiceTest, WhereNothingIsLockedChunksGoToTheDriverUnlessASieveIsAmongThem) {
+  ASSERT_TRUE(bench_.file_->Unlock(CallContext::Current()).ok());
+  NoteSieve(library(), *bench_.file_);
+  const auto gathers = [&](const std::vector<hid_t>& datasets) {
+    struct Question {
+      LibraryState& library;
+      std::vector<void*> objects;
+      hid_t space;
+      bool answer;
+    } question{library(), {}, space_, false};
+    for (const hid_t dataset : datasets) question.objects.push_back(H5VLobject(dataset));
+    // From inside HDF5, as Choose.
+    H5Iiterate(
+        H5I_FILE,
+        [](hid_t, void* data) -> herr_t {
+          auto* self = static_cast<Question*>(data);
+          const hid_t types[2] = {H5T_NATIVE_CHAR, H5T_NATIVE_CHAR};
+          const hid_t spaces[2] = {self->space, self->space};
+          self->answer = bool(GatherReads(self->library, self->objects.size(), self->objects.data(),
+                                          types, spaces, self->library.default_dxpl));
+          return 1;  // once
+        },
+        &question);
+    return question.answer;
+  };
+  EXPECT_FALSE(gathers({chunked_}));
+  EXPECT_FALSE(gathers({chunked_, chunked_}));
+  EXPECT_TRUE(gathers({contiguous_}));
+  EXPECT_TRUE(gathers({contiguous_, chunked_}));
+  EXPECT_TRUE(gathers({chunked_, contiguous_}));
+}
+
 }  // namespace
 }  // namespace tidelane::vol

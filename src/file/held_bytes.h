@@ -19,6 +19,8 @@ struct Slab;
 class HeldBytes {
  public:
   virtual ~HeldBytes() = default;
+  /// Bytes in all.
+  virtual uint64_t size() const = 0;
   /// How many of `size` bytes at `bytes` come together; all of them where they are not ours.
   virtual uint64_t PieceAt(const void* bytes, uint64_t size) const = 0;
   /// Waits until `size` bytes at `bytes` are there: whoever looks at them calls this first. At once where they are not ours.

@@ -109,10 +109,9 @@ Copies::~Copies() {
 void Copies::End() {
   Runtime& runtime = *memory_.runtime;
   const Entered entered(memory_);
-  // After a failure nobody knows what is still under way.
-  const bool idle = error_ == 0 && awaited_ == pieces_.size() && marked_ == begun_;
-  // What has failed with its context is gone with it, and may not even be asked about.
-  if (!idle && runtime.AwaitStream(stream_) != 0) return;
+  // After a failure nobody knows what is still under way; what has failed with its context is gone with it, and may not even be
+  // asked about.
+  if (!done() && runtime.AwaitStream(stream_) != 0) return;
   if (start_ != nullptr) Shelf::Get().GiveBackEvent(runtime, context_, start_);
   for (const Piece& piece : pieces_) Shelf::Get().GiveBackEvent(runtime, context_, piece.event);
   if (own_) Shelf::Get().GiveBackStream(runtime, context_, stream_);

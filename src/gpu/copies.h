@@ -45,6 +45,8 @@ class Copies {
   uint64_t TakeDeviceNs();
 
   int error() const { return error_; }
+  /// All that was begun has been waited for.
+  bool done() const { return error_ == 0 && awaited_ == pieces_.size() && marked_ == begun_; }
   std::string Describe() const { return memory_.runtime->Describe(error_); }
 
  private:

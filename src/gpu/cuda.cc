@@ -147,6 +147,10 @@ class Cuda final : public Runtime {
     return true;
   }
 
+  bool IsCurrent(Context context) override {
+    void* current = nullptr;
+    return context != nullptr && f_.CtxGetCurrent(&current) == 0 && current == context;
+  }
   int Enter(Context context) override { return f_.CtxPushCurrent(context); }
   void Leave() override {
     void* popped = nullptr;

@@ -39,6 +39,8 @@ class Runtime {
   virtual Found Find(const void* pointer, Context& context) = 0;
   /// A number that no other context has had in this process; false: nobody knows. The same pointer may come to be another context.
   virtual bool Identify(Context context, uint64_t& number) = 0;
+  /// Whether it is the calling thread's: mostly so, and there is nothing to enter.
+  virtual bool IsCurrent(Context) { return false; }
   /// Makes `context` the calling thread's, until Leave.
   virtual int Enter(Context context) = 0;
   virtual void Leave() = 0;
@@ -77,9 +79,11 @@ struct Memory {
 class Entered {
  public:
   explicit Entered(const Memory& memory)
-      : runtime_(*memory.runtime), error_(runtime_.Enter(memory.context)) {}
+      : runtime_(*memory.runtime),
+        was_inside_(runtime_.IsCurrent(memory.context)),
+        error_(was_inside_ ? 0 : runtime_.Enter(memory.context)) {}
   ~Entered() {
-    if (error_ == 0) runtime_.Leave();
+    if (!was_inside_ && error_ == 0) runtime_.Leave();
   }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
@@ -87,6 +91,7 @@ class Entered {
 
  private:
   Runtime& runtime_;
+  const bool was_inside_;
   const int error_;
 };
 

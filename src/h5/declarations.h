@@ -226,6 +226,7 @@ typedef enum H5E_type_t { H5E_MAJOR, H5E_MINOR } H5E_type_t;
 hid_t H5Eregister_class(const char *, const char *, const char *);
 hid_t H5Ecreate_msg(hid_t, H5E_type_t, const char *);
 hid_t H5Ecreate_stack();
+herr_t H5Eclear2(hid_t);
 hid_t H5Eget_current_stack();
 ssize_t H5Eget_class_name(hid_t, char *, size_t);
 herr_t H5Eset_current_stack(hid_t);

@@ -9,13 +9,19 @@
 
 namespace tidelane::h5 {
 
-/// Keeps the current error stack over public HDF5 calls, each of which would clear it.
+/// Keeps the current error stack over public HDF5 calls, each of which would clear it. Nearly always it is empty: a copy of it
+/// would cost more than most of those calls.
 class KeepErrorStack {
  public:
   explicit KeepErrorStack(Functions& library)
-      : library_(library), stack_(library.Eget_current_stack()) {}
+      : library_(library),
+        stack_(library.Eget_num(kDefault) == 0 ? kNoId : library.Eget_current_stack()) {}
   ~KeepErrorStack() {
-    if (stack_ >= 0) library_.Eset_current_stack(stack_);
+    if (stack_ >= 0) {
+      library_.Eset_current_stack(stack_);
+    } else {
+      library_.Eclear2(kDefault);
+    }
   }
   KeepErrorStack(const KeepErrorStack&) = delete;
   KeepErrorStack& operator=(const KeepErrorStack&) = delete;

@@ -14,7 +14,7 @@ namespace tidelane::h5 {
 #define TL_H5_FUNCTIONS(X) \
   X(atclose) X(allocate_memory) X(free_memory) X(get_libversion) X(is_library_threadsafe) \
     X(resize_memory) \
-  X(Ecreate_msg) X(Ecreate_stack) X(Eget_class_name) X(Eget_current_stack) X(Eget_msg) X(Eget_num) X(Epush2) \
+  X(Eclear2) X(Ecreate_msg) X(Ecreate_stack) X(Eget_class_name) X(Eget_current_stack) X(Eget_msg) X(Eget_num) X(Epush2) \
     X(Eregister_class) X(Eset_current_stack) \
   X(ESwait) \
   X(Fget_name) X(FDdriver_query) X(FDregister) \

@@ -280,6 +280,7 @@ bool StagedRows::Stage(const Writes& writes) {
     row.copies->Down(row.host, row.device, row.boxes, StagingMemory::kGranule);
     if (row.copies->error() != 0) return Fails(row, "cannot write", row.copies->Describe());
     Count(Counter::kGpuBytesDown, row.bytes);
+    bytes_ += row.bytes;
     const hid_t space = row.space.valid() ? row.space.get() : writing.memory_space;
     for_writes_.Add(writes, i, space, row.buffer());
   }
@@ -319,9 +320,9 @@ bool StagedRows::Stage(const Transfers<void*>& reads) {
 }
 
 bool StagedRows::AwaitAll() {
-  const Span span(SpanKind::kGpuCopy);
   for (const auto& row : rows_) {
-    if (row->copies == nullptr) continue;
+    if (row->copies == nullptr || row->copies->done()) continue;
+    const Span span(SpanKind::kGpuCopy);
     const uint64_t begin_ns = NowNs();
     if (row->copies->AwaitAll() != 0) return Fails(*row, "cannot write", row->copies->Describe());
     Waited(*row, NowNs() - begin_ns);
@@ -393,6 +394,8 @@ namespace {
 // Of a selection without gaps: how many elements it has; else 0.
 uint64_t RunIn(h5::Library& hdf5, hid_t space) {
   if (!IsSpace(hdf5, space)) return 0;
+  if (hdf5.Sget_select_type(space) == H5S_SEL_ALL)
+    return static_cast<uint64_t>(std::max<hssize_t>(0, hdf5.Sget_select_npoints(space)));
   Stretches stretches(hdf5, space, 1);
   if (!stretches.More()) return 0;
   const uint64_t count = stretches.count;
@@ -434,7 +437,7 @@ bool GoesStraightDown(LibraryState& library, const Writing& writing, hid_t dxpl)
 bool internal::AwaitHeld(LibraryState& library, const Writes& writes, hid_t dxpl) {
   HeldBytes* const held = HoldsBytes::current();
   if (held == nullptr) return true;
-  if (writes.count == 1 && GoesStraightDown(library, At(writes, 0), dxpl)) return true;
+  if (held->size() >= kWorthAsking && writes.count == 1 && GoesStraightDown(library, At(writes, 0), dxpl)) return true;
   return held->AwaitAll();
 }
 

@@ -54,6 +54,7 @@ class StagedRows final : public HeldBytes {
   const Writes& writes() const { return writes_; }
   const Transfers<void*>& reads() const { return reads_; }
 
+  uint64_t size() const override { return bytes_; }
   uint64_t PieceAt(const void* bytes, uint64_t size) const override;
   bool AwaitAll() override;
   Status Await(const void* bytes, uint64_t size) override;
@@ -76,6 +77,7 @@ class StagedRows final : public HeldBytes {
   const Memories& memories_;
   const hid_t dxpl_;
   const gpu::Stream after_;
+  uint64_t bytes_ = 0;
   uint64_t copy_ns_ = 0;
   std::string failure_;
   std::vector<std::unique_ptr<Row>> rows_;

@@ -10,12 +10,13 @@
 namespace tidelane::gpu {
 namespace {
 
-// A piece costs some ten microseconds where nobody has used the driver for a while; who waits for pieces wants several.
+// A piece costs some ten microseconds where nobody has used the driver for a while, and the events that time it as many: what is
+// copied in less is one piece. Who waits for more wants several.
 constexpr uint64_t kPieces = 8;
 constexpr uint64_t kSmallestPiece = uint64_t{4} << 20;
 constexpr uint64_t kLargestPiece = uint64_t{32} << 20;
 constexpr uint64_t kMostInPassing = uint64_t{16} << 20;
-constexpr uint64_t kWhole = uint64_t{512} << 10;
+constexpr uint64_t kWhole = uint64_t{2} << 20;
 
 uint64_t PieceOf(uint64_t bytes) {
   if (bytes <= kWhole) return kWhole;

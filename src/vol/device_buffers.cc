@@ -30,8 +30,8 @@ namespace {
 constexpr int kComplexNumber = 11;  // H5T_COMPLEX, since HDF5 2.0
 constexpr uint64_t kSmallestHeld =
     StagingMemory::kUnit;  // less is copied: it would keep a whole unit
-// The questions take as long as copying so many bytes.
-constexpr uint64_t kWorthAsking = uint64_t{1} << 20;
+// The questions take as long as copying so many bytes, when nothing that they look at is in the processor's caches (30 us).
+constexpr uint64_t kWorthAsking = uint64_t{2} << 20;
 static_assert(kWorthAsking > kSieveWindow);
 // So many copies of small runs take longer than one of all that lies between them,
 constexpr size_t kManyRuns = 64;

@@ -26,14 +26,14 @@ std::optional<DeviceSlices> DeviceSlices::Of(LibraryState& library, const Writin
   const auto is_space = [&](hid_t id) {
     return id == h5::kDefault || hdf5.Iget_type(id) == H5I_DATASPACE;
   };
-  if (!is_space(whole.file_space) || !is_space(whole.memory_space)) return std::nullopt;
-  const hid_t counted = whole.memory_space != h5::kDefault ? whole.memory_space : whole.file_space;
-  if (counted != h5::kDefault &&
-      static_cast<uint64_t>(std::max<hssize_t>(0, hdf5.Sget_select_npoints(counted))) *
+  if (!is_space(whole.memory_space)) return std::nullopt;
+  if (whole.memory_space != h5::kDefault &&
+      static_cast<uint64_t>(std::max<hssize_t>(0, hdf5.Sget_select_npoints(whole.memory_space))) *
               hdf5.Tget_size(whole.memory_type) <=
           most) {
-    return std::nullopt;  // as nearly all are
+    return std::nullopt;  // as nearly all are: no more is asked of them
   }
+  if (!is_space(whole.file_space)) return std::nullopt;
   DeviceSlices slices(library, whole);
   slices.file_space_ = whole.file_space == h5::kDefault
                            ? AskDataset(library, whole.dataset, H5VL_DATASET_GET_SPACE, dxpl)

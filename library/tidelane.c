@@ -199,6 +199,24 @@ herr_t tidelane_get_fapl_flush(hid_t fapl_id, tidelane_when_t* when) {
   return get_when(__func__, fapl_id, TL_PROPERTY_FLUSH, when);
 }
 
+herr_t tidelane_set_fapl_publish(hid_t fapl_id, tidelane_publish_t how) {
+  const int value = (int)how;
+  if (value < TL_PUBLISH_AS_CONFIGURED || value > TL_PUBLISH_ATOMIC) {
+    return fail(__func__,
+                "neither TIDELANE_PUBLISH_AS_CONFIGURED, TIDELANE_PUBLISH_INPLACE nor "
+                "TIDELANE_PUBLISH_ATOMIC");
+  }
+  return set(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_PUBLISH, &value, sizeof value);
+}
+
+herr_t tidelane_get_fapl_publish(hid_t fapl_id, tidelane_publish_t* how) {
+  int value = TL_PUBLISH_AS_CONFIGURED;
+  const herr_t result = get(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_PUBLISH,
+                            how == NULL ? NULL : (void*)&value);
+  if (result >= 0) *how = (tidelane_publish_t)value;
+  return result;
+}
+
 /* Operations on files and datasets ------------------------------------------------------------ */
 
 /* Nothing is done, successfully, where no connector of ours is in charge of the object. */

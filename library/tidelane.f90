@@ -14,6 +14,9 @@ module tidelane
   integer(c_int), parameter, public :: TIDELANE_AS_CONFIGURED = 0
   integer(c_int), parameter, public :: TIDELANE_WAIT = 1
   integer(c_int), parameter, public :: TIDELANE_DEFERRED = 2
+  integer(c_int), parameter, public :: TIDELANE_PUBLISH_AS_CONFIGURED = 0
+  integer(c_int), parameter, public :: TIDELANE_PUBLISH_INPLACE = 1
+  integer(c_int), parameter, public :: TIDELANE_PUBLISH_ATOMIC = 2
 
   public :: H5Pset_vol_async
   public :: H5Fwait, H5Dwait, H5Ftest, H5Dtest
@@ -27,6 +30,7 @@ module tidelane
   public :: tidelane_set_dxpl_gpu_stream, tidelane_get_dxpl_gpu_stream
   public :: tidelane_set_fapl_close, tidelane_get_fapl_close
   public :: tidelane_set_fapl_flush, tidelane_get_fapl_flush
+  public :: tidelane_set_fapl_publish, tidelane_get_fapl_publish
 
   interface
     integer(c_int) function H5Pset_vol_async(fapl_id) bind(c, name='H5Pset_vol_async')
@@ -227,6 +231,20 @@ module tidelane
       import :: c_int, c_int64_t
       integer(c_int64_t), value :: fapl_id
       integer(c_int), intent(out) :: when
+    end function
+
+    integer(c_int) function tidelane_set_fapl_publish(fapl_id, how) &
+        bind(c, name='tidelane_set_fapl_publish')
+      import :: c_int, c_int64_t
+      integer(c_int64_t), value :: fapl_id
+      integer(c_int), value :: how
+    end function
+
+    integer(c_int) function tidelane_get_fapl_publish(fapl_id, how) &
+        bind(c, name='tidelane_get_fapl_publish')
+      import :: c_int, c_int64_t
+      integer(c_int64_t), value :: fapl_id
+      integer(c_int), intent(out) :: how
     end function
   end interface
 end module tidelane

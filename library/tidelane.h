@@ -101,6 +101,17 @@ herr_t tidelane_get_fapl_close(hid_t fapl_id, tidelane_when_t* when);
 herr_t tidelane_set_fapl_flush(hid_t fapl_id, tidelane_when_t when);
 herr_t tidelane_get_fapl_flush(hid_t fapl_id, tidelane_when_t* when);
 
+/* How a file that is created comes to its name ------------------------------------------------ */
+
+typedef enum tidelane_publish_t {
+  TIDELANE_PUBLISH_AS_CONFIGURED = 0, /* as the connector's settings say */
+  TIDELANE_PUBLISH_INPLACE = 1,       /* others see it from its first byte on */
+  TIDELANE_PUBLISH_ATOMIC = 2         /* it replaces what has the name when it is whole */
+} tidelane_publish_t;
+
+herr_t tidelane_set_fapl_publish(hid_t fapl_id, tidelane_publish_t how);
+herr_t tidelane_get_fapl_publish(hid_t fapl_id, tidelane_publish_t* how);
+
 #ifdef __cplusplus
 }
 #endif

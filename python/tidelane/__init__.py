@@ -39,9 +39,10 @@ __all__ = [
     "write",
 ]
 
-from . import _h5py_driver, _plugin
+from . import _h5py_driver, _plugin, _withhold
 
 _h5py_driver.offer()
+_withhold.watch_exit()
 
 
 def __getattr__(name: str) -> str:

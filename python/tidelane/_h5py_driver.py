@@ -11,7 +11,7 @@ import importlib.util
 import sys
 from typing import Any
 
-from . import _enable, _notices, _plugin
+from . import _enable, _notices, _plugin, _withhold
 
 
 @functools.lru_cache(maxsize=None)
@@ -69,6 +69,7 @@ def _register() -> None:
 
     if "tidelane" not in h5py.registered_drivers():
         h5py.register_driver("tidelane", set_driver)
+        _withhold.after_h5py(h5py)
 
 
 class _AfterImport:

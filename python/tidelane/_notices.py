@@ -55,7 +55,8 @@ def tell(plugin: _plugin.Plugin) -> None:
     for notice in plugin.take_notices():
         why = WORDS.get(notice["reason"], notice["text"])
         name, line = _caller()
-        message = f"{os.fspath(notice['path'])} runs natively, not through Tidelane: {why} ({notice['reason']})"
+        what = "is not published atomically" if notice["reason"].startswith("publish_") else "runs natively, not through Tidelane"
+        message = f"{os.fspath(notice['path'])} {what}: {why} ({notice['reason']})"
         warnings.warn_explicit(message, TidelaneWarning, name, line)
 
 

@@ -31,6 +31,7 @@ class Plugin:
         self._free.tidelane_free.argtypes = [ctypes.c_void_p]
         self._free.tidelane_free.restype = None
         self._free.tidelane_wait.argtypes = [ctypes.c_char_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_size_t]
+        self._free.tidelane_withhold.argtypes = [ctypes.c_char_p]
         self._free.tidelane_listen.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 
     def _text(self, name: str, *arguments: Any) -> str:
@@ -85,6 +86,10 @@ class Plugin:
 
     def listen(self, schedule: Any, tell: Any) -> None:
         self._free.tidelane_listen(schedule, tell)
+
+    def withhold(self, path: Optional[str]) -> bool:
+        """Whether there is such a file that is not published yet; None: all that are left open at the end."""
+        return self._free.tidelane_withhold(None if path is None else os.fsencode(path)) != 0
 
     def take_notices(self) -> list[dict[str, str]]:
         return json.loads(self._text("take_notices"))

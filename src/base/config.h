@@ -61,6 +61,7 @@ struct FileSettings {
   bool close_deferred = false;  ///< close=wait|deferred
   bool flush_deferred = false;  ///< flush=wait|deferred
   bool reserve = false;         ///< ask for space when bytes are captured
+  bool publish_atomic = false;  ///< publish=inplace|atomic
   /// Largest gap that is read and rewritten to join writes; 0: none; UINT64_MAX: learned.
   uint64_t gap_bytes = UINT64_MAX;
   /// Larger explicit writes are stored from the caller's own buffer, without a copy.

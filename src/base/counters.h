@@ -84,6 +84,7 @@ namespace tidelane {
   X(ArenaCapBytes, "arena_cap_bytes", "most bytes that the arena may use")                        \
   X(FilesOpened, "files_opened", "files opened by our driver")                                    \
   X(FilesAdopted, "files_adopted", "opens that took over a file still draining")                  \
+  X(FilesPublished, "files_published", "files that got their name when they were whole")          \
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
   X(RankExchanges, "rank_exchanges", "reductions and barriers among the ranks of MPI programs")   \
   X(CollectivesDeferred, "collectives_deferred", "collective writes that each rank stored alone") \
@@ -106,6 +107,17 @@ enum class Counter : unsigned {
   X(HandleOut, "handle_handed_out", "file",                                                        \
     "the program asked for the file descriptor, or where a dataset is")                            \
   X(UnstableInode, "unstable_inode", "file", "the file system does not keep inode numbers")        \
+  X(PublishKind, "publish_kind", "file", "written in place: it is no regular file")                \
+  X(PublishLinked, "publish_linked", "file", "written in place: it has other names (hard links)")  \
+  X(PublishOwner, "publish_owner", "file", "written in place: it is another user's")               \
+  X(PublishMount, "publish_mount", "file", "written in place: it is mounted by itself")            \
+  X(PublishFolder, "publish_folder", "file",                                                       \
+    "written in place: its folder is sticky, or takes no hidden file")                             \
+  X(PublishRoom, "publish_room", "file", "written in place: no room for the old and the new one")  \
+  X(PublishLocks, "publish_locks", "file", "written in place: the file system has no locks")       \
+  X(PublishAttributes, "publish_attributes", "file",                                               \
+    "written in place: a new file cannot have its group, access list or attributes")               \
+  X(PublishSwmr, "publish_swmr", "file", "written in place: readers are to follow it")             \
   X(ModeSync, "mode_sync", "file", "the setting mode=sync")                                        \
   X(ImplicitOff, "implicit_off", "write", "the program wants such calls synchronous")              \
   X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room")    \

@@ -49,6 +49,8 @@ inline constexpr std::array<Choice<Consistency>, 3> kConsistencies{
     {{"auto", Consistency::kAuto}, {"mpi", Consistency::kMpi}, {"strict", Consistency::kStrict}}};
 inline constexpr std::array<Choice<ParallelWrites>, 3> kParallelWrites{
     {{"off", ParallelWrites::kOff}, {"on", ParallelWrites::kOn}, {"mpi", ParallelWrites::kMpi}}};
+inline constexpr std::array<Choice<bool>, 2> kInPlaceOrAtomic{
+    {{"inplace", false}, {"atomic", true}}};
 inline constexpr std::array<Choice<bool>, 2> kOffOrOn{{{"off", false}, {"on", true}}};
 inline constexpr std::array<Choice<Toggle>, 3> kAutoOnOff{
     {{"auto", Toggle::kAuto}, {"on", Toggle::kOn}, {"off", Toggle::kOff}}};

@@ -72,6 +72,23 @@ constexpr char kForkedDetails[] =
     R"(Forked processes (workers of Python's `multiprocessing`) end with `_exit` as a rule, which stores nothing. `deferred` is for those that end
 normally, such as daemons. A process that is forked from one that has used files already always waits.)";
 
+constexpr char kPublishDetails[] =
+    R"(`inplace`: as natively, a file that is created is seen by everybody from its first byte on, and one that is created anew loses the old
+one's bytes at once.
+
+`atomic`: what a program creates or truncates is written to a hidden file beside it (`.NAME.unpublished`), which takes the file's place when its last
+handle is closed and everything is stored. Whoever opens the name finds the old whole file (or none), or the new whole one; programs that have the old one
+open go on reading it. If the program is killed, ends by an error (an exit status that is not 0) with the file open, or cannot store all of it, the old file stays as it was;
+what is left is removed by who creates the file next, or by `tidelane recover`. Mode, group, access list and extended attributes of the old file are kept.
+
+In the program itself nothing changes: whatever opens the name with Tidelane gets the new file. Another program that creates the same name is told that the file is locked.
+Files that are opened for writing without being created are written in place.
+
+Written in place, as the summary says with the reason: files with hard links, of other users, mounted by themselves, or that are no regular ones; in folders that are sticky, or not
+writable; where the old and the new file have no room together, or where there are no file locks; files for SWMR from their creation on (a file is published when
+`H5Fstart_swmr_write` comes later), other drivers', and those of MPI programs.
+[More](publish.md).)";
+
 constexpr char kReserveDetails[] =
     R"(Without it, a disk that becomes full is told when the bytes are stored: by a flush, a close, an event set, or the next call that changes the
 file. With `on`, the file system is asked for the space when a call hands the bytes over, in steps of 1 MiB, and that call fails as it would
@@ -175,6 +192,7 @@ using When = WordOf<&Config::mode, kModes>;
 using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Forked = WordOf<&Config::forked_defers, kWaitOrDeferred>;
+using Publish = WordOf<&Config::publish_atomic, kInPlaceOrAtomic>;
 using Reserve = WordOf<&Config::reserve, kOffOrOn>;
 using Gap = LimitOf<&Config::gap_bytes, kAutomatic, (1u << 20)>;
 using CopyLimit = LimitOf<&Config::copy_limit>;
@@ -197,6 +215,8 @@ constexpr Setting kSettings[] = {
      "whether `H5Fclose` waits until the bytes are stored", kCloseDetails},
     {"flush", Scope::kFile, Flush::kType, "", "",
      "whether `H5Fflush` waits until the bytes are stored", kFlushDetails},
+    {"publish", Scope::kFile, Publish::kType, "", "",
+     "`atomic`: a file that is created gets its name when it is whole", kPublishDetails},
     {"mode", Scope::kFile, When::kType, "", "",
      "which writes are deferred: all, or those where it hides something, or none", kModeDetails},
     {"reserve", Scope::kFile, Reserve::kType, "", "",

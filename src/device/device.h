@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "base/status.h"
 #include "device/identity.h"
 
 namespace tidelane {
@@ -26,6 +27,15 @@ struct FileVersion {
   uint64_t modified_ns = 0;  ///< since 1970, by the file system's clock
   uint64_t changed_ns = 0;
   bool operator==(const FileVersion&) const = default;
+};
+
+/// When others are to see a file that was hidden from them.
+enum class Publishing : uint8_t { kWithLastClose, kNow };
+/// Why they never will.
+enum class Withholding : uint8_t {
+  kLost,      ///< bytes are gone for good
+  kLeftOpen,  ///< the program ends by an error
+  kNotMade,   ///< what opened it has failed; of whoever was to make the file
 };
 
 /// Functions return 0 or an errno unless they say otherwise.
@@ -49,6 +59,11 @@ class Device {
   virtual int Lock(bool exclusive) = 0;
   virtual int Unlock() = 0;
   virtual int Sync() = 0;
+  /// All that was written is stored: what is still hidden from others (publish/publication.h) is shown to them, once nobody in this
+  /// process has it open any more, or now. The first, of each opening, is its last call before Close.
+  virtual Status Publish(Publishing /*when*/) { return {}; }
+  /// It is not shown, whatever comes.
+  virtual void Withhold(Withholding /*why*/) {}
   /// Closes; errors of close(2) count. No other call may follow.
   virtual int Close() = 0;
   /// Whether writes end in this machine's memory, as far as the kind of file system tells: a local disk's do, until the

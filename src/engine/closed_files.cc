@@ -95,7 +95,10 @@ Status ClosedFiles::MakeWayFor(const char* path) {
 }
 
 Status ClosedFiles::MakeWayOf(const char* path, const std::shared_ptr<File>& file) {
-  if (Status may = MayOpen(path, O_RDWR, *file); !may.ok()) return may;
+  // Of one that is not published yet nobody else's permissions count.
+  if (file->at_its_name()) {
+    if (Status may = MayOpen(path, O_RDWR, *file); !may.ok()) return may;
+  }
   if (file->closing().WaitClosed(Wait::kOpen).ok()) return {};
   // Its contents are about to go anyway: what could not be stored of them need not stand in the way.
   {

@@ -14,6 +14,7 @@
 
 #include "base/counters.h"
 #include "base/incidents.h"
+#include "base/notices.h"
 #include "base/report.h"
 #include "base/summary.h"
 #include "base/trace.h"
@@ -21,6 +22,8 @@
 #include "engine/roomy_device.h"
 #include "extent/test_hooks.h"
 #include "model/history_key.h"
+#include "publish/published_device.h"
+#include "publish/unpublished.h"
 
 namespace tidelane {
 namespace {
@@ -137,23 +140,43 @@ std::unique_ptr<Device> Engine::DeviceOf(int fd) {
                                        [this] { return closed_.DropNameless(false); });
 }
 
+// Readers that are to follow a file from its first byte on must see it.
+bool Engine::MayPublish(const FileSettings& settings, const char* path,
+                        const OpenOptions& options) {
+  if (!settings.publish_atomic || !options.swmr) return settings.publish_atomic;
+  if ((options.flags & O_CREAT) != 0) {
+    Count(Fallback::kPublishSwmr);
+    NoteNative(Fallback::kPublishSwmr, path);
+  }
+  return false;
+}
+
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                        const CallContext& call) {
-  const int fd = ::open(path, options.flags | O_CLOEXEC, options.mode);
-  if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
-  std::unique_ptr<Device> device = DeviceOf(fd);
+  const FileSettings settings = SettingsForOpening(call);
+  OpenedName opened;
+  if (Status status = OpenByName(path, options.flags, options.mode,
+                                 MayPublish(settings, path, options), opened);
+      !status.ok())
+    return status;
+  const bool hidden = opened.publication != nullptr;
   struct stat status;
-  if (fstat(fd, &status) != 0) return Status::Failed(errno, "inspect").At(path, 0, 0);
+  if (fstat(opened.file.get(), &status) != 0)
+    return Status::Failed(errno, "inspect").At(path, 0, 0);
+  std::unique_ptr<Device> device = DeviceOf(opened.file.Release());
+  if (hidden) {
+    device = std::make_unique<PublishedDevice>(std::move(device), std::move(opened.publication),
+                                               path, (options.flags & O_CREAT) != 0);
+  }
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
   file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), path,
-                                writable);
+                                writable, FileTraits{.at_its_name = !hidden});
   Count(Counter::kFilesOpened);
   if (writable) runs_.Recall(status.st_dev);
-  const FileSettings settings = SettingsForOpening(call);
   file->SetSettings(settings);
   if (options.swmr) return file->WriteThrough(Fallback::kSwmrWrite);
   if (settings.mode == Mode::kSync) return file->WriteThrough(Fallback::kModeSync);
-  if (writable) {
+  if (writable && !hidden) {
     if (IdentityAt(path) != file->identity()) return file->WriteThrough(Fallback::kUnstableInode);
   }
   return {};
@@ -174,7 +197,9 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
     draining = registry_.files.DrainingAt(name);
   }
   if (draining == nullptr || MutationEnabled("adopt")) return {};
-  if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
+  if (draining->at_its_name()) {  // what is not published yet is nobody else's
+    if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
+  }
   // Where no lock keeps others out, the mark must be on storage when the open returns, and no older one come after it.
   if (!draining->locked() && draining->closing().WaitClosed(Wait::kOpen).ok()) return {};
   {
@@ -273,6 +298,11 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
 
 Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call) {
   series_.Closing(*file);
+  if (!file->at_its_name()) {
+    // HDF5 closes inside its own open what it could not make.
+    if (call.is_flush_of_open()) file->closing().Withhold(Withholding::kNotMade);
+    if (ExitsByError()) file->closing().Withhold(Withholding::kLeftOpen);
+  }
   return closed_.Close(file, call, exiting_);
 }
 

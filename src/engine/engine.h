@@ -95,6 +95,8 @@ class Engine {
   FileEnvironment EnvironmentOfFiles();
   std::unique_ptr<Device> DeviceOf(int fd);
   static bool DeferNothing(FileSettings& settings);
+  static bool MayPublish(const FileSettings& settings, const char* path,
+                         const OpenOptions& options);
   Status OpenOnce(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                   const CallContext& call);
   Status Adopt(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,

@@ -17,6 +17,7 @@
 #include "base/trace.h"
 #include "engine/engine.h"
 #include "gpu/loaded.h"
+#include "publish/unpublished.h"
 #include "ranks/bell.h"
 
 namespace tidelane {
@@ -56,10 +57,12 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   engine.arena_.LockForFork();
   engine.staging_.LockForFork();
   engine.cost_model_->LockForFork();
+  Unpublished::Get().LockForFork();
 }
 
 void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
+  Unpublished::Get().UnlockAfterFork();
   engine.cost_model_->UnlockAfterFork(false);
   engine.staging_.UnlockAfterFork(false);
   engine.arena_.UnlockAfterFork();
@@ -73,6 +76,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
 
 void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
+  Unpublished::Get().UnlockAfterFork();
   engine.cost_model_->UnlockAfterFork(true);
   gpu::ForgetAfterFork();
   engine.staging_.UnlockAfterFork(true);

@@ -3,7 +3,7 @@
 /// them a name leads to.
 ///
 /// A name leads to the file whose inode is there now, and to one that was opened by it: the program may have renamed it since, or gone
-/// to another folder. Every look-up by name is here, so that a file whose inode is not yet at its name can be found by it, too.
+/// to another folder. One that is not published yet has another inode than its name, which leads to it all the same.
 ///
 /// Invariants: a file is in one state; an inode may have several files, of which the older ones are about to be removed. Once Reserve
 /// has returned, moving files that were there takes no memory.
@@ -20,6 +20,7 @@
 
 #include "device/identity.h"
 #include "file/file.h"
+#include "publish/unpublished.h"
 
 namespace tidelane {
 
@@ -30,7 +31,7 @@ struct FileName {
 
   /// Looks at it, as stat does.
   static FileName LeadsTo(const char* path) {
-    return {path == nullptr ? "" : path, IdentityAt(path)};
+    return {path == nullptr ? "" : path, IdentityBehind(path)};
   }
   bool IsInodeOf(const File& file) const { return identity == file.identity(); }
   bool Is(const File& file) const { return IsInodeOf(file) || file.path() == path; }

@@ -1,8 +1,9 @@
 #include "engine/refused_closes.h"
 
-#include <sys/stat.h>
-
+#include <optional>
 #include <utility>
+
+#include "publish/unpublished.h"
 
 namespace tidelane {
 
@@ -39,11 +40,11 @@ void RefusedCloses::DropNameless(int opener) {
 }
 
 void RefusedCloses::DropAt(const char* path, int opener) {
-  struct stat found;
   const auto failing = FailingOf(opener);
-  if (failing.empty() || path == nullptr || stat(path, &found) != 0) return;
+  if (failing.empty()) return;
+  const std::optional<FileIdentity> found = IdentityBehind(path);
   for (const auto& file : failing) {
-    if (file->identity() == IdentityIn(found)) file->Abandon();
+    if (found == file->identity()) file->Abandon();
   }
 }
 

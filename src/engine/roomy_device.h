@@ -38,6 +38,8 @@ class RoomyDevice final : public Device {
   int Lock(bool exclusive) override { return inner_->Lock(exclusive); }
   int Unlock() override { return inner_->Unlock(); }
   int Sync() override { return inner_->Sync(); }
+  Status Publish(Publishing when) override { return inner_->Publish(when); }
+  void Withhold(Withholding why) override { inner_->Withhold(why); }
   int Close() override { return inner_->Close(); }
   bool WritesToMemory() const override { return inner_->WritesToMemory(); }
   int* descriptor() override { return inner_->descriptor(); }

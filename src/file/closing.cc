@@ -58,6 +58,7 @@ Status Closing::CloseDevice() {
     status =
         file_.Failure(EIO, "keep (another process cut the file short)", size, store.size() - size);
   }
+  if (status.ok()) status = store.Publish(Publishing::kWithLastClose);
   const int error = store.Close();
   if (status.ok() && error != 0) status = file_.Failure(error, "close", 0, 0);
   // Before anybody hears that the file is closed: the program's summary may be next.

@@ -104,6 +104,7 @@ bool File::nameless() const {
 void File::GiveUp() {
   reads_.deferred_reads().AwaitAll();
   reads_.ForgetBlocks();
+  context_.store->Withhold(Withholding::kLost);
   MutexLock lock(drainer_.mutex());
   Backlog& backlog = drainer_.backlog();
   backlog.pending.CutRange(0, UINT64_MAX);
@@ -222,7 +223,9 @@ Status File::Descriptor(int*& descriptor, const CallContext& call) {
   if (!out && !call.starts_swmr()) return {};
   context_.lock.HandOut();
   reads_.ForgetBlocks();
-  return WriteThrough(out ? Fallback::kHandleOut : Fallback::kSwmrWrite);
+  Status status = WriteThrough(out ? Fallback::kHandleOut : Fallback::kSwmrWrite);
+  if (status.ok() && call.starts_swmr()) status = context_.store->Publish(Publishing::kNow);
+  return status;
 }
 
 void File::UnlockAfterFork(bool child) {

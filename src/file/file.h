@@ -50,6 +50,8 @@ class File final : public std::enable_shared_from_this<File> {
   const FileIdentity& identity() const { return context_.identity; }
   const std::string& path() const { return context_.path; }
   bool writable() const { return context_.writable; }
+  /// Whether its name leads to it; else it was hidden when it was opened (publish/publication.h).
+  bool at_its_name() const { return context_.traits.at_its_name; }
   /// The process's, unless the file was given its own when it was opened.
   FileSettings settings() const;
   void SetSettings(const FileSettings& settings);

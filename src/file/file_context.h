@@ -52,6 +52,7 @@ struct FileTraits {
       false;  ///< whatever its lock says: nothing of it is kept, and gaps are not filled
   bool peers_may_wait = false;  ///< for what is pending: it is not held back
   bool may_defer_close = true;
+  bool at_its_name = true;  ///< not hidden until it is published
 };
 /// While we hold its lock, nobody else writes it.
 inline constexpr FileTraits kOwnFile{};

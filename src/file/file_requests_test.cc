@@ -43,6 +43,8 @@ class CostingStore final : public Store {
   void EndReservations(uint64_t& found) override { file_->EndReservations(found); }
   int Version(FileVersion& version) override { return file_->Version(version); }
   bool memory_speed() const override { return file_->memory_speed(); }
+  Status Publish(Publishing when) override { return file_->Publish(when); }
+  void Withhold(Withholding why) override { file_->Withhold(why); }
   int Close() override { return file_->Close(); }
 
  private:

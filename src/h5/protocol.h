@@ -21,12 +21,15 @@
 // On file access lists: int, one of the three values below.
 #define TL_PROPERTY_CLOSE "tidelane.close"
 #define TL_PROPERTY_FLUSH "tidelane.flush"
+// Likewise, of the three below those.
+#define TL_PROPERTY_PUBLISH "tidelane.publish"
 // On transfer lists: uint64_t bytes.
 #define TL_PROPERTY_COPY_LIMIT "tidelane.copy_limit"
 // On transfer lists: uint64_t, the handle of a GPU's stream.
 #define TL_PROPERTY_GPU_STREAM "tidelane.gpu_stream"
 
 enum { TL_WHEN_AS_CONFIGURED = 0, TL_WHEN_WAIT = 1, TL_WHEN_DEFERRED = 2 };
+enum { TL_PUBLISH_AS_CONFIGURED = 0, TL_PUBLISH_INPLACE = 1, TL_PUBLISH_ATOMIC = 2 };
 
 // Operations on files and on datasets.
 #define TL_FILE_WAIT "gov.lbl.async.file.wait"

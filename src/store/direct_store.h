@@ -27,6 +27,8 @@ class DirectStore final : public Store {
   void EndReservations(uint64_t& found) override;
   int Version(FileVersion& version) override { return device_->Version(version); }
   bool memory_speed() const override { return device_->WritesToMemory(); }
+  Status Publish(Publishing when) override { return device_->Publish(when); }
+  void Withhold(Withholding why) override { device_->Withhold(why); }
   int Close() override { return device_->Close(); }
 
  private:

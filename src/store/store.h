@@ -42,6 +42,9 @@ class Store {
   virtual int Version(FileVersion& version) = 0;
   /// Whether writes end in this machine's memory, as far as it is known before one was made.
   virtual bool memory_speed() const = 0;
+  /// As Device's.
+  virtual Status Publish(Publishing when) = 0;
+  virtual void Withhold(Withholding why) = 0;
   /// No other call may follow, but for size().
   virtual int Close() = 0;
 };

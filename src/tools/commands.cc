@@ -7,6 +7,7 @@
 #include "tools/manual.h"
 #include "tools/predict.h"
 #include "tools/probe.h"
+#include "tools/recover.h"
 #include "tools/report_command.h"
 #include "tools/run.h"
 
@@ -165,6 +166,26 @@ Command ConfigCommand() {
   return command;
 }
 
+Command RecoverCommand() {
+  Command command;
+  command.name = "recover";
+  command.operands_text = "[FOLDER...]";
+  command.summary = "remove what killed programs have left of files that were not published";
+  command.description = {
+      "With publish=atomic a program writes a file under a hidden name beside its own, "
+      "`.NAME.unpublished`, and renames it when it is whole. Of a program that was killed that "
+      "file "
+      "stays, until the next one creates NAME, or until this. What a program still writes is left "
+      "alone, and so is `NAME.unpublished`, which is whole and could not be published. Without "
+      "FOLDER: this one."};
+  command.operands = Operands::kFiles;
+  command.options = {{"-r,--recursive", "", "the folders below, too"},
+                     {"-n,--dry-run", "", "say what would be removed"}};
+  command.examples = {{"tidelane recover -r /scratch/run7", "after a walltime limit"}};
+  command.main = Recover;
+  return command;
+}
+
 Command CompletionCommand() {
   Command command;
   command.name = "completion";
@@ -205,6 +226,7 @@ const std::vector<Command>& Commands() {
                                 TraceCommand(),
                                 PredictCommand(),
                                 ConfigCommand(),
+                                RecoverCommand(),
                                 CompletionCommand(),
                                 Hidden("manual", Operands::kNone, Manual),
                                 Hidden("probe", Operands::kWords, Probe)};
@@ -220,7 +242,7 @@ const Command* FindCommand(const std::string& name) {
 
 std::vector<ExitStatus> ExitStatuses() {
   return {{"0", "done; `check`: usable"},
-          {"1", "`check`: not usable"},
+          {"1", "`check`: not usable; `recover`: something could not be removed"},
           {"2", "a wrong option or setting, a file that cannot be read or written"},
           {"125", "`run`: a wrong option or setting, or no plugin; the program was not started"},
           {"126, 127", "`run`: the program cannot be executed, or does not exist"},

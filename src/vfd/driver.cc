@@ -28,6 +28,7 @@
 #include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/library.h"
+#include "publish/unpublished.h"
 #include "vfd/open_handles.h"
 
 namespace tidelane::vfd {
@@ -61,6 +62,10 @@ std::string ErrnoText(int code) {
 
 std::string SystemText(const char* words, int code) {
   return std::string(words) + ", " + ErrnoText(code);
+}
+
+void PushCannotLock(h5::Library& library, int code) {
+  h5::PushNativeError(library, SystemText("unable to lock file", code), "VFL", "CANTLOCKFILE");
 }
 
 void PushCannotOpen(h5::Library& library, const char* name, int code, unsigned flags,
@@ -161,7 +166,11 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
   const OpenOptions options = OptionsFor(flags, library.slot());
   const Status status = Engine::Get().Open(name, options, handle->file, CallContext::Current());
   if (!status.ok()) {
-    PushCannotOpen(library, name, status.code(), flags, options.flags);
+    if (status.operation() == "lock") {  // a create that would only have found it locked later
+      PushCannotLock(library, status.code());
+    } else {
+      PushCannotOpen(library, name, status.code(), flags, options.flags);
+    }
     return nullptr;
   }
   OpenHandles& open = OpenHandles::In(library.slot());
@@ -202,8 +211,10 @@ int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
 herr_t Query(const H5FD_t* file, unsigned long* flags) noexcept {
   if (flags == nullptr) return 0;
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE |
-           H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_SUPPORTS_SWMR_IO |
+           H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+  // Where this is said HDF5 looks at what the name leads to, and wants it to be this file.
+  if (file == nullptr || Of(file).file->at_its_name()) *flags |= H5FD_FEAT_POSIX_COMPAT_HANDLE;
   if (file != nullptr && Of(file).family_to_single) *flags |= H5FD_FEAT_IGNORE_DRVRINFO;
   return 0;
 }
@@ -410,8 +421,7 @@ herr_t Lock(H5FD_t* file, hbool_t exclusive) noexcept {
   return Guarded(Of(file), exclusive ? "lock for writing" : "lock for reading", [&] {
     const Status status = Of(file).file->Lock(exclusive);
     if (status.ok() || (status.code() == ENOSYS && Of(file).ignore_disabled_locks)) return 0;
-    h5::PushNativeError(*Of(file).library, SystemText("unable to lock file", status.code()), "VFL",
-                        "CANTLOCKFILE");
+    PushCannotLock(*Of(file).library, status.code());
     return -1;
   });
 }
@@ -429,7 +439,7 @@ herr_t Delete(const char* name, hid_t) noexcept {
   h5::Library& library = h5::LibraryOf<Slot>();
   try {
     (void)Engine::Get().DrainPath(name);  // what could not be stored is not wanted any more
-    const int error = ::unlink(name) != 0 ? errno : 0;
+    const int error = RemoveName(name);
     Engine::Get().refused_closes().DropNameless(Slot);
     (void)Engine::Get().closed_files().DropNameless();
     if (error == 0) return 0;

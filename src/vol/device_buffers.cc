@@ -437,7 +437,9 @@ bool GoesStraightDown(LibraryState& library, const Writing& writing, hid_t dxpl)
 bool internal::AwaitHeld(LibraryState& library, const Writes& writes, hid_t dxpl) {
   HeldBytes* const held = HoldsBytes::current();
   if (held == nullptr) return true;
-  if (held->size() >= kWorthAsking && writes.count == 1 && GoesStraightDown(library, At(writes, 0), dxpl)) return true;
+  if (held->size() >= kWorthAsking && writes.count == 1 &&
+      GoesStraightDown(library, At(writes, 0), dxpl))
+    return true;
   return held->AwaitAll();
 }
 

@@ -19,6 +19,8 @@
 #include "base/trace.h"
 #include "engine/engine.h"
 #include "file/call_scope.h"
+#include "publish/publication.h"
+#include "publish/unpublished.h"
 #include "vol/call_inside.h"
 #include "vol/call_queue.h"
 #include "vol/chunk_capture.h"
@@ -160,6 +162,17 @@ TIDELANE_EXPORT int tidelane_wait(const char* path, int64_t timeout_us, char* wh
 
 TIDELANE_EXPORT void tidelane_waits_itself(int begin) {
   begin != 0 ? tidelane::ExplicitWaitScope::Begin() : tidelane::ExplicitWaitScope::End();
+}
+
+TIDELANE_EXPORT int tidelane_withhold(const char* path) {
+  if (path == nullptr) {
+    tidelane::SetExitsByError();
+    return 0;
+  }
+  const auto hidden = tidelane::Unpublished::Get().At(path);
+  if (hidden == nullptr) return 0;
+  hidden->Withhold();
+  return 1;
 }
 
 TIDELANE_EXPORT void tidelane_listen(int (*schedule)(int (*tell)(void*), void*),

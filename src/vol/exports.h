@@ -42,6 +42,10 @@ int tidelane_wait(const char* path, int64_t timeout_us, char* why, size_t size);
 /// Between 1 and 0 (they nest) flushes of this thread only start storing: it means to wait by tidelane_wait.
 void tidelane_waits_itself(int begin);
 
+/// The file of that path is not published (publish=atomic), as the program leaves it by an error; nullptr: all those that it leaves
+/// open. What is published already, or written in place, stays. 1: there is such a file.
+int tidelane_withhold(const char* path);
+
 /// `schedule(tell, nullptr)` is called, from any thread and inside HDF5, when there are notices; it is
 /// to return at once and see to it that `tell` is called where the program can be spoken to. nullptr: no more.
 void tidelane_listen(int (*schedule)(int (*tell)(void*), void*), int (*tell)(void*));

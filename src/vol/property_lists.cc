@@ -34,6 +34,10 @@ FileSettings SettingsFor(LibraryState& library, hid_t fapl) {
   FileSettings settings = info != nullptr ? *info : Engine::Get().config();
   SetDeferred(hdf5, fapl, TL_PROPERTY_CLOSE, settings.close_deferred);
   SetDeferred(hdf5, fapl, TL_PROPERTY_FLUSH, settings.flush_deferred);
+  if (const int how =
+          Property<int>(hdf5, fapl, TL_PROPERTY_PUBLISH).value_or(TL_PUBLISH_AS_CONFIGURED);
+      how != TL_PUBLISH_AS_CONFIGURED)
+    settings.publish_atomic = how == TL_PUBLISH_ATOMIC;
   settings.implicit_sync =
       Property<hbool_t>(hdf5, fapl, TL_PROPERTY_DISABLE_IMPLICIT).value_or(false);
   settings.paused = Property<hbool_t>(hdf5, fapl, TL_PROPERTY_PAUSE).value_or(false);

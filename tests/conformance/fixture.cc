@@ -34,6 +34,7 @@ Environment Scenarios::environment(const Way& way) const {
           {"HDF5_VOL_CONNECTOR", way.connector},
           {"TIDELANE_CLOSE", way.close},
           {"TIDELANE_FLUSH", way.flush},
+          {"TIDELANE_PUBLISH", way.native() ? "" : way.publish},
           {"TIDELANE_MODE", way.native() ? "" : way.mode},
           // Scenarios run in forked processes, as if these were programs of their own.
           {"TIDELANE_FORKED", way.native() ? "" : "deferred"},

@@ -25,6 +25,7 @@ struct Way {
   // Storage is as quick as memory here, and a gate makes it slow when a test wants that: what is deferred must not
   // depend on how quick it was so far.
   const char* mode = "async";
+  const char* publish = "inplace";
 
   bool native() const { return *connector == '\0'; }
   bool close_deferred() const { return std::string(close) == "deferred"; }
@@ -38,6 +39,9 @@ inline constexpr Way kDeferredClose{"deferred_close", "tidelane", "deferred", "w
 inline constexpr Way kDeferredAll{"deferred_all", "tidelane", "deferred", "deferred"};
 inline constexpr Way kAuto{"auto", "tidelane", "wait", "wait", "auto"};
 inline constexpr Way kAutoDeferred{"auto_deferred", "tidelane", "deferred", "deferred", "auto"};
+inline constexpr Way kAtomic{"atomic", "tidelane", "wait", "wait", "async", "atomic"};
+inline constexpr Way kAtomicDeferred{"atomic_deferred", "tidelane", "deferred",
+                                     "deferred",        "async",    "atomic"};
 inline constexpr Way kAsyncName{"async_name", "async under_vol=0;under_info={}", "wait", "wait"};
 
 using Contents = std::map<std::string, int>;  // dataset name to seed

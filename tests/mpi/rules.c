@@ -373,7 +373,7 @@ static void rule_different(const char* name) {
     H5Sclose(memory);
     H5Sclose(space);
   }
-  usleep(kShortWhileUs); /* rank 0's are in the file by then */
+  usleep(kShortWhileUs);                  /* rank 0's are in the file by then */
   for (int time = 0; time < 30; ++time) { /* in small pieces */
     const hid_t set = sets[rank == 1 && time % 2 == 0];
     hsize_t start = (hsize_t)rank, step = 8, count = kPiece / 8;

@@ -1,0 +1,67 @@
+#include "publish/attributes.h"
+
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidelane {
+namespace {
+
+// Calls that say how large the answer is when they are given no room.
+template <typename Call>
+int ReadAll(Call call, std::vector<char>& answer) {
+  for (;;) {
+    const ssize_t size = call(nullptr, 0);
+    if (size < 0) return errno;
+    answer.resize(static_cast<size_t>(size));
+    if (size == 0) return 0;
+    const ssize_t read = call(answer.data(), answer.size());
+    if (read >= 0) {
+      answer.resize(static_cast<size_t>(read));
+      return 0;
+    }
+    if (errno != ERANGE) return errno;  // else it has grown meanwhile
+  }
+}
+
+bool IsTheSystems(std::string_view name) {
+  return name.starts_with("security.") || name.starts_with("trusted.");
+}
+
+int CopyAttributes(int from, int to) {
+  std::vector<char> names;
+  int error = ReadAll([&](char* room, size_t size) { return flistxattr(from, room, size); }, names);
+  if (error != 0) return error == ENOTSUP ? 0 : error;
+  std::vector<char> value;
+  for (size_t at = 0; at < names.size();) {
+    const char* const name = names.data() + at;
+    at += std::strlen(name) + 1;
+    error =
+        ReadAll([&](char* room, size_t size) { return fgetxattr(from, name, room, size); }, value);
+    if (error == ENODATA) continue;  // somebody has just removed it
+    if (error == 0 && fsetxattr(to, name, value.data(), value.size(), 0) != 0) error = errno;
+    if (error != 0 && !IsTheSystems(name)) return error;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int TakeOverAttributes(int from, int to) {
+  struct stat wanted;
+  struct stat have;
+  if (fstat(from, &wanted) != 0 || fstat(to, &have) != 0) return errno;
+  if (wanted.st_gid != have.st_gid && fchown(to, static_cast<uid_t>(-1), wanted.st_gid) != 0)
+    return errno;
+  // The mode comes before an access list, which it would change, and after the group, whose change clears bits of it.
+  if (fchmod(to, wanted.st_mode & 07777) != 0) return errno;
+  return CopyAttributes(from, to);
+}
+
+}  // namespace tidelane

@@ -1,0 +1,97 @@
+/// \file
+/// A file that is written under a hidden name, and gets its own when it is whole (publish=atomic).
+///
+///   1. Begin makes the hidden file beside the place where the name leads, new and locked. Its name is the same for every process, so
+///      that a second one finds it, and the lock of whoever writes it. What nobody holds any more is left of a program that was killed:
+///      it is removed.
+///   2. Everybody in this process who opens the name gets the hidden file (publish/unpublished.h), and is counted (Join).
+///   3. The last one who leaves gives it its name by rename(2), which shows the old whole file or the new one to everybody else; if one
+///      of them could not store all of it, or was told to withhold it, the old file stays, and the hidden one is left for whoever
+///      comes next.
+///
+/// Invariants: the name leads to a whole file, or to none, at every moment. The hidden file is locked until it is published or given up.
+/// What is whole and cannot be published (somebody else has made a file of that name) is kept under a visible name, and its close says so.
+/// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/annotations.h"
+#include "base/counters.h"
+#include "base/status.h"
+#include "device/identity.h"
+#include "publish/directory_entry.h"
+
+namespace tidelane {
+
+class Publication {
+ public:
+  enum class Beginning : uint8_t {
+    kHidden,    ///< the hidden file was made
+    kInPlace,   ///< it cannot be; `why` says so. The file is written in place
+    kNatively,  ///< open(2) itself has something to say
+    kLocked,    ///< another program writes it
+  };
+  /// Of a file that is created at `path`: `only_new` as O_EXCL says.
+  static Beginning Begin(const char* path, bool only_new, mode_t mode, Descriptor& file,
+                         std::shared_ptr<Publication>& publication, Fallback& why);
+
+  ~Publication();
+  Publication(const Publication&) = delete;
+  Publication& operator=(const Publication&) = delete;
+
+  const FileIdentity& identity() const { return identity_; }
+  /// Opens the hidden file once more, with flags as open(2)'s: -1 and errno. ENOENT: it has just been published.
+  int Open(int flags) const;
+
+  /// Somebody has it open.
+  void Join() TL_EXCLUDES(mutex_);
+  /// And not any more. `whole`: everything that was written is stored. The last one publishes; what that came to. `path` is for words.
+  Status Leave(bool whole, const std::string& path) TL_EXCLUDES(mutex_);
+  /// Publishes what is there, for readers that are to follow it.
+  Status PublishNow(const std::string& path) TL_EXCLUDES(mutex_);
+  /// It is never published. `useless`: and removed, as there is nothing in it.
+  void Withhold(bool useless = false) TL_EXCLUDES(mutex_);
+  /// The program deletes the file, by its name: 0 or an errno.
+  int Discard() TL_EXCLUDES(mutex_);
+
+ private:
+  enum class State : uint8_t { kHidden, kPublished, kDiscarded };
+
+  Publication(DirectoryEntry entry, bool only_new, FileIdentity identity, Descriptor replaced);
+  bool IsAnothers() const;
+  bool HasHiddenFile() const;
+  int Rename(Descriptor& other) const TL_REQUIRES(mutex_);
+  std::string Keep() const;
+  Status Publish(const std::string& path) TL_REQUIRES(mutex_);
+
+  const DirectoryEntry entry_;
+  const std::string hidden_;
+  const bool only_new_;
+  const FileIdentity identity_;
+  const pid_t process_;
+  const Descriptor replaced_;  // the file that was there; not valid: none was
+  Mutex mutex_;
+  State state_ TL_GUARDED_BY(mutex_) = State::kHidden;
+  unsigned open_ TL_GUARDED_BY(mutex_) = 0;
+  bool withheld_ TL_GUARDED_BY(mutex_) = false;
+  bool useless_ TL_GUARDED_BY(mutex_) = false;
+};
+
+/// Removes what a program that was killed has left: the hidden file of `path`, if nobody holds its lock.
+void SweepHidden(const char* path);
+/// Likewise one whose name is known, in `folder`. Whether it was removed, or could be: 0, or why not (EWOULDBLOCK: a program writes it).
+int SweepHidden(int folder, const std::string& hidden, bool only_look = false);
+
+/// Whether `path` is the hidden file itself of a program that writes it.
+bool IsBeingWritten(const char* path);
+
+/// Whether the program ends by an error: from then on what it has left open is not published.
+bool ExitsByError();
+void SetExitsByError();
+
+}  // namespace tidelane

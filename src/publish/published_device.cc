@@ -1,0 +1,69 @@
+#include "publish/published_device.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+namespace tidelane {
+
+PublishedDevice::PublishedDevice(std::unique_ptr<Device> inner,
+                                 std::shared_ptr<Publication> publication, std::string path,
+                                 bool made)
+    : inner_(std::move(inner)),
+      publication_(std::move(publication)),
+      path_(std::move(path)),
+      made_(made) {
+  publication_->Join();
+}
+
+int PublishedDevice::Write(uint64_t address, const struct iovec* parts, size_t count) {
+  const int error = inner_->Write(address, parts, count);
+  if (error == 0 && !any_refused_.load(std::memory_order_relaxed)) return 0;
+  uint64_t end = address;
+  for (size_t i = 0; i < count; ++i) end += parts[i].iov_len;
+  error != 0 ? Refused(address, end) : Stored(address, end);
+  return error;
+}
+
+void PublishedDevice::Refused(uint64_t begin, uint64_t end) {
+  Stored(begin, end);
+  MutexLock lock(mutex_);
+  refused_[begin] = end;
+  any_refused_.store(true, std::memory_order_relaxed);
+}
+
+// Takes [begin, end) out of what was refused.
+void PublishedDevice::Stored(uint64_t begin, uint64_t end) {
+  MutexLock lock(mutex_);
+  auto at = refused_.upper_bound(begin);
+  if (at != refused_.begin()) --at;
+  while (at != refused_.end() && at->first < end) {
+    const auto [first, last] = *at;
+    if (last <= begin) {
+      ++at;
+      continue;
+    }
+    at = refused_.erase(at);
+    if (first < begin) refused_[first] = begin;
+    if (end < last) refused_[end] = last;
+  }
+  any_refused_.store(!refused_.empty(), std::memory_order_relaxed);
+}
+
+Status PublishedDevice::Publish(Publishing when) {
+  if (any_refused_.load(std::memory_order_relaxed)) {
+    publication_->Withhold();
+    return Status::Failed(EIO, "publish what storage refused in part as").At(path_, 0, 0);
+  }
+  if (when == Publishing::kNow) return publication_->PublishNow(path_);
+  // HDF5's lock is of no use any more, and readers would meet it.
+  static_cast<void>(inner_->Unlock());
+  return Leave(true);
+}
+
+void PublishedDevice::Withhold(Withholding why) {
+  if (why == Withholding::kNotMade && !made_) return;  // HDF5 looked whether it is open
+  publication_->Withhold(why == Withholding::kNotMade);
+}
+
+}  // namespace tidelane

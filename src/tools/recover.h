@@ -1,0 +1,13 @@
+/// \file
+/// `tidelane recover`: removes what programs that were killed have left of files that they had not published (publish=atomic).
+///
+/// Thread safety: one thread.
+#pragma once
+
+#include "tools/arguments.h"
+
+namespace tidelane::tools {
+
+int Recover(const Arguments& arguments);
+
+}  // namespace tidelane::tools

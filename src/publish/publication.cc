@@ -185,7 +185,7 @@ Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_
   const int at = entry.folder.get();
   // Only who may write a file may have another one take its place; open(2) has the words for that.
   if (exists && faccessat(at, entry.name.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
-    return Beginning::kNatively;
+    return errno == ENOENT ? Beginning::kAgain : Beginning::kNatively;
   const auto in_place = [&](Fallback reason) {
     why = reason;
     return Beginning::kInPlace;
@@ -202,7 +202,7 @@ Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_
     struct stat opened;
     if (!replaced.valid() || fstat(replaced.get(), &opened) != 0 ||
         IdentityIn(opened) != IdentityIn(found))
-      return Beginning::kNatively;  // it changes under our hands
+      return Beginning::kAgain;  // it was replaced just now
     // Who writes it would go on with a file that has lost its name. From now on nobody else begins to.
     if (LockForReading(replaced.get()) == EWOULDBLOCK) return Beginning::kLocked;
   }

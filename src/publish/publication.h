@@ -34,6 +34,7 @@ class Publication {
     kHidden,    ///< the hidden file was made
     kInPlace,   ///< it cannot be; `why` says so. The file is written in place
     kNatively,  ///< open(2) itself has something to say
+    kAgain,     ///< it is another one by now
     kLocked,    ///< another program writes it
   };
   /// Of a file that is created at `path`: `only_new` as O_EXCL says.
@@ -45,6 +46,7 @@ class Publication {
   Publication& operator=(const Publication&) = delete;
 
   const FileIdentity& identity() const { return identity_; }
+  const std::string& hidden_name() const { return hidden_; }
   /// Opens the hidden file once more, with flags as open(2)'s: -1 and errno. ENOENT: it has just been published.
   int Open(int flags) const;
 

@@ -53,7 +53,9 @@ void PublishedDevice::Stored(uint64_t begin, uint64_t end) {
 Status PublishedDevice::Publish(Publishing when) {
   if (any_refused_.load(std::memory_order_relaxed)) {
     publication_->Withhold();
-    return Status::Failed(EIO, "publish what storage refused in part as").At(path_, 0, 0);
+    return Status::Failed(EIO, "publish " + publication_->hidden_name() +
+                                   ", part of which storage refused, as")
+        .At(path_, 0, 0);
   }
   if (when == Publishing::kNow) return publication_->PublishNow(path_);
   // HDF5's lock is of no use any more, and readers would meet it.

@@ -81,13 +81,14 @@ Status OpenByName(const char* path, int flags, mode_t mode, bool atomic, OpenedN
       case Publication::Beginning::kHidden: return {};
       case Publication::Beginning::kLocked:
         return Status::Failed(EWOULDBLOCK, "lock").At(path, 0, 0);
+      case Publication::Beginning::kAgain: return Status::Failed(ESTALE, "open").At(path, 0, 0);
       case Publication::Beginning::kInPlace:
         Count(why);
         NoteNative(why, path);
         break;
       case Publication::Beginning::kNatively: break;
     }
-  } else if (atomic && (flags & O_ACCMODE) != O_RDONLY) {
+  } else if (atomic) {
     SweepHidden(path);
   }
   opened.file = Descriptor(::open(path, flags | O_CLOEXEC, mode));

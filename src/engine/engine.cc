@@ -22,8 +22,8 @@
 #include "engine/roomy_device.h"
 #include "extent/test_hooks.h"
 #include "model/history_key.h"
+#include "publish/names.h"
 #include "publish/published_device.h"
-#include "publish/unpublished.h"
 
 namespace tidelane {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "publish/unpublished.h"
+#include "publish/names.h"
 
 namespace tidelane {
 namespace {

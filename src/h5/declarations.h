@@ -509,6 +509,7 @@ herr_t H5Pget(hid_t, const char *, void *);
 hid_t H5Pget_class(hid_t);
 herr_t H5Pget_nprops(hid_t, size_t *);
 herr_t H5Pget_size(hid_t, const char *, size_t *);
+herr_t H5Premove(hid_t, const char *);
 herr_t H5Pset(hid_t, const char *, const void *);
 H5Z_filter_t H5Pget_filter2(hid_t, unsigned, unsigned int *, size_t *, unsigned [], size_t, char [],
   unsigned *);

@@ -38,7 +38,8 @@ class GpuLaterFaults : public GpuLater {
     }
   }
   // A read during which the driver does as `plan` says: right, refused at once, or refused later.
-  void under(const std::string& what, const std::string& name, const std::function<void()>& plan) {
+  void under(const std::string& what, const std::string& name, const std::function<void()>& plan,
+             bool must_fail_later = false) {
     SCOPED_TRACE(what + " " + name);
     run_on_gpu([&] {
       const Hid opened = open(file(), H5F_ACC_RDONLY);
@@ -55,6 +56,7 @@ class GpuLaterFaults : public GpuLater {
         EXPECT_GE(H5ESwait(set, H5ES_WAIT_FOREVER, &in_progress, &failed), 0);
       }
       EXPECT_EQ(in_progress, 0u);
+      EXPECT_TRUE(failed || !must_fail_later);
       if (failed) {
         expect_words(LateReads::failure_of(set), name, "device memory");
       } else if (result >= 0) {
@@ -110,8 +112,9 @@ TEST_P(GpuLaterFaults, EachCallOfEachFunctionFailsOnce) {
 TEST_P(GpuLaterFaults, ACopyFailsWhenItIsMade) {
   make_layouts();
   for (const std::string name : kLayouts) {
-    under("later", name,
-          [&] { gpu().StandInFailLater("cuMemcpyHtoDAsync_v2", 1, kCudaLaunchFailed, 0); });
+    under(
+        "later", name,
+        [&] { gpu().StandInFailLater("cuMemcpyHtoDAsync_v2", 1, kCudaLaunchFailed, 0); }, true);
   }
 }
 

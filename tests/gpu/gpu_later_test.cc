@@ -127,6 +127,7 @@ class GpuLaterOrder : public GpuLater {
       const auto begin = Clock::now();
       ASSERT_GE(read_async(dataset, memory, set, list), 0) << error_text();
       EXPECT_LT(Clock::now() - begin, 1s) << "the call waits for the stream";
+      EXPECT_EQ(count(set), 1u);
       if (!before) {
         EXPECT_EQ(gpu().StandInWriteLater(other.device(), garbage.data(), other.size(), stream,
                                           kVeryLate),
@@ -274,7 +275,7 @@ TEST_P(GpuLater, MoreAreOutstandingThanTheStagingMemoryHolds) {
   Environment small = environment();
   small["TIDELANE_ARENA"] = "1M";
   for (const bool one_set : {true, false}) {
-    run_on_gpu(
+    const Summary summary = run_on_gpu(
         [&] {
           Watch watch;
           watch.delay_ms = 2;
@@ -294,6 +295,8 @@ TEST_P(GpuLater, MoreAreOutstandingThanTheStagingMemoryHolds) {
           }
         },
         small);
+    EXPECT_GE(summary.counter("reads_deferred"), 5);
+    EXPECT_EQ(summary.fallback("gpu_unpinned"), 0);
   }
 }
 
@@ -330,6 +333,7 @@ TEST_P(GpuLater, WhatIsWrittenMeanwhileDoesNotChangeIt) {
       const Hid set(H5EScreate());
       Memory read(Where::kDevice, kLaterSize, 2);
       ASSERT_GE(read_async(twin.dataset(), read, set), 0) << error_text();
+      EXPECT_EQ(count(set), 1u);
       twin.model_read(read.contents());
       ASSERT_GE(twin.write(Memory(where, kLaterSize, 3)), 0) << error_text();
       EXPECT_EQ(wait(set), 0u);

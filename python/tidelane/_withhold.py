@@ -10,7 +10,9 @@ Thread safety: hooks run in the thread that raises; the plugin's functions may b
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
+import os
 import sys
 import warnings
 from typing import Any
@@ -18,23 +20,36 @@ from typing import Any
 from . import _notices, _plugin
 
 _failed = False
+_paths: dict[int, str] = {}  # of files that a `with` has open, by the object's number
 
 
 def after_h5py(h5py: Any) -> None:
     """`h5py.File` as a context manager tells of exceptions."""
-    leave = h5py.File.__exit__
+    enter, leave = h5py.File.__enter__, h5py.File.__exit__
+
+    @functools.wraps(enter)
+    def enter_(self: Any) -> Any:
+        with contextlib.suppress(Exception):  # the program may go to another folder before it leaves
+            _paths[id(self)] = os.path.abspath(self.filename)
+        return enter(self)
 
     @functools.wraps(leave)
     def exit_(self: Any, *raised: Any) -> Any:
-        plugin = _plugin.loaded()
-        if raised and raised[0] is not None and plugin is not None and self and _is_only_handle(h5py, self):
-            path = self.filename
+        plugin, path = _plugin.loaded(), _paths.pop(id(self), None)
+        if path and plugin is not None and raised and _is_error(raised[1]) and self and _is_only_handle(h5py, self):
             if plugin.withhold(path):
                 message = f"{path} is not published: an exception leaves it ({raised[0].__name__}); the file of that name stays as it was"
                 warnings.warn(message, _notices.TidelaneWarning, stacklevel=2)
         return leave(self, *raised)
 
-    h5py.File.__exit__ = exit_
+    h5py.File.__enter__, h5py.File.__exit__ = enter_, exit_
+
+
+def _is_error(raised: Any) -> bool:
+    """Not an end that was meant: sys.exit(0), or of a generator that nobody asks any more."""
+    if isinstance(raised, SystemExit):
+        return raised.code not in (None, 0)
+    return raised is not None and not isinstance(raised, GeneratorExit)
 
 
 def _is_only_handle(h5py: Any, file: Any) -> bool:
@@ -50,7 +65,7 @@ def watch_exit() -> None:
     @functools.wraps(hook)
     def uncaught(*raised: Any) -> Any:
         global _failed
-        _failed = not hasattr(sys, "ps1")  # who types goes on
+        _failed = not (sys.flags.interactive or hasattr(sys, "ps1"))  # who types goes on
         return hook(*raised)
 
     @functools.wraps(leave)

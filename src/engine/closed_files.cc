@@ -14,6 +14,9 @@
 
 #include "base/counters.h"
 #include "base/incidents.h"
+#include "extent/test_hooks.h"
+#include "publish/publication.h"
+#include "publish/unpublished.h"
 
 namespace tidelane {
 namespace {
@@ -123,10 +126,11 @@ bool ClosedFiles::AwaitOldest(Wait why) {
 
 bool ClosedFiles::RoomForAnother() {
   const size_t most = MostClosed();
+  const size_t each = Unpublished::Get().empty() ? 1 : Publication::kDescriptors;
   for (;;) {
     {
       MutexLock lock(registry_.mutex);
-      if (registry_.files.closed() < most) return true;
+      if (registry_.files.closed() * each < most) return true;
     }
     if (!AwaitOldest(Wait::kClose)) return false;
   }
@@ -176,6 +180,7 @@ Status ClosedFiles::Close(const std::shared_ptr<File>& file, const CallContext& 
   // What failed is not waited for: the VOL face tells what is known before it comes here, when the close can still be repeated.
   bool deferred = file->closing().MayBegin(call) && (!file->drainer().drained() || reading);
   if (deferred) deferred = RoomForAnother();
+  if (MutationEnabled("publish")) static_cast<void>(file->closing().PublishNow());
   Status status;
   if (!deferred) status = file->drainer().Drain(Wait::kClose);
   // What could not be stored is not thrown away: the file stays, as a deferred one, for whoever tries again.

@@ -160,6 +160,7 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
       !status.ok())
     return status;
   const bool hidden = opened.publication != nullptr;
+  if (hidden) WatchExit(options.opener);
   struct stat status;
   if (fstat(opened.file.get(), &status) != 0)
     return Status::Failed(errno, "inspect").At(path, 0, 0);
@@ -167,7 +168,6 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   if (hidden) {
     device = std::make_unique<PublishedDevice>(std::move(device), std::move(opened.publication),
                                                path, (options.flags & O_CREAT) != 0);
-    if (MutationEnabled("publish")) static_cast<void>(device->Publish(Publishing::kNow));
   }
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
   file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), path,
@@ -300,8 +300,9 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
 Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call) {
   series_.Closing(*file);
   if (!file->at_its_name()) {
-    // HDF5 closes inside its own open what it could not make.
-    if (call.is_flush_of_open()) file->closing().Withhold(Withholding::kNotMade);
+    // HDF5 closes inside its own open what it could not make; but also what it only compares with others.
+    const bool adopted = call.scope() != nullptr && call.scope()->adopted() == file.get();
+    if (call.is_flush_of_open() && !adopted) file->closing().Withhold(Withholding::kNotMade);
     if (ExitsByError()) file->closing().Withhold(Withholding::kLeftOpen);
   }
   return closed_.Close(file, call, exiting_);

@@ -62,7 +62,7 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
 
 void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
-  Unpublished::Get().UnlockAfterFork();
+  Unpublished::Get().UnlockAfterFork(false);
   engine.cost_model_->UnlockAfterFork(false);
   engine.staging_.UnlockAfterFork(false);
   engine.arena_.UnlockAfterFork();
@@ -76,7 +76,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
 
 void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
-  Unpublished::Get().UnlockAfterFork();
+  Unpublished::Get().UnlockAfterFork(true);
   engine.cost_model_->UnlockAfterFork(true);
   gpu::ForgetAfterFork();
   engine.staging_.UnlockAfterFork(true);

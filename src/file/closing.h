@@ -39,6 +39,8 @@ class Closing {
   Status WaitStored(std::chrono::steady_clock::time_point deadline, bool& stored);
   /// Somebody has taken it on to close the device.
   bool being_closed() const;
+  /// Readers are to follow it: it is published before it is closed.
+  Status PublishNow() { return file_.store->Publish(Publishing::kNow); }
   /// It is not published.
   void Withhold(Withholding why) { file_.store->Withhold(why); }
   /// Closes the device after checking that nobody cut the file short meanwhile. Nothing may be pending.

@@ -223,9 +223,7 @@ Status File::Descriptor(int*& descriptor, const CallContext& call) {
   if (!out && !call.starts_swmr()) return {};
   context_.lock.HandOut();
   reads_.ForgetBlocks();
-  Status status = WriteThrough(out ? Fallback::kHandleOut : Fallback::kSwmrWrite);
-  if (status.ok() && call.starts_swmr()) status = context_.store->Publish(Publishing::kNow);
-  return status;
+  return WriteThrough(out ? Fallback::kHandleOut : Fallback::kSwmrWrite);
 }
 
 void File::UnlockAfterFork(bool child) {

@@ -30,8 +30,17 @@ int ReadAll(Call call, std::vector<char>& answer) {
   }
 }
 
-bool IsTheSystems(std::string_view name) {
-  return name.starts_with("security.") || name.starts_with("trusted.");
+constexpr char kAccessList[] = "system.posix_acl_access";
+
+// The rest is the file system's or the system's own, and says something of that one file (where it lies, what its bytes hash to).
+bool IsThePrograms(std::string_view name) {
+  return name.starts_with("user.") || name == kAccessList;
+}
+
+int ModeOf(int from, int to) {
+  struct stat wanted;
+  if (fstat(from, &wanted) != 0 || fchmod(to, wanted.st_mode & 07777) != 0) return errno;
+  return 0;
 }
 
 int CopyAttributes(int from, int to) {
@@ -39,15 +48,20 @@ int CopyAttributes(int from, int to) {
   int error = ReadAll([&](char* room, size_t size) { return flistxattr(from, room, size); }, names);
   if (error != 0) return error == ENOTSUP ? 0 : error;
   std::vector<char> value;
+  bool has_access_list = false;
   for (size_t at = 0; at < names.size();) {
     const char* const name = names.data() + at;
     at += std::strlen(name) + 1;
+    if (!IsThePrograms(name)) continue;
+    has_access_list |= std::string_view(name) == kAccessList;
     error =
         ReadAll([&](char* room, size_t size) { return fgetxattr(from, name, room, size); }, value);
     if (error == ENODATA) continue;  // somebody has just removed it
     if (error == 0 && fsetxattr(to, name, value.data(), value.size(), 0) != 0) error = errno;
-    if (error != 0 && !IsTheSystems(name)) return error;
+    if (error != 0) return error;
   }
+  // One that the folder gave it.
+  if (!has_access_list && fremovexattr(to, kAccessList) == 0) return ModeOf(from, to);
   return 0;
 }
 
@@ -60,7 +74,7 @@ int TakeOverAttributes(int from, int to) {
   if (wanted.st_gid != have.st_gid && fchown(to, static_cast<uid_t>(-1), wanted.st_gid) != 0)
     return errno;
   // The mode comes before an access list, which it would change, and after the group, whose change clears bits of it.
-  if (fchmod(to, wanted.st_mode & 07777) != 0) return errno;
+  if (const int error = ModeOf(from, to); error != 0) return error;
   return CopyAttributes(from, to);
 }
 

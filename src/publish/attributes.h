@@ -7,7 +7,7 @@
 namespace tidelane {
 
 /// 0, or the errno of what could not be taken over. What only the system keeps there (SELinux labels and the like) is left to the
-/// system.
+/// system; an access list that `from` has not is removed.
 int TakeOverAttributes(int from, int to);
 
 }  // namespace tidelane

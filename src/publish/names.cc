@@ -1,9 +1,11 @@
 #include "publish/names.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "base/counters.h"
 #include "base/notices.h"
@@ -17,6 +19,9 @@ std::optional<FileIdentity> IdentityBehind(const char* path) {
 }
 
 int RemoveName(const char* path) {
+  struct stat found;
+  if (lstat(path, &found) == 0 && S_ISLNK(found.st_mode))  // of a link it is the link
+    return ::unlink(path) == 0 ? 0 : errno;
   if (const std::shared_ptr<Publication> hidden = Unpublished::Get().At(path); hidden != nullptr) {
     // ENOENT: it was published just now.
     if (const int error = hidden->Discard(); error != ENOENT) return error;
@@ -32,9 +37,9 @@ Status Failed(const char* path) { return Status::Failed(errno, "open").At(path, 
 Status OpenHidden(const char* path, int flags, OpenedName& opened) {
   if ((flags & O_EXCL) != 0) return Status::Failed(EEXIST, "open").At(path, 0, 0);
   if ((flags & O_TRUNC) != 0) return Status::Failed(EWOULDBLOCK, "lock").At(path, 0, 0);
-  opened.file = Descriptor(opened.publication->Open(flags & ~O_CREAT));
-  if (opened.file.valid()) return {};
-  return Status::Failed(errno == ENOENT ? ESTALE : errno, "open").At(path, 0, 0);
+  const int error = opened.publication->Open(flags & ~O_CREAT, opened.file);
+  if (error == 0) return {};
+  return Status::Failed(error == ENOENT ? ESTALE : error, "open").At(path, 0, 0);
 }
 
 }  // namespace
@@ -46,16 +51,19 @@ Status OpenByName(const char* path, int flags, mode_t mode, bool atomic, OpenedN
   if (atomic && (flags & O_CREAT) != 0 && IsBeingWritten(path))
     return Status::Failed(EWOULDBLOCK, "lock").At(path, 0, 0);
   if (atomic && (flags & O_CREAT) != 0) {
-    Fallback why{};
-    switch (Publication::Begin(path, (flags & O_EXCL) != 0, mode, opened.file, opened.publication,
-                               why)) {
-      case Publication::Beginning::kHidden: return {};
+    Publication::Begun begun;
+    switch (Publication::Begin(path, (flags & O_EXCL) != 0, mode, begun)) {
+      case Publication::Beginning::kHidden:
+        opened = {std::move(begun.file), std::move(begun.publication)};
+        return {};
       case Publication::Beginning::kLocked:
         return Status::Failed(EWOULDBLOCK, "lock").At(path, 0, 0);
       case Publication::Beginning::kAgain: return Status::Failed(ESTALE, "open").At(path, 0, 0);
+      case Publication::Beginning::kFailed:
+        return Status::Failed(begun.error, "open").At(path, 0, 0);
       case Publication::Beginning::kInPlace:
-        Count(why);
-        NoteNative(why, path);
+        Count(begun.why);
+        NoteNative(begun.why, path);
         break;
       case Publication::Beginning::kNatively: break;
     }

@@ -13,6 +13,8 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "publish/attributes.h"
@@ -32,18 +34,6 @@ constexpr int kMostKept = 1000;
 constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
 
 constinit std::atomic<bool> exits_by_error{false};
-
-// Registered after HDF5's own handler, which closes what the program has left open: so it is called before that.
-void WatchExit() {
-#ifdef __GLIBC__
-  static const int watching = on_exit(
-      [](int status, void*) {
-        if (status != 0) SetExitsByError();
-      },
-      nullptr);
-  static_cast<void>(watching);
-#endif
-}
 
 bool IsNowAt(int folder, const std::string& name, const FileIdentity& identity) {
   struct stat found;
@@ -73,6 +63,18 @@ int Claim(int fd) {
   return errno == EACCES || errno == EAGAIN ? EWOULDBLOCK : errno;
 }
 
+void GiveUpClaim(int fd) {
+  struct flock whole{};
+  whole.l_type = F_UNLCK;
+  fcntl(fd, F_OFD_SETLK, &whole);
+}
+
+bool IsClaimed(int fd) {
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  return fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
 bool IsMounted(const DirectoryEntry& entry, const struct stat& folder, const struct stat& found) {
   if (folder.st_dev != found.st_dev) return true;
   struct statx more;
@@ -99,21 +101,38 @@ std::optional<Fallback> WhyKept(const DirectoryEntry& entry, const struct stat& 
   return std::nullopt;
 }
 
-enum class Made : uint8_t { kYes, kLocked, kNoLocks, kNo };
+// What says nothing of the folder: the open fails with it, and nothing is touched.
+bool IsFailure(int error) {
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+    case ESTALE: return true;
+    default: return false;
+  }
+}
+
+struct Made {
+  int error = 0;          // 0: it was made
+  bool locked = false;    // another program writes it
+  bool no_locks = false;  // nobody can be told that this one does
+};
 
 // Whoever has claimed the file that is there by its name has it; the claim to a file that has lost its name means nothing.
 Made MakeHidden(int folder, const std::string& hidden, mode_t mode, Descriptor& file) {
   for (int tries = 0, busy = 0; tries < kMostTries; ++tries) {
-    constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
-    file = Descriptor(openat(folder, hidden.c_str(), kFlags | O_CREAT | O_EXCL, mode));
-    const bool made = file.valid();
-    if (!made) {
-      if (errno != EEXIST) return Made::kNo;
+    constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_CREAT | O_EXCL;
+    file = Descriptor(openat(folder, hidden.c_str(), kFlags, mode));
+    if (!file.valid()) {
+      if (errno != EEXIST) return {.error = errno};
       const int error = SweepHidden(folder, hidden);
-      if (error != 0 && error != ENOENT && error != EWOULDBLOCK) return Made::kNo;
+      if (error != 0 && error != ENOENT && error != EWOULDBLOCK) return {.error = error};
       // Who sweeps has it claimed for a moment.
       if (error == EWOULDBLOCK) {
-        if (++busy == kMostBusy) return Made::kLocked;
+        if (++busy == kMostBusy) break;
         usleep(kBusyUs);
       }
       continue;
@@ -123,25 +142,60 @@ Made MakeHidden(int folder, const std::string& hidden, mode_t mode, Descriptor& 
     if (error == EWOULDBLOCK) continue;  // taken for a left one
     if (error != 0) {
       unlinkat(folder, hidden.c_str(), 0);
-      return Made::kNoLocks;
+      return {.error = error, .no_locks = true};
     }
-    if (IsNowAt(folder, hidden, IdentityIn(found))) return Made::kYes;
+    if (IsNowAt(folder, hidden, IdentityIn(found))) return {};
   }
-  return Made::kLocked;
+  return {.error = EWOULDBLOCK, .locked = true};
+}
+
+// A name that follows links by the kernel's rules leads to the same: it may refuse to follow some, and knows others that lead to no name.
+bool LeadsThere(const char* path, bool exists, const struct stat& found) {
+  struct stat by_kernel;
+  if (stat(path, &by_kernel) != 0) return !exists && errno == ENOENT;
+  return exists && IdentityIn(by_kernel) == IdentityIn(found);
+}
+
+bool IsZombie(pid_t process) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const size_t name = text.rfind(')');
+  return name != std::string::npos && text.compare(name, 3, ") Z") == 0;
 }
 
 }  // namespace
 
 void SetExitsByError() { exits_by_error.store(true, std::memory_order_relaxed); }
 
+void WatchExit(int library) {
+#ifdef __GLIBC__
+  static std::atomic<uint64_t> watched{0};
+  const uint64_t bit = uint64_t{1} << (library % 64);
+  if ((watched.fetch_or(bit) & bit) != 0) return;
+  on_exit(
+      [](int status, void*) {
+        if (status != 0) SetExitsByError();
+      },
+      nullptr);
+#endif
+}
+
 bool ExitsByError() { return exits_by_error.load(std::memory_order_relaxed); }
 
 int SweepHidden(int folder, const std::string& hidden, bool only_look) {
-  const Descriptor left(
-      openat(folder, hidden.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  Descriptor left(openat(folder, hidden.c_str(), O_RDWR | kFlags));
+  const int refused = left.valid() ? 0 : errno;
+  if (refused == EACCES || refused == EPERM)
+    left = Descriptor(openat(folder, hidden.c_str(), O_RDONLY | kFlags));
   struct stat found;
   if (!left.valid() || fstat(left.get(), &found) != 0) return errno;
-  if (!S_ISREG(found.st_mode) || found.st_nlink != 1 || found.st_uid != geteuid()) return EPERM;
+  if (!S_ISREG(found.st_mode)) return EPERM;
+  if (IsClaimed(left.get())) return EWOULDBLOCK;
+  if (refused != 0) return refused;
+  if (found.st_uid != geteuid() && geteuid() != 0) return EPERM;
   if (const int error = Claim(left.get()); error != 0) return error;
   if (!IsNowAt(folder, hidden, IdentityIn(found))) return ENOENT;
   return only_look || unlinkat(folder, hidden.c_str(), 0) == 0 ? 0 : errno;
@@ -160,34 +214,35 @@ bool IsBeingWritten(const char* path) {
 }
 
 Publication::Publication(DirectoryEntry entry, bool only_new, FileIdentity identity,
-                         Descriptor replaced)
+                         Descriptor replaced, Descriptor claim)
     : entry_(std::move(entry)),
       hidden_(HiddenName(entry_.name)),
       only_new_(only_new),
       identity_(identity),
       process_(getpid()),
-      replaced_(std::move(replaced)) {}
+      replaced_(std::move(replaced)),
+      claim_(std::move(claim)) {}
 
 Publication::~Publication() { Unpublished::Get().Remove(entry_, this); }
 
 Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_t mode,
-                                          Descriptor& file,
-                                          std::shared_ptr<Publication>& publication,
-                                          Fallback& why) {
+                                          Begun& begun) {
   DirectoryEntry entry;
   struct stat folder;
-  if (DirectoryEntry::Find(path, !only_new, entry) != 0 || fstat(entry.folder.get(), &folder) != 0)
-    return Beginning::kNatively;
+  begun.error = DirectoryEntry::Find(path, !only_new, entry);
+  if (begun.error == 0 && fstat(entry.folder.get(), &folder) != 0) begun.error = errno;
+  if (begun.error != 0) return IsFailure(begun.error) ? Beginning::kFailed : Beginning::kNatively;
   if (entry.name.size() > NAME_MAX) return Beginning::kNatively;
   struct stat found;
   const bool exists = entry.Look(found) == 0;
-  if (exists && only_new) return Beginning::kNatively;
+  if ((exists && only_new) || (!only_new && !LeadsThere(path, exists, found)))
+    return Beginning::kNatively;
   const int at = entry.folder.get();
   // Only who may write a file may have another one take its place; open(2) has the words for that.
   if (exists && faccessat(at, entry.name.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
     return errno == ENOENT ? Beginning::kAgain : Beginning::kNatively;
   const auto in_place = [&](Fallback reason) {
-    why = reason;
+    begun.why = reason;
     return Beginning::kInPlace;
   };
   if (exists) {
@@ -199,6 +254,8 @@ Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_
   Descriptor replaced;
   if (exists) {
     replaced = Descriptor(openat(at, entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    begun.error = replaced.valid() ? 0 : errno;
+    if (IsFailure(begun.error)) return Beginning::kFailed;
     struct stat opened;
     if (!replaced.valid() || fstat(replaced.get(), &opened) != 0 ||
         IdentityIn(opened) != IdentityIn(found))
@@ -206,29 +263,43 @@ Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_
     // Who writes it would go on with a file that has lost its name. From now on nobody else begins to.
     if (LockForReading(replaced.get()) == EWOULDBLOCK) return Beginning::kLocked;
   }
-  switch (MakeHidden(at, HiddenName(entry.name), mode, file)) {
-    case Made::kYes: break;
-    case Made::kLocked: return Beginning::kLocked;
-    case Made::kNoLocks: return in_place(Fallback::kPublishLocks);
-    case Made::kNo: return in_place(Fallback::kPublishFolder);
-  }
-  struct stat hidden;
-  int error = fstat(file.get(), &hidden) != 0 ? errno : 0;
-  if (error == 0 && exists) error = TakeOverAttributes(replaced.get(), file.get());
-  if (error != 0) {
-    unlinkat(at, HiddenName(entry.name).c_str(), 0);
-    file = Descriptor();
-    return in_place(Fallback::kPublishAttributes);
-  }
-  WatchExit();
-  publication.reset(
-      new Publication(std::move(entry), only_new, IdentityIn(hidden), std::move(replaced)));
-  Unpublished::Get().Add(publication->entry_, publication);
+  const std::string hidden = HiddenName(entry.name);
+  // What replaces a file is nobody else's before it has that one's mode.
+  const Made made = MakeHidden(at, hidden, exists ? mode & 0600 : mode, begun.file);
+  begun.error = made.error;
+  if (made.locked) return Beginning::kLocked;
+  if (made.no_locks) return in_place(Fallback::kPublishLocks);
+  if (IsFailure(made.error)) return Beginning::kFailed;
+  if (made.error != 0) return in_place(Fallback::kPublishFolder);
+  const auto unmake = [&](Beginning instead) {
+    unlinkat(at, hidden.c_str(), 0);
+    begun.file = Descriptor();
+    return instead;
+  };
+  // Another one may just have published what this one is not to replace, or will replace.
+  struct stat now;
+  const bool exists_now = entry.Look(now) == 0;
+  if (exists_now != exists || (exists && IdentityIn(now) != IdentityIn(found)))
+    return unmake(Beginning::kAgain);
+  struct stat own;
+  Descriptor claim(fcntl(begun.file.get(), F_DUPFD_CLOEXEC, 0));
+  begun.error = !claim.valid() || fstat(begun.file.get(), &own) != 0 ? errno : 0;
+  if (begun.error != 0) return unmake(Beginning::kFailed);
+  if (exists && TakeOverAttributes(replaced.get(), begun.file.get()) != 0)
+    return unmake(in_place(Fallback::kPublishAttributes));
+  begun.publication.reset(new Publication(std::move(entry), only_new, IdentityIn(own),
+                                          std::move(replaced), std::move(claim)));
+  Unpublished::Get().Add(begun.publication->entry_, begun.publication);
   return Beginning::kHidden;
 }
 
-int Publication::Open(int flags) const {
-  return openat(entry_.folder.get(), hidden_.c_str(), flags | O_NOFOLLOW | O_CLOEXEC);
+int Publication::Open(int flags, Descriptor& file) const {
+  file = Descriptor(openat(entry_.folder.get(), hidden_.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
+  struct stat found;
+  if (!file.valid() || fstat(file.get(), &found) != 0) return errno;
+  if (IdentityIn(found) == identity_) return 0;
+  file = Descriptor();
+  return ENOENT;  // another program's by now
 }
 
 void Publication::Join() {
@@ -238,12 +309,29 @@ void Publication::Join() {
 
 // A child of fork has its parent's files open, but they are the parent's to publish, as long as that lives.
 bool Publication::IsAnothers() const {
-  return process_ != getpid() && (kill(process_, 0) == 0 || errno != ESRCH);
+  if (process_ == getpid()) return false;
+  return getppid() == process_ ||
+         ((kill(process_, 0) == 0 || errno != ESRCH) && !IsZombie(process_));
 }
 
 bool Publication::HasHiddenFile() const { return IsNowAt(entry_.folder.get(), hidden_, identity_); }
 
-// Without a way to rename that replaces nothing (NFS), a second link is made instead.
+// Gives it a name that nothing has. Where there is no rename that replaces nothing (NFS), by a second link; where there are no links
+// either, after a look.
+bool Publication::Link(const std::string& name) const {
+  const int at = entry_.folder.get();
+  if (linkat(at, hidden_.c_str(), at, name.c_str(), 0) == 0) {
+    unlinkat(at, hidden_.c_str(), 0);
+    return true;
+  }
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) return false;
+  if (faccessat(at, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return renameat(at, hidden_.c_str(), at, name.c_str()) == 0;
+}
+
 int Publication::Rename(Descriptor& other) const {
   const int at = entry_.folder.get();
   const char* const hidden = hidden_.c_str();
@@ -251,9 +339,7 @@ int Publication::Rename(Descriptor& other) const {
   if (only_new_) {
     if (syscall(SYS_renameat2, at, hidden, at, name, kNoReplace) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
-    if (linkat(at, hidden, at, name, 0) != 0) return errno;
-    unlinkat(at, hidden, 0);
-    return 0;
+    return Link(entry_.name) ? 0 : errno;
   }
   struct stat found;
   if (entry_.Look(found) == 0) {
@@ -263,8 +349,7 @@ int Publication::Rename(Descriptor& other) const {
                       IdentityIn(before) == IdentityIn(found);
     if (same) {
       // What was changed meanwhile (chmod) is kept, too, as far as it can be.
-      const Descriptor file(Open(O_RDONLY));
-      if (file.valid()) static_cast<void>(TakeOverAttributes(replaced_.get(), file.get()));
+      static_cast<void>(TakeOverAttributes(replaced_.get(), claim_.get()));
     } else {
       // It came meanwhile: natively it would be ours all the same, unless somebody writes it.
       other = Descriptor(openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
@@ -276,36 +361,64 @@ int Publication::Rename(Descriptor& other) const {
 
 // Under a name that everybody sees; empty: it has none.
 std::string Publication::Keep() const {
-  const int at = entry_.folder.get();
   for (int number = 0; number < kMostKept; ++number) {
-    const std::string kept = KeptName(entry_.name, number);
-    if (linkat(at, hidden_.c_str(), at, kept.c_str(), 0) == 0) {
-      unlinkat(at, hidden_.c_str(), 0);
-      return kept;
-    }
+    std::string kept = KeptName(entry_.name, number);
+    if (Link(kept)) return kept;
     if (errno != EEXIST) break;
   }
   return {};
 }
 
+// Write-back of some file systems (NFS) fails where a descriptor is closed; and there the claim may have gone with HDF5's lock.
+int Publication::Settle() const {
+  const int copy = fcntl(claim_.get(), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0 || close(copy) != 0) return errno;
+  return Claim(claim_.get());
+}
+
+// Nothing of it is of use any more: the name means what is there.
+void Publication::End(State state) {
+  state_ = state;
+  Unpublished::Get().Remove(entry_, this);
+  // A forked child shares the claim, and would keep it.
+  if (process_ == getpid()) GiveUpClaim(claim_.get());
+  claim_ = Descriptor();
+  replaced_ = Descriptor();
+}
+
 Status Publication::Publish(const std::string& path) {
   if (state_ != State::kHidden || IsAnothers()) return {};
+  struct stat found;
+  if (fstat(claim_.get(), &found) == 0 && found.st_size == 0)
+    useless_ = true;  // HDF5 made no file of it
+  if (useless_) {
+    Remove();
+    return {};
+  }
+  if (const int error = Settle(); error != 0) {
+    End(State::kDiscarded);
+    return Status::Failed(error, "publish " + hidden_ + " as").At(path, 0, 0);
+  }
   if (!HasHiddenFile()) {
+    End(State::kDiscarded);
     return Status::Failed(ENOENT, "publish " + hidden_ + ", which was removed, as").At(path, 0, 0);
   }
   Descriptor other;
   const int error = Rename(other);
   if (error == 0) {
-    state_ = State::kPublished;
     Count(Counter::kFilesPublished);
-    Unpublished::Get().Remove(entry_, this);
+    End(State::kPublished);
     return {};
   }
   const std::string kept = Keep();
-  state_ = State::kDiscarded;
-  Unpublished::Get().Remove(entry_, this);
+  End(State::kDiscarded);
   return Status::Failed(error, "publish " + (kept.empty() ? hidden_ : kept) + ", beside it, as")
       .At(path, 0, 0);
+}
+
+void Publication::Remove() {
+  if (!IsAnothers() && HasHiddenFile()) unlinkat(entry_.folder.get(), hidden_.c_str(), 0);
+  End(State::kDiscarded);
 }
 
 Status Publication::Leave(bool whole, const std::string& path) {
@@ -313,10 +426,8 @@ Status Publication::Leave(bool whole, const std::string& path) {
   if (!whole) withheld_ = true;
   if (--open_ != 0 || state_ != State::kHidden) return {};
   if (!withheld_) return Publish(path);
-  Unpublished::Get().Remove(entry_, this);
   // What else is withheld stays until somebody creates the file again: it may be worth a look.
-  if (useless_ && !IsAnothers() && HasHiddenFile())
-    unlinkat(entry_.folder.get(), hidden_.c_str(), 0);
+  useless_ ? Remove() : End(State::kDiscarded);
   return {};
 }
 
@@ -336,14 +447,14 @@ int Publication::Discard() {
   if (state_ != State::kHidden) return ENOENT;
   const int at = entry_.folder.get();
   if (HasHiddenFile() && unlinkat(at, hidden_.c_str(), 0) != 0) return errno;
-  state_ = State::kDiscarded;
-  Unpublished::Get().Remove(entry_, this);
   // Natively the file that was there would have become this one.
   struct stat before;
+  int error = 0;
   if (replaced_.valid() && fstat(replaced_.get(), &before) == 0 &&
       IsNowAt(at, entry_.name, IdentityIn(before)) && unlinkat(at, entry_.name.c_str(), 0) != 0)
-    return errno;
-  return 0;
+    error = errno;
+  End(State::kDiscarded);
+  return error;
 }
 
 }  // namespace tidelane

@@ -36,19 +36,28 @@ class Publication {
     kNatively,  ///< open(2) itself has something to say
     kAgain,     ///< it is another one by now
     kLocked,    ///< another program writes it
+    kFailed,    ///< `error` says why
+  };
+  struct Begun {
+    Descriptor file;  ///< of the hidden file, claimed
+    std::shared_ptr<Publication> publication;
+    Fallback why{};
+    int error = 0;
   };
   /// Of a file that is created at `path`: `only_new` as O_EXCL says.
-  static Beginning Begin(const char* path, bool only_new, mode_t mode, Descriptor& file,
-                         std::shared_ptr<Publication>& publication, Fallback& why);
+  static Beginning Begin(const char* path, bool only_new, mode_t mode, Begun& begun);
 
   ~Publication();
   Publication(const Publication&) = delete;
   Publication& operator=(const Publication&) = delete;
 
+  /// Held while it is hidden: the file, the claim, the folder and what is replaced.
+  static constexpr size_t kDescriptors = 4;
+
   const FileIdentity& identity() const { return identity_; }
   const std::string& hidden_name() const { return hidden_; }
-  /// Opens the hidden file once more, with flags as open(2)'s: -1 and errno. ENOENT: it has just been published.
-  int Open(int flags) const;
+  /// Opens the hidden file once more, with flags as open(2)'s: 0 or an errno. ENOENT: it is hidden no more.
+  int Open(int flags, Descriptor& file) const;
 
   /// Somebody has it open.
   void Join() TL_EXCLUDES(mutex_);
@@ -64,20 +73,26 @@ class Publication {
  private:
   enum class State : uint8_t { kHidden, kPublished, kDiscarded };
 
-  Publication(DirectoryEntry entry, bool only_new, FileIdentity identity, Descriptor replaced);
+  Publication(DirectoryEntry entry, bool only_new, FileIdentity identity, Descriptor replaced,
+              Descriptor claim);
   bool IsAnothers() const;
   bool HasHiddenFile() const;
+  bool Link(const std::string& name) const;
   int Rename(Descriptor& other) const TL_REQUIRES(mutex_);
   std::string Keep() const;
+  int Settle() const TL_REQUIRES(mutex_);
   Status Publish(const std::string& path) TL_REQUIRES(mutex_);
+  void Remove() TL_REQUIRES(mutex_);
+  void End(State state) TL_REQUIRES(mutex_);
 
   const DirectoryEntry entry_;
   const std::string hidden_;
   const bool only_new_;
   const FileIdentity identity_;
   const pid_t process_;
-  const Descriptor replaced_;  // the file that was there; not valid: none was
   Mutex mutex_;
+  Descriptor replaced_ TL_GUARDED_BY(mutex_);  // the file that was there; not valid: none was
+  Descriptor claim_ TL_GUARDED_BY(mutex_);     // what was opened first, which has the lock
   State state_ TL_GUARDED_BY(mutex_) = State::kHidden;
   unsigned open_ TL_GUARDED_BY(mutex_) = 0;
   bool withheld_ TL_GUARDED_BY(mutex_) = false;
@@ -95,5 +110,8 @@ bool IsBeingWritten(const char* path);
 /// Whether the program ends by an error: from then on what it has left open is not published.
 bool ExitsByError();
 void SetExitsByError();
+/// Has the exit noticed. Called when a copy of HDF5 (its number) creates a file: its own handler, which closes what the program has left
+/// open, was registered before, and is called later.
+void WatchExit(int library);
 
 }  // namespace tidelane

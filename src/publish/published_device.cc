@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <new>
 
 namespace tidelane {
 
@@ -17,11 +18,16 @@ PublishedDevice::PublishedDevice(std::unique_ptr<Device> inner,
 }
 
 int PublishedDevice::Write(uint64_t address, const struct iovec* parts, size_t count) {
+  wrote_.store(true, std::memory_order_relaxed);
   const int error = inner_->Write(address, parts, count);
   if (error == 0 && !any_refused_.load(std::memory_order_relaxed)) return 0;
   uint64_t end = address;
   for (size_t i = 0; i < count; ++i) end += parts[i].iov_len;
-  error != 0 ? Refused(address, end) : Stored(address, end);
+  try {
+    error != 0 ? Refused(address, end) : Stored(address, end);
+  } catch (const std::bad_alloc&) {  // nobody knows any more what is missing
+    publication_->Withhold();
+  }
   return error;
 }
 

@@ -4,8 +4,8 @@
 /// A write that storage refused was told to the program, which may have gone on: such a file is not whole, unless something was stored
 /// in the same place later. (HDF5 cuts off what it could not write: the file can be read then, and still lacks something.)
 ///
-/// Invariant: it leaves the publication once, at the latest when it is closed; whoever never says that all is stored (Publish) has
-/// spoiled it.
+/// Invariant: it leaves the publication once, at the latest when it is closed; whoever has written and never says that all is stored
+/// (Publish) has spoiled it.
 /// Thread safety: as Device.
 #pragma once
 
@@ -26,7 +26,7 @@ class PublishedDevice final : public Device {
   /// `made`: this opening has made the file.
   PublishedDevice(std::unique_ptr<Device> inner, std::shared_ptr<Publication> publication,
                   std::string path, bool made);
-  ~PublishedDevice() override { static_cast<void>(Leave(false)); }
+  ~PublishedDevice() override { static_cast<void>(Leave(!wrote())); }
 
   int Read(uint64_t address, void* buffer, size_t n) override {
     return inner_->Read(address, buffer, n);
@@ -42,13 +42,15 @@ class PublishedDevice final : public Device {
   Status Publish(Publishing when) override;
   void Withhold(Withholding why) override;
   int Close() override {
-    static_cast<void>(Leave(false));
+    static_cast<void>(Leave(!wrote()));
     return inner_->Close();
   }
   bool WritesToMemory() const override { return inner_->WritesToMemory(); }
   int* descriptor() override { return inner_->descriptor(); }
 
  private:
+  /// Whether the file may have something from this opening; who has only looked has spoiled nothing.
+  bool wrote() const { return made_ || wrote_.load(std::memory_order_relaxed); }
   Status Leave(bool whole) {
     return std::exchange(left_, true) ? Status() : publication_->Leave(whole, path_);
   }
@@ -60,6 +62,7 @@ class PublishedDevice final : public Device {
   const std::string path_;
   const bool made_;
   bool left_ = false;
+  std::atomic<bool> wrote_{false};
   std::atomic<bool> any_refused_{false};
   Mutex mutex_;
   std::map<uint64_t, uint64_t> refused_ TL_GUARDED_BY(mutex_);  // ends, by begin; apart

@@ -108,8 +108,31 @@ TEST_F(PublishedDeviceTest, WhoeverDoesNotSayThatAllIsStoredSpoilsIt) {
   }
   EXPECT_EQ(content(), "old");
   EXPECT_TRUE(fs::exists(hidden())) << "until the next one";
-  EXPECT_EQ(Make()->Publish(Publishing::kWithLastClose).code(), 0);
-  EXPECT_EQ(content(), "");
+  const auto again = Make();
+  EXPECT_EQ(Write(*again, 0, "newer"), 0);
+  EXPECT_TRUE(again->Publish(Publishing::kWithLastClose).ok());
+  EXPECT_EQ(content(), "newer");
+  EXPECT_FALSE(fs::exists(hidden()));
+}
+
+// Who has only looked has nothing to say.
+TEST_F(PublishedDeviceTest, AnOpeningThatWroteNothingSpoilsNothing) {
+  const auto device = Make();
+  EXPECT_EQ(Write(*device, 0, "new"), 0);
+  {
+    OpenedName again;
+    ASSERT_TRUE(OpenByName(path().c_str(), O_RDWR, 0, true, again).ok());
+    const PublishedDevice looked(MakePosixDevice(again.file.Release()), again.publication, path(),
+                                 false);
+  }
+  EXPECT_TRUE(device->Publish(Publishing::kWithLastClose).ok());
+  EXPECT_EQ(content(), "new");
+}
+
+// HDF5 has made no file of it.
+TEST_F(PublishedDeviceTest, AnEmptyFileReplacesNothing) {
+  EXPECT_TRUE(Make()->Publish(Publishing::kWithLastClose).ok());
+  EXPECT_EQ(content(), "old");
   EXPECT_FALSE(fs::exists(hidden()));
 }
 

@@ -28,12 +28,19 @@ class Unpublished {
       TL_EXCLUDES(mutex_);
   /// If it is that one.
   void Remove(const DirectoryEntry& entry, const Publication* publication) TL_EXCLUDES(mutex_);
+  bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
   /// The one that `path` leads to; nullptr: none.
   std::shared_ptr<Publication> At(const char* path) TL_EXCLUDES(mutex_);
 
-  /// fork: hold the lock across it.
+  /// fork: hold the lock across it. To a child the parent's files are another program's.
   void LockForFork() TL_NO_ANALYSIS { mutex_.lock(); }
-  void UnlockAfterFork() TL_NO_ANALYSIS { mutex_.unlock(); }
+  void UnlockAfterFork(bool child) TL_NO_ANALYSIS {
+    if (child) {
+      entries_.clear();
+      count_.store(0, std::memory_order_release);
+    }
+    mutex_.unlock();
+  }
 
  private:
   struct Entry {

@@ -107,13 +107,17 @@ void* OpenWith(LibraryState& library, const char* name, bool writable, hid_t fap
   return file;
 }
 
-herr_t FlushForClose(LibraryState& library, void* file, hid_t dxpl) {
-  const CallScope scope(CallScope::kForClose);
+herr_t NativeFlush(LibraryState& library, void* file, hid_t dxpl) {
   H5VL_file_specific_args_t flush{};
   flush.op_type = H5VL_FILE_FLUSH;
   flush.args.flush.obj_type = H5I_FILE;
   flush.args.flush.scope = H5F_SCOPE_LOCAL;
   return NativeFile(library).specific(file, &flush, dxpl, nullptr);
+}
+
+herr_t FlushForClose(LibraryState& library, void* file, hid_t dxpl) {
+  const CallScope scope(CallScope::kForClose);
+  return NativeFlush(library, file, dxpl);
 }
 
 // As a dataset's close does (read_dataset.h), also where bytes that were written may wait.
@@ -126,6 +130,11 @@ void EndReads(LibraryState& library, void* file) {
 // by this close, even where it is deferred: later nobody would hear of it.
 bool FlushesBeforeClose(File& ours) {
   return !ours.settings().close_deferred || ours.drainer().failing();
+}
+
+bool IsHidden(LibraryState& library, void* file) {
+  const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
+  return ours != nullptr && !ours->at_its_name();
 }
 
 // Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
@@ -200,6 +209,11 @@ herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
     static_cast<void>(MayCloseTogether(library, *parallel));
   NoteClosed(library, file);
   const bool failed_closes = FindHalfClosed(library, file) != nullptr;
+  // Whatever fails in it, the native close goes on to the driver's.
+  if (const auto ours = failed_closes ? nullptr : FileOf(library, file, H5I_FILE);
+      ours != nullptr && !ours->at_its_name() && FlushForClose(library, file, dxpl) < 0 &&
+      !IsReadOnly(library, file, dxpl))
+    ours->closing().Withhold(Withholding::kLost);
   if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
     // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
     // such a file again after it has ended us.
@@ -231,6 +245,15 @@ void PrepareSwmr(LibraryState& library, void* file, hid_t dxpl) {
   H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_VFD_HANDLE, &get};
   // A driver without a handle is not ours; whether it can do SWMR is for HDF5 to say.
   static_cast<void>(NativeFile(library).optional(file, &args, dxpl, nullptr));
+}
+
+// When HDF5 has begun it: what it writes before is not for readers, and it may refuse.
+herr_t PublishForReaders(LibraryState& library, void* file) {
+  const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
+  if (ours == nullptr || ours->at_its_name()) return 0;
+  const Status status = ours->closing().PublishNow();
+  if (!status.ok()) h5::PushError(library.hdf5(), status);
+  return status.ok() ? 0 : -1;
 }
 
 }  // namespace
@@ -333,7 +356,12 @@ herr_t FileOptional(LibraryState& library, void* file, H5VL_optional_args_t* arg
     PrepareSwmr(library, file, dxpl);
     ForgetDatasets(library);  // HDF5 refreshes all that are open
   }
-  if (request == nullptr) return native(file, args, dxpl, nullptr);
+  if (request == nullptr) {
+    const herr_t result = native(file, args, dxpl, nullptr);
+    return result >= 0 && args->op_type == H5VL_NATIVE_FILE_START_SWMR_WRITE
+               ? PublishForReaders(library, file)
+               : result;
+  }
   TrackedCall call(library, Effect::kWrite, request);
   const herr_t result = native(file, args, dxpl, nullptr);
   call.Finish(result >= 0);
@@ -366,8 +394,14 @@ herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request) 
     const CallScope scope(CallScope::kNone);
     return NativeClose(library, file, dxpl);
   }
-  NoteClosed(library, file);
   TrackedCall call(library, Effect::kClose, request);
+  // The native close goes on whatever fails in it, and what HDF5 could not write is not to get the file's name.
+  if (IsHidden(library, file) && NativeFlush(library, file, dxpl) < 0 &&
+      !IsReadOnly(library, file, dxpl)) {
+    call.Finish(false);
+    return -1;
+  }
+  NoteClosed(library, file);
   const herr_t result = NativeClose(library, file, dxpl);
   call.Finish(result >= 0);
   DrainForForeign(library);

@@ -51,6 +51,32 @@ def test_an_exception_that_leaves_a_file_keeps_the_old_one(program):
     assert not program(LOOK, native=True).stderr
 
 
+def test_an_end_that_was_meant_publishes(program):
+    for code in ("sys.exit(0)", "os.mkdir('d'); os.chdir('d')"):
+        assert left(program, f"with h5py.File('x.h5', 'w') as file:\n    {WRITE}    {code}")[0] == "new", code
+    found, errors = left(program, """
+        def steps():
+            with h5py.File("x.h5", "w") as file:
+                file["new"] = np.arange(100_000)
+                yield 1
+        generator = steps()
+        next(generator)
+        generator.close()
+        """)  # fmt: skip
+    assert found == "new" and errors == ""
+
+
+def test_an_exception_in_another_folder_keeps_the_old_one(program):
+    found, errors = left(program, """
+        with h5py.File("x.h5", "w") as file:
+            file["new"] = np.arange(100_000)
+            os.mkdir("e")
+            os.chdir("e")
+            1 / 0
+        """, rc=1)  # fmt: skip
+    assert found == "old" and "is not published" in errors
+
+
 def test_an_exception_that_leaves_a_reader_changes_nothing(program):
     found, _ = left(program, """
         with h5py.File("x.h5", "w") as file:

@@ -38,12 +38,18 @@ class CloseState {
   /// A close waits. False: it has waited before; a close waits in steps (its flush, the last superblock), and counts once.
   bool BeginWait() { return !std::exchange(waited_, true); }
 
+  /// HDF5 could not flush it when the program closed it, or could this time.
+  void SetRefused(bool refused) { refused_ = refused; }
+
+  /// The program's last close has failed.
+  bool refused() const { return refused_; }
   bool begun() const { return begun_; }
   bool unfinished() const { return finished_ != nullptr; }
 
  private:
   bool begun_ = false;
   bool waited_ = false;
+  bool refused_ = false;
   Finished finished_;
 };
 

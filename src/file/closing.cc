@@ -35,6 +35,11 @@ bool Closing::Adopt() {
   return true;
 }
 
+void Closing::SetRefused(bool refused) {
+  MutexLock lock(drainer_.mutex());
+  drainer_.backlog().closing.SetRefused(refused);
+}
+
 bool Closing::being_closed() const {
   MutexLock lock(drainer_.mutex());
   const CloseState& closing = drainer_.backlog().closing;
@@ -50,6 +55,7 @@ Status Closing::CloseDevice() {
     MutexLock lock(drainer_.mutex());
     drainer_.backlog().writer.Recycle(true);
     status = drainer_.backlog().failures.lost();
+    if (drainer_.backlog().closing.refused()) Withhold(Withholding::kLost);
   }
   // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
   uint64_t size = store.size();

@@ -41,6 +41,9 @@ class Closing {
   bool being_closed() const;
   /// Readers are to follow it: it is published before it is closed.
   Status PublishNow() { return file_.store->Publish(Publishing::kNow); }
+  /// HDF5 could not flush it when the program closed it, or could this time: what the end of the program closes after a refusal is not
+  /// published.
+  void SetRefused(bool refused);
   /// It is not published.
   void Withhold(Withholding why) { file_.store->Withhold(why); }
   /// Closes the device after checking that nobody cut the file short meanwhile. Nothing may be pending.

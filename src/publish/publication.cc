@@ -401,6 +401,8 @@ Status Publication::Publish(const std::string& path) {
   }
   if (!HasHiddenFile()) {
     End(State::kDiscarded);
+    // With its folder the file is gone as an open one is natively.
+    if (fstat(entry_.folder.get(), &found) == 0 && found.st_nlink == 0) return {};
     return Status::Failed(ENOENT, "publish " + hidden_ + ", which was removed, as").At(path, 0, 0);
   }
   Descriptor other;

@@ -2,10 +2,13 @@
 
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -174,6 +177,42 @@ TEST_F(PublishedDeviceTest, NobodyMeetsTheWritersLock) {
   const int reader = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
   EXPECT_EQ(flock(reader, LOCK_SH | LOCK_NB), 0);
   ::close(reader);
+}
+
+// A list of who may read that only the folder has for new files.
+TEST_F(PublishedDeviceTest, AnAccessListThatTheOldFileHasNotIsNotGiven) {
+  // u::rw-,u:1234:rw-,g::r--,m::rw-,o::--- as the kernel keeps it
+  const unsigned char list[] = {2,    0,    0,    0,    1,    0,    6,    0,    0xff, 0xff, 0xff,
+                                0xff, 2,    0,    6,    0,    0xd2, 0x04, 0,    0,    4,    0,
+                                4,    0,    0xff, 0xff, 0xff, 0xff, 0x10, 0,    6,    0,    0xff,
+                                0xff, 0xff, 0xff, 0x20, 0,    0,    0,    0xff, 0xff, 0xff, 0xff};
+  const std::string folder = fs::path(path()).parent_path().string();
+  if (setxattr(folder.c_str(), "system.posix_acl_default", list, sizeof list, 0) != 0)
+    GTEST_SKIP() << "no access lists here";
+  ASSERT_EQ(chmod(path().c_str(), 0640), 0);
+  const auto device = Make();
+  EXPECT_EQ(Write(*device, 0, "new"), 0);
+  EXPECT_TRUE(device->Publish(Publishing::kWithLastClose).ok());
+  EXPECT_EQ(getxattr(path().c_str(), "system.posix_acl_access", nullptr, 0), -1);
+  struct stat found;
+  ASSERT_EQ(stat(path().c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 07777, 0640u);
+}
+
+// A child that lives on does not keep the name from the next one.
+TEST_F(PublishedDeviceTest, AForkedChildKeepsNoClaim) {
+  auto device = Make();
+  EXPECT_EQ(Write(*device, 0, "new"), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  device->Withhold(Withholding::kLeftOpen);
+  EXPECT_EQ(device->Close(), 0);
+  EXPECT_NE(Make(), nullptr);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 // Its parent's files are not a child's to publish, as long as the parent lives.

@@ -132,9 +132,10 @@ bool FlushesBeforeClose(File& ours) {
   return !ours.settings().close_deferred || ours.drainer().failing();
 }
 
-bool IsHidden(LibraryState& library, void* file) {
-  const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
-  return ours != nullptr && !ours->at_its_name();
+// The file, if it is not published yet.
+std::shared_ptr<File> HiddenOf(LibraryState& library, void* file) {
+  std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
+  return ours == nullptr || ours->at_its_name() ? nullptr : ours;
 }
 
 // Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
@@ -210,10 +211,10 @@ herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
   NoteClosed(library, file);
   const bool failed_closes = FindHalfClosed(library, file) != nullptr;
   // Whatever fails in it, the native close goes on to the driver's.
-  if (const auto ours = failed_closes ? nullptr : FileOf(library, file, H5I_FILE);
-      ours != nullptr && !ours->at_its_name() && FlushForClose(library, file, dxpl) < 0 &&
+  if (const auto hidden = failed_closes ? nullptr : HiddenOf(library, file);
+      hidden != nullptr && FlushForClose(library, file, dxpl) < 0 &&
       !IsReadOnly(library, file, dxpl))
-    ours->closing().Withhold(Withholding::kLost);
+    hidden->closing().Withhold(Withholding::kLost);
   if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
     // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
     // such a file again after it has ended us.
@@ -249,9 +250,9 @@ void PrepareSwmr(LibraryState& library, void* file, hid_t dxpl) {
 
 // When HDF5 has begun it: what it writes before is not for readers, and it may refuse.
 herr_t PublishForReaders(LibraryState& library, void* file) {
-  const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
-  if (ours == nullptr || ours->at_its_name()) return 0;
-  const Status status = ours->closing().PublishNow();
+  const std::shared_ptr<File> hidden = HiddenOf(library, file);
+  if (hidden == nullptr) return 0;
+  const Status status = hidden->closing().PublishNow();
   if (!status.ok()) h5::PushError(library.hdf5(), status);
   return status.ok() ? 0 : -1;
 }
@@ -388,18 +389,23 @@ herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request) 
     if (FlushForClose(library, file, dxpl) < 0 &&
         !IsReadOnly(library, file, dxpl)) {  // and so it stays open
       if (IsLastObject(library, file, dxpl)) Engine::Get().refused_closes().Add(ours, library.slot);
+      ours->closing().SetRefused(true);
       return -1;
     }
+    ours->closing().SetRefused(false);
     NoteClosed(library, file);
     const CallScope scope(CallScope::kNone);
     return NativeClose(library, file, dxpl);
   }
   TrackedCall call(library, Effect::kClose, request);
   // The native close goes on whatever fails in it, and what HDF5 could not write is not to get the file's name.
-  if (IsHidden(library, file) && NativeFlush(library, file, dxpl) < 0 &&
-      !IsReadOnly(library, file, dxpl)) {
-    call.Finish(false);
-    return -1;
+  if (const auto hidden = HiddenOf(library, file); hidden != nullptr) {
+    const bool refused = NativeFlush(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl);
+    hidden->closing().SetRefused(refused);
+    if (refused) {
+      call.Finish(false);
+      return -1;
+    }
   }
   NoteClosed(library, file);
   const herr_t result = NativeClose(library, file, dxpl);

@@ -4,12 +4,15 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -433,6 +436,143 @@ TEST_P(Publish, AFileHasASettingOfItsOwn) {
       },
       in_place);
   expect_new();
+}
+
+// HDF5 opens a file before it creates it, to compare it with others: one that is closed, and still on its way, is not to suffer from that.
+TEST_P(Publish, AFileOnItsWaySurvivesWhoeverOnlyLooksAtIt) {
+  if (!GetParam().close_deferred()) GTEST_SKIP() << "its close waits";
+  run_deferring([&] {
+    Hid opened = create(name());
+    storage::hold();
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+    ASSERT_TRUE(storage::wait_held());
+    storage::release_after(std::chrono::milliseconds(20));
+    EXPECT_LT(H5Fcreate(name().c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT), 0);
+    const Hid access(H5Pcreate(H5P_FILE_ACCESS));
+    const Hid creation(H5Pcreate(H5P_FILE_CREATE));
+    H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
+    H5Pset_file_space_strategy(creation, H5F_FSPACE_STRATEGY_PAGE, true, 1);
+    EXPECT_LT(H5Fcreate(name().c_str(), H5F_ACC_TRUNC, creation, access), 0);
+  });
+  expect_natively(name(), {{"a", 1}});
+  EXPECT_EQ(names(), Names{"x.h5"});
+}
+
+TEST_P(Publish, WhatHdf5DoesNotGiveToReadersIsNotPublishedForThem) {
+  make_old();
+  run([&] {
+    Hid opened = create(name());  // of a version that knows no such readers
+    put(opened, "a", 1);
+    EXPECT_LT(H5Fstart_swmr_write(opened), 0);
+    expect_old();
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+  });
+  expect_natively(name(), {{"a", 1}});
+}
+
+// A filter that fails when the chunk cache is written: neither flush nor close can succeed, and the end of the library goes on all the same.
+TEST_P(Publish, WhatHdf5CouldNotWriteIsNotPublished) {
+  make_old();
+  run([&] {
+    static constexpr H5Z_filter_t kFailing = 500;
+    const H5Z_class2_t failing{
+        H5Z_CLASS_T_VERS,
+        kFailing,
+        1,
+        1,
+        "failing",
+        nullptr,
+        nullptr,
+        [](unsigned flags, size_t, const unsigned*, size_t size, size_t*, void**) -> size_t {
+          return (flags & H5Z_FLAG_REVERSE) != 0 ? size : 0;
+        }};
+    ASSERT_GE(H5Zregister(&failing), 0);
+    const hid_t opened = create(name()).release();
+    const hsize_t extent = 100;
+    const Hid space(H5Screate_simple(1, &extent, nullptr));
+    const Hid creation(H5Pcreate(H5P_DATASET_CREATE));
+    H5Pset_chunk(creation, 1, &extent);
+    H5Pset_filter(creation, kFailing, 0, 0, nullptr);
+    const hid_t dataset =
+        H5Dcreate2(opened, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    const std::vector<int> values = elements(1, 100);
+    static_cast<void>(
+        H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+    EXPECT_LT(H5Fclose(opened), 0);  // the dataset is left open
+    expect_old();
+  });
+  expect_old();
+}
+
+// Scarce descriptors are no reason to cut the old file short.
+TEST_P(Publish, WithoutDescriptorsAnOpenFails) {
+  make_old();
+  run([&] {
+    put(create(in_folder("other.h5")), "a", 1);  // what is loaded and opened once
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::close(next);
+    int failed = 0;
+    for (int more = 0; more < 12; ++more) {
+      const rlimit few{static_cast<rlim_t>(next + more), limit.rlim_max};
+      ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+      const hid_t opened = H5Fcreate(name().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+      ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+      expect_old();
+      if (opened >= 0) {
+        EXPECT_GE(H5Fclose(opened), 0);
+        break;
+      }
+      EXPECT_NE(error_text().find("errno = 24"), std::string::npos) << error_text();
+      ++failed;
+    }
+    EXPECT_GE(failed, 2);
+  });
+  EXPECT_EQ(names(), Names{"x.h5"});
+}
+
+// To a forked child the name is what it is to every other process.
+TEST_P(Publish, AForkedChildFindsWhatOthersFind) {
+  make_old();
+  run([&] {
+    Hid opened = create(name());
+    put(opened, "a", 1);
+    const Gong published;
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto has = [&](const char* dataset) {
+        const Hid again(H5Fopen(name().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+        return again.valid() && H5Lexists(again, dataset, H5P_DEFAULT) > 0;
+      };
+      const bool old = has("old");
+      const bool rung = published.wait();
+      std::_Exit(old && rung && has("a") ? 0 : 1);
+    }
+    EXPECT_GE(H5Fclose(opened.release()), 0);
+    for (int i = 0; i < 2000 && fs::exists(hidden()); ++i) usleep(1000);
+    published.ring();
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  });
+  expect_natively(name(), {{"a", 1}});
+}
+
+// Of a link it is the link that is deleted, as natively.
+TEST_P(Publish, DeletingALinkLeavesTheFile) {
+  make_old();
+  const std::string link = in_folder("link.h5");
+  fs::create_symlink(name(), link);
+  run([&] {
+    Hid opened = create(link);
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fdelete(link.c_str(), H5P_DEFAULT), 0) << error_text();
+    EXPECT_FALSE(fs::is_symlink(link));
+    expect_old();
+  });
+  expect_natively(name(), {{"a", 1}});
 }
 
 CONFORMANCE_WAYS(Publish, kAtomic, kAtomicDeferred);

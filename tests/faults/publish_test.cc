@@ -1,6 +1,7 @@
 // publish=atomic and the ends of programs: whatever moment a program is killed at, its name leads to the old whole file or to the new
 // one; and readers that look all the time never find anything else. A build that publishes too early must be found out.
 #include <dlfcn.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,6 +162,35 @@ TEST_F(PublishEnds, AnExitByAnErrorPublishesNothing) {
     EXPECT_EQ(WEXITSTATUS(child.wait()), status);
     EXPECT_EQ(found(), status == 0 ? 2 : 1);
   }
+}
+
+// Of two programs that create the same name exclusively one does, whenever the other looks.
+TEST_F(PublishEnds, OfTwoExclusiveCreatorsOneWins) {
+  constexpr int kNames = 60;
+  struct Won {
+    std::atomic<int> by[kNames];
+    std::atomic<int> next[2];
+  };
+  auto* const won =
+      new (mmap(nullptr, sizeof(Won), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+          Won;
+  const auto race = [&](int me) {
+    for (int i = 0; i < kNames; ++i) {
+      won->next[me] = i;
+      while (won->next[1 - me] < i) sched_yield();
+      const Hid opened(
+          H5Fcreate((name() + std::to_string(i)).c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
+      if (opened.valid()) ++won->by[i];
+    }
+    won->next[me] = INT_MAX;
+  };
+  Environment first = plugged(), second = plugged();
+  first["TIDELANE_SUMMARY"] = second["TIDELANE_SUMMARY"] = "";
+  Child one(first, [&] { race(0); });
+  Child two(second, [&] { race(1); });
+  one.expect_success();
+  two.expect_success();
+  for (int i = 0; i < kNames; ++i) EXPECT_EQ(won->by[i], 1) << i;
 }
 
 // Rewritten all the time, under a reader that looks all the time.

@@ -71,7 +71,7 @@ template <int Slot>
 void FillDataModel(Table<Slot> t) {
   using A = H5VL_attr_class_t;
   Tracked<&C::attr_cls, &A::create, Effect::kWrite, Chunks::kNone>(t);
-  Native<&C::attr_cls, &A::open>(t);
+  Checked<&C::attr_cls, &A::open>(t);
   Detour<&C::attr_cls, &A::read, AttributeRead, Effect::kNothing>(t);
   Detour<&C::attr_cls, &A::write, AttributeWrite, Effect::kWrite, Chunks::kNone>(t);
   Native<&C::attr_cls, &A::get>(t);
@@ -89,7 +89,7 @@ void FillDataModel(Table<Slot> t) {
   Own<&C::dataset_cls, &D::close, DatasetClose>(t);
   using T = H5VL_datatype_class_t;
   Tracked<&C::datatype_cls, &T::commit, Effect::kWrite, Chunks::kNone>(t);
-  Native<&C::datatype_cls, &T::open>(t);
+  Checked<&C::datatype_cls, &T::open>(t);
   Native<&C::datatype_cls, &T::get>(t);
   Tracked<&C::datatype_cls, &T::specific>(t);
   Settled<&C::datatype_cls, &T::optional>(t);
@@ -103,8 +103,8 @@ void FillDataModel(Table<Slot> t) {
   Own<&C::file_cls, &F::close, FileClose>(t);
   using G = H5VL_group_class_t;
   Tracked<&C::group_cls, &G::create, Effect::kWrite, Chunks::kNone>(t);
-  Native<&C::group_cls, &G::open>(t);
-  Native<&C::group_cls, &G::get>(t);
+  Checked<&C::group_cls, &G::open>(t);
+  Checked<&C::group_cls, &G::get>(t);
   Tracked<&C::group_cls, &G::specific>(t);
   Settled<&C::group_cls, &G::optional>(t);
   Tracked<&C::group_cls, &G::close, Effect::kRelease, Chunks::kNone>(t);
@@ -112,7 +112,7 @@ void FillDataModel(Table<Slot> t) {
   Tracked<&C::link_cls, &L::create, Effect::kWrite, Chunks::kNone>(t);
   Tracked<&C::link_cls, &L::copy>(t);
   Tracked<&C::link_cls, &L::move>(t);
-  Native<&C::link_cls, &L::get>(t);
+  Checked<&C::link_cls, &L::get>(t);
   Tracked<&C::link_cls, &L::specific>(t);
   Settled<&C::link_cls, &L::optional>(t);
   using O = H5VL_object_class_t;

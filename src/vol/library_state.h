@@ -5,6 +5,7 @@
 /// drops all ids. Thread safety: used inside callbacks, so protected by that libhdf5's lock; a fork asks `call_work` without.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -122,6 +123,13 @@ class ChunkMapInvalidation {
  private:
   LibraryState& library_;
 };
+
+/// Whether only a close may be called for `file`: the native one has failed, and nearly all of the file is gone.
+inline bool IsHalfClosed(const LibraryState& library, const void* file) {
+  return library.failed_closes != nullptr &&
+         std::ranges::any_of(*library.failed_closes,
+                             [file](const FailedClose& failed) { return failed.object == file; });
+}
 
 namespace internal {
 extern LibraryState libraries[h5::kSlots];

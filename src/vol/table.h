@@ -3,7 +3,9 @@
 ///
 /// A row names a slot of H5VL_class_t by two member pointers and says how it runs:
 ///   Native  - HDF5's own native callback, as it is. Our objects are the native objects, so nothing
-///   is in between. Settled - the same, after chunks that are on their way (vol/call_queue.h).
+///   is in between.
+///   Checked - the same, but not in a file that is half closed (FailedClose), as all below, closes excepted.
+///   Settled - the same, after chunks that are on their way (vol/call_queue.h).
 ///   Tracked - the native callback inside a TrackedCall: what the driver may do, and a request
 ///   when one is asked for; one that changes a file fails before it does anything if an earlier
 ///   background write to that file failed (vol/find_file.h). Settles, unless the row says that it need not.
@@ -247,6 +249,18 @@ bool SettleTarget(LibraryState& library, H5I_type_t kind, Chunks usual, Args... 
   return DoCallWork(library, target.located, target.type, dxpl);
 }
 
+// What native HDF5 would look up in a file that is half closed (netCDF asks for the names of what is left open) is not there any more.
+template <typename... Args>
+bool NamesHalfClosed(LibraryState& library, Args... args) {
+  if (library.failed_closes == nullptr) return false;
+  const Target target = TargetOf(H5I_BADID, args...);
+  if (!IsHalfClosed(library, target.first) && !IsHalfClosed(library, target.last) &&
+      !IsHalfClosed(library, target.located))
+    return false;
+  h5::PushError(library.hdf5(), "the file's close has failed: it can only be closed once more");
+  return true;
+}
+
 // HDF5 is C: no exception may get there. Ours can only be that memory is short.
 template <typename Result, typename Work>
 Result Guarded(LibraryState& library, Work work) {
@@ -259,13 +273,26 @@ Result Guarded(LibraryState& library, Work work) {
 }
 
 template <int Slot, auto Group, auto Member, typename Signature>
+struct CheckedCallback;
+template <int Slot, auto Group, auto Member, typename Result, typename... Args>
+struct CheckedCallback<Slot, Group, Member, Result (*)(Args...)> {
+  static Result Call(Args... args) {
+    LibraryState& library = LibraryStateOf<Slot>();
+    if (NamesHalfClosed(library, args...)) return Failure<Result>();
+    return (library.hdf5().native().*Group.*Member)(args...);
+  }
+};
+
+template <int Slot, auto Group, auto Member, typename Signature>
 struct SettledCallback;
 template <int Slot, auto Group, auto Member, typename Result, typename... Args>
 struct SettledCallback<Slot, Group, Member, Result (*)(Args...)> {
   static Result Call(Args... args) {
     LibraryState& library = LibraryStateOf<Slot>();
     return Guarded<Result>(library, [&] {
-      if (!SettleTarget(library, KindOf(Group), Chunks::kSeen, args...)) return Failure<Result>();
+      if (NamesHalfClosed(library, args...) ||
+          !SettleTarget(library, KindOf(Group), Chunks::kSeen, args...))
+        return Failure<Result>();
       return (library.hdf5().native().*Group.*Member)(args...);
     });
   }
@@ -281,7 +308,8 @@ struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
     return Guarded<Result>(library, [&] { return Run(library, args...); });
   }
   static Result Run(LibraryState& library, Args... args) {
-    if (!SettleTarget(library, KindOf(Group), Seen, args...)) return Failure<Result>();
+    if (NamesHalfClosed(library, args...) || !SettleTarget(library, KindOf(Group), Seen, args...))
+      return Failure<Result>();
     if ((IsRefresh(args) || ...)) ForgetDatasets(library);
     void** request = std::get<sizeof...(Args) - 1>(std::tie(args...));
     // The argument that says most decides; without one, the row does.
@@ -332,7 +360,11 @@ template <int Slot, auto Function, typename Result, typename... Args>
 struct OwnCallback<Slot, Function, Result (*)(Args...)> {
   static Result Call(Args... args) {
     LibraryState& library = LibraryStateOf<Slot>();
-    return Guarded<Result>(library, [&] { return Function(library, args...); });
+    constexpr bool kCloses = std::is_same_v<decltype(Function), decltype(&DatasetClose)>;
+    return Guarded<Result>(library, [&] {
+      if (!kCloses && NamesHalfClosed(library, args...)) return Failure<Result>();
+      return Function(library, args...);
+    });
   }
 };
 
@@ -344,6 +376,13 @@ auto& SlotIn(Table<Slot> table) {
 template <auto Group, auto Member, int Slot>
 void Native(Table<Slot> table) {
   SlotIn<Group, Member>(table) = LibraryStateOf<Slot>().hdf5().native().*Group.*Member;
+}
+
+template <auto Group, auto Member, int Slot>
+void Checked(Table<Slot> table) {
+  auto& callback = SlotIn<Group, Member>(table);
+  callback =
+      CheckedCallback<Slot, Group, Member, std::remove_reference_t<decltype(callback)>>::Call;
 }
 
 template <auto Group, auto Member, int Slot>

@@ -349,6 +349,31 @@ TEST_P(FailingStorage, EventSetNamesTheFailedCall) {
   expect_natively(file(), {{"a", 1}});
 }
 
+// Somebody else has cut it short: the native close fails when most of the file is gone. netCDF then asks for the names of what is open.
+TEST_P(FailingWait, WhatACloseHasLeftOfAFileIsRefused) {
+  run([&] {
+    const hid_t opened = create(file()).release();
+    put(opened, "a", 1);
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+    ASSERT_EQ(truncate(file().c_str(), 100), 0);
+    EXPECT_LT(H5Fclose(opened), 0);
+    EXPECT_NE(error_text().find("cut the file short"), std::string::npos) << error_text();
+    char name[64];
+    hsize_t size = 0;
+    EXPECT_LE(H5Iget_name(opened, name, sizeof name), 0);
+    EXPECT_LE(H5Fget_name(opened, name, sizeof name), 0);
+    EXPECT_LT(H5Fget_filesize(opened, &size), 0);
+    EXPECT_LT(H5Gcreate2(opened, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0);
+    EXPECT_LT(H5Dopen2(opened, "a", H5P_DEFAULT), 0);
+    EXPECT_LE(H5Lexists(opened, "a", H5P_DEFAULT), 0);
+    EXPECT_LT(H5Fflush(opened, H5F_SCOPE_GLOBAL), 0);
+    EXPECT_LT(
+        H5Acreate2(opened, "x", H5T_NATIVE_INT, H5Screate(H5S_SCALAR), H5P_DEFAULT, H5P_DEFAULT),
+        0);
+    EXPECT_GE(H5Fclose(opened), 0) << error_text();
+  });
+}
+
 CONFORMANCE_WAYS(FailingWait, kImplicit, kAsyncName);
 CONFORMANCE_WAYS(FailingDeferred, kDeferredClose, kDeferredAll);
 CONFORMANCE_WAYS(FailingStorage, kImplicit, kDeferredClose, kDeferredAll, kAsyncName);

@@ -140,6 +140,7 @@ herr_t H5Fflush(hid_t, H5F_scope_t);
 herr_t H5Fclose(hid_t);
 herr_t H5Fclose_async(const char *, const char *, unsigned, hid_t, hid_t);
 ssize_t H5Fget_name(hid_t, char *, size_t);
+herr_t H5Fstart_swmr_write(hid_t);
 typedef int H5FD_class_value_t;
 typedef enum H5F_mem_t H5FD_mem_t;
 herr_t H5FDdriver_query(hid_t, unsigned long *);

@@ -8,11 +8,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "publish/attributes.h"
@@ -61,13 +63,16 @@ int LockForReading(int fd) {
 }
 
 // Says who writes a hidden file. Not HDF5's kind of lock: that must be gone when the file gets its name, and this must not. Like that
-// one it belongs to what was opened, and ends with it.
+// one it belongs to what was opened, and ends with it. One byte where no file has any: MPI-IO locks what it reads and rewrites, and would
+// wait for ever for a claim to that.
 int Claim(int fd) {
-  struct flock whole{};
-  whole.l_type = F_WRLCK;
+  struct flock byte{};
+  byte.l_type = F_WRLCK;
+  byte.l_start = std::numeric_limits<off_t>::max() - 1;
+  byte.l_len = 1;
   int result;
   do {
-    result = fcntl(fd, F_OFD_SETLK, &whole);
+    result = fcntl(fd, F_OFD_SETLK, &byte);
   } while (result != 0 && errno == EINTR);
   if (result == 0) return 0;
   return errno == EACCES || errno == EAGAIN ? EWOULDBLOCK : errno;
@@ -159,11 +164,12 @@ bool IsBeingWritten(const char* path) {
          SweepHidden(entry.folder.get(), entry.name, true) == EWOULDBLOCK;
 }
 
-Publication::Publication(DirectoryEntry entry, bool only_new, FileIdentity identity,
+Publication::Publication(DirectoryEntry entry, bool only_new, bool follows, FileIdentity identity,
                          Descriptor replaced)
     : entry_(std::move(entry)),
       hidden_(HiddenName(entry_.name)),
       only_new_(only_new),
+      follows_(follows),
       identity_(identity),
       process_(getpid()),
       replaced_(std::move(replaced)) {}
@@ -222,9 +228,37 @@ Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_
   }
   WatchExit();
   publication.reset(
-      new Publication(std::move(entry), only_new, IdentityIn(hidden), std::move(replaced)));
+      new Publication(std::move(entry), only_new, false, IdentityIn(hidden), std::move(replaced)));
   Unpublished::Get().Add(publication->entry_, publication);
   return Beginning::kHidden;
+}
+
+int Publication::Follow(const char* path, bool only_new, uint64_t inode,
+                        std::shared_ptr<Publication>& publication) {
+  DirectoryEntry entry;
+  if (const int error = DirectoryEntry::Find(path, !only_new, entry); error != 0) return error;
+  struct stat hidden;
+  const int at = entry.folder.get();
+  if (fstatat(at, HiddenName(entry.name).c_str(), &hidden, AT_SYMLINK_NOFOLLOW) != 0) return errno;
+  if (hidden.st_ino != inode) return ENOENT;  // it is another machine's folder
+  WatchExit();
+  Descriptor replaced(
+      openat(at, entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  publication.reset(
+      new Publication(std::move(entry), only_new, true, IdentityIn(hidden), std::move(replaced)));
+  Unpublished::Get().Add(publication->entry_, publication);
+  return 0;
+}
+
+std::string Publication::HiddenPath() const {
+  const std::string link = "/proc/self/fd/" + std::to_string(entry_.folder.get());
+  std::array<char, PATH_MAX> folder;
+  const ssize_t length = readlink(link.c_str(), folder.data(), folder.size());
+  if (length <= 0) return {};
+  std::string path(folder.data(), static_cast<size_t>(length));
+  if (path.back() != '/') path += '/';
+  path += hidden_;
+  return IdentityAt(path.c_str()) == identity_ ? path : std::string();
 }
 
 int Publication::Open(int flags) const {
@@ -289,7 +323,7 @@ std::string Publication::Keep() const {
 }
 
 Status Publication::Publish(const std::string& path) {
-  if (state_ != State::kHidden || IsAnothers()) return {};
+  if (state_ != State::kHidden || IsAnothers() || follows_) return {};
   if (!HasHiddenFile()) {
     return Status::Failed(ENOENT, "publish " + hidden_ + ", which was removed, as").At(path, 0, 0);
   }
@@ -315,7 +349,7 @@ Status Publication::Leave(bool whole, const std::string& path) {
   if (!withheld_) return Publish(path);
   Unpublished::Get().Remove(entry_, this);
   // What else is withheld stays until somebody creates the file again: it may be worth a look.
-  if (useless_ && !IsAnothers() && HasHiddenFile())
+  if (useless_ && !IsAnothers() && !follows_ && HasHiddenFile())
     unlinkat(entry_.folder.get(), hidden_.c_str(), 0);
   return {};
 }
@@ -329,6 +363,23 @@ void Publication::Withhold(bool useless) {
   MutexLock lock(mutex_);
   withheld_ = true;
   useless_ |= useless;
+}
+
+bool Publication::withheld() {
+  MutexLock lock(mutex_);
+  return withheld_;
+}
+
+bool Publication::discarded() {
+  MutexLock lock(mutex_);
+  return state_ == State::kDiscarded;
+}
+
+void Publication::NoteEnd() {
+  MutexLock lock(mutex_);
+  if (state_ != State::kHidden) return;
+  state_ = State::kPublished;
+  Unpublished::Get().Remove(entry_, this);
 }
 
 int Publication::Discard() {

@@ -86,7 +86,7 @@ Files that are opened for writing without being created are written in place.
 
 Written in place, as the summary says with the reason: files with hard links, of other users, mounted by themselves, or that are no regular ones; in folders that are sticky, or not
 writable; where the old and the new file have no room together, or where there are no file locks; files for SWMR from their creation on (a file is published when
-`H5Fstart_swmr_write` comes later), other drivers', and those of MPI programs.
+`H5Fstart_swmr_write` comes later); other drivers' but MPI's ([there](mpi.md#atomic-publication) also those of names with a prefix of MPI-IO's, on NFS, SMB or Lustre).
 [More](publish.md).)";
 
 constexpr char kReserveDetails[] =

@@ -153,7 +153,10 @@ static void open_file(int create) {
                 : H5Fopen(name, H5F_ACC_RDWR, access);
   must(file, "opening");
   H5Pclose(access);
-  stored_in = stat(name, &about) == 0 ? about.st_ino : 0;
+  char hidden[4096]; /* where publish=atomic has it until it is closed */
+  const char* const last = strrchr(name, '/') + 1;
+  snprintf(hidden, sizeof hidden, "%.*s.%s.unpublished", (int)(last - name), name, last);
+  stored_in = stat(hidden, &about) == 0 || stat(name, &about) == 0 ? about.st_ino : 0;
 }
 
 static hid_t make(const char* called) {

@@ -11,6 +11,9 @@ export WERROR ?= OFF
 # TIDELANE_TEST_HDF5=found tests with the one that `make build` would take.
 export TIDELANE_TEST_HDF5 ?= own
 
+# Whose CuPy, PyTorch, JAX and numba `make test-gpu` runs.
+PYTHON ?= python3
+
 setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
@@ -22,7 +25,7 @@ help:  ## show this
 
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
-packages += $(if $(filter demo demo-mpi bench bench-gpu bench-mpi bench-papers bench-python wheel test test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(if $(filter demo demo-mpi bench bench-gpu bench-mpi bench-papers bench-python wheel test test-gpu test-long check format setup-python,$(MAKECMDGOALS)),python)
 packages += $(if $(filter test-long,$(MAKECMDGOALS)),netcdf)
 packages += $(if $(WITH_LINT),lint)
 packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(subst demo-mpi,demo,$(subst bench-mpi,bench,$(subst bench-papers,bench,$(subst bench-gpu,bench,$(MAKECMDGOALS)))))))
@@ -77,10 +80,12 @@ test: setup-test setup-mpi setup-python  ## every check and test of a change: ai
 test-long: setup-test setup-mpi setup-python  ## repeats, long stress runs, sanitizers over the clients: hours
 	@scripts/test-long.sh
 
-test-gpu: build setup-test  ## on a machine with an NVIDIA GPU: every kind of its memory, against a model
+test-gpu: build setup-test setup-python  ## on a machine with an NVIDIA GPU: every kind of its memory; the CuPy, PyTorch, JAX, numba that PYTHON=python3 has
 	@$(setup)/configure.sh release
 	@$(ninja) -C build/release gpu_real
 	@. build/env.sh && build/release/bin/gpu_real
+	@TIDELANE_TEST_PLUGIN_DIR=$(CURDIR)/build/release/lib/tidelane build/venv/bin/python tests/python/install.py build/gpu-site
+	@PYTHONPATH=build/gpu-site $(PYTHON) tests/gpu/real/frameworks.py || [ $$? = 77 ]
 
 bench: build setup-python  ## native HDF5 and Tidelane measured: tables and build/bench/results.json; BENCH="walk --rounds 9" chooses
 	@$(ninja) -C build/release bench/all

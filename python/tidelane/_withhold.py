@@ -27,7 +27,7 @@ def after_h5py(h5py: Any) -> None:
     @functools.wraps(leave)
     def exit_(self: Any, *raised: Any) -> Any:
         plugin = _plugin.loaded()
-        if raised and raised[0] is not None and plugin is not None and self and self.mode != "r":
+        if raised and raised[0] is not None and plugin is not None and self and _is_only_handle(h5py, self):
             path = self.filename
             if plugin.withhold(path):
                 message = f"{path} is not published: an exception leaves it ({raised[0].__name__}); the file of that name stays as it was"
@@ -35,6 +35,12 @@ def after_h5py(h5py: Any) -> None:
         return leave(self, *raised)
 
     h5py.File.__exit__ = exit_
+
+
+def _is_only_handle(h5py: Any, file: Any) -> bool:
+    """Else whoever has it open, too, goes on with it."""
+    with h5py._objects.phil:
+        return h5py.h5f.get_obj_count(file.id, h5py.h5f.OBJ_FILE) == 1
 
 
 def watch_exit() -> None:

@@ -18,7 +18,7 @@ bool ParseRule(Config& config, std::string_view text) {
       "ranks_close",     "ranks_board",   "ranks_chunks",   "ranks_fields",    "ranks_threads",
       "ranks_mount",     "ranks_take",    "ranks_unlinked", "ranks_outside",   "ranks_bell",
       "ranks_different", "ranks_address", "ranks_metadata", "ranks_asked",     "ranks_hard",
-      "ranks_reopened",  "link_callback", "whims"};
+      "ranks_reopened",  "link_callback", "publish",        "publish_close",   "whims"};
   for (const auto& part : std::views::split(text, '+')) {
     const std::string_view rule(part.begin(), part.end());
     if (std::ranges::find(kRules, rule) == std::end(kRules)) return false;

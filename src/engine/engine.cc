@@ -22,8 +22,8 @@
 #include "engine/roomy_device.h"
 #include "extent/test_hooks.h"
 #include "model/history_key.h"
+#include "publish/names.h"
 #include "publish/published_device.h"
-#include "publish/unpublished.h"
 
 namespace tidelane {
 namespace {
@@ -167,6 +167,7 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
   if (hidden) {
     device = std::make_unique<PublishedDevice>(std::move(device), std::move(opened.publication),
                                                path, (options.flags & O_CREAT) != 0);
+    if (MutationEnabled("publish")) static_cast<void>(device->Publish(Publishing::kNow));
   }
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
   file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), path,

@@ -20,7 +20,7 @@
 
 #include "device/identity.h"
 #include "file/file.h"
-#include "publish/unpublished.h"
+#include "publish/names.h"
 
 namespace tidelane {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "publish/unpublished.h"
+#include "publish/names.h"
 
 namespace tidelane {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/annotations.h"
+#include "gpu/loaded.h"
 
 namespace tidelane::gpu {
 namespace {
@@ -78,13 +79,29 @@ class Shelf {
 
 }  // namespace
 
-Copies::Copies(const Memory& memory, Stream after, uint64_t bytes)
+Copies::Copies(const Memory& memory, Stream after, uint64_t bytes, When when)
     : memory_(memory),
       piece_(PieceOf(bytes)),
-      own_(bytes > kMostInPassing || !memory.runtime->Belongs(after, memory.context)),
+      when_(when),
+      own_(when == When::kLater || bytes > kMostInPassing ||
+           !memory.runtime->Belongs(after, memory.context)),
       stream_(own_ ? nullptr : after) {
   if (!memory_.runtime->Identify(memory_.context, context_)) context_ = 0;
-  if (own_) MakeOwnStream(after);
+  if (CheckContext() == 0 && own_) MakeOwnStream(after);
+}
+
+// Inside one call a context is taken to live. Asked twice: a driver that fails once must not look like a context that has ended.
+bool Copies::HasContext() const {
+  if (when_ == When::kInCall) return true;
+  if (context_ == 0 || IsForked()) return false;
+  uint64_t number = 0;
+  return (memory_.runtime->Identify(memory_.context, number) ||
+          memory_.runtime->Identify(memory_.context, number)) &&
+         number == context_;
+}
+
+std::string Copies::Describe() const {
+  return error_ == kNoContext ? "its context has ended" : memory_.runtime->Describe(error_);
 }
 
 void Copies::MakeOwnStream(Stream after) {
@@ -108,6 +125,7 @@ Copies::~Copies() {
 }
 
 void Copies::End() {
+  if (!HasContext()) return;
   Runtime& runtime = *memory_.runtime;
   const Entered entered(memory_);
   // After a failure nobody knows what is still under way; what has failed with its context is gone with it, and may not even be
@@ -138,7 +156,7 @@ int Copies::Mark() {
 template <typename Each>
 int Copies::InPieces(std::span<const PlacedBox> boxes, const std::byte* host, uint64_t aligned,
                      Each each) {
-  if (error_ != 0) return error_;
+  if (error_ != 0 || CheckContext() != 0) return error_;
   const Entered entered(memory_);
   if (Fail(entered.error()) != 0) return error_;
   // Of few bytes the time is not worth an event.
@@ -207,7 +225,7 @@ uint64_t Copies::EndOfPiece(uint64_t at) const {
 }
 
 uint64_t Copies::TakeDeviceNs() {
-  if (start_ == nullptr || awaited_ == timed_ || error_ != 0) return 0;
+  if (start_ == nullptr || awaited_ == timed_ || error_ != 0 || !HasContext()) return 0;
   const Entered entered(memory_);
   const Event from = timed_ == 0 ? start_ : pieces_[timed_ - 1].event;
   uint64_t ns = 0;
@@ -219,6 +237,7 @@ uint64_t Copies::TakeDeviceNs() {
 }
 
 int Copies::Await(uint64_t bytes) {
+  if (error_ != 0 || CheckContext() != 0) return error_;
   while (error_ == 0 && awaited_ < pieces_.size() &&
          (awaited_ == 0 || pieces_[awaited_ - 1].end < bytes)) {
     const Entered entered(memory_);
@@ -227,6 +246,19 @@ int Copies::Await(uint64_t bytes) {
     ++awaited_;
   }
   return error_;
+}
+
+bool Copies::Poll() {
+  if (error_ != 0 || CheckContext() != 0) return true;
+  const Entered entered(memory_);
+  if (Fail(entered.error()) != 0) return true;
+  while (awaited_ < pieces_.size()) {
+    bool done = false;
+    if (Fail(memory_.runtime->IsDone(pieces_[awaited_].event, done)) != 0) return true;
+    if (!done) return false;
+    ++awaited_;
+  }
+  return true;
 }
 
 }  // namespace tidelane::gpu

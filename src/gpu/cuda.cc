@@ -19,6 +19,7 @@ enum PointerAttribute : int {
 };
 constexpr int kNotInitialized = 3;
 constexpr int kDeinitialized = 4;
+constexpr int kNotReady = 600;
 constexpr unsigned kHostMemory = 1;
 constexpr unsigned kDeviceMemory = 2;
 constexpr unsigned kNonBlocking = 1;     // CU_STREAM_NON_BLOCKING
@@ -82,6 +83,7 @@ struct Functions {
   int (*EventDestroy)(void*);
   int (*EventRecord)(void*, void*);
   int (*EventSynchronize)(void*);
+  int (*EventQuery)(void*);
   int (*MemcpyDtoHAsync)(void*, DevicePointer, size_t, void*);
   int (*MemcpyHtoDAsync)(DevicePointer, const void*, size_t, void*);
   int (*Memcpy2DAsync)(const Copy2D*, void*);
@@ -110,6 +112,7 @@ bool TakeAll(void* library, Functions& f) {
          Take(library, "cuEventDestroy_v2", f.EventDestroy) &&
          Take(library, "cuStreamDestroy_v2", f.StreamDestroy) &&
          Take(library, "cuEventSynchronize", f.EventSynchronize) &&
+         Take(library, "cuEventQuery", f.EventQuery) &&
          Take(library, "cuMemcpyDtoHAsync_v2", f.MemcpyDtoHAsync) &&
          Take(library, "cuMemcpyHtoDAsync_v2", f.MemcpyHtoDAsync) &&
          Take(library, "cuMemcpy2DAsync_v2", f.Memcpy2DAsync) &&
@@ -179,6 +182,11 @@ class Cuda final : public Runtime {
   int Record(Event event, Stream stream) override { return f_.EventRecord(event, stream); }
   int Follow(Stream stream, Event event) override { return f_.StreamWaitEvent(stream, event, 0); }
   int Await(Event event) override { return f_.EventSynchronize(event); }
+  int IsDone(Event event, bool& done) override {
+    const int error = f_.EventQuery(event);
+    done = error == 0;
+    return error == kNotReady ? 0 : error;
+  }
   int AwaitStream(Stream stream) override { return f_.StreamSynchronize(stream); }
 
   int CopyDown(std::byte* to, const void* from, const Box& box, Stream stream) override {

@@ -9,6 +9,7 @@ enum PointerAttribute : int { kMemoryType = 2, kIsManaged = 8, kDeviceOrdinal = 
 constexpr int kNewTypes = 60000000;  // from HIP 6 on the types of memory are numbered as CUDA's
 constexpr int kInvalidValue = 1;
 constexpr int kNotInitialized = 3;
+constexpr int kNotReady = 600;
 constexpr unsigned kOldDeviceMemory = 1;
 constexpr unsigned kDeviceMemory = 2;
 constexpr int kUp = 1;
@@ -33,6 +34,7 @@ struct Functions {
   int (*EventDestroy)(void*);
   int (*EventRecord)(void*, void*);
   int (*EventSynchronize)(void*);
+  int (*EventQuery)(void*);
   int (*MemcpyAsync)(void*, const void*, size_t, int, void*);
   int (*Memcpy2DAsync)(void*, size_t, const void*, size_t, size_t, size_t, int, void*);
   int (*HostRegister)(void*, size_t, unsigned);
@@ -53,6 +55,7 @@ bool TakeAll(void* library, Functions& f) {
          Take(library, "hipEventElapsedTime", f.EventElapsedTime) &&
          Take(library, "hipStreamDestroy", f.StreamDestroy) &&
          Take(library, "hipEventSynchronize", f.EventSynchronize) &&
+         Take(library, "hipEventQuery", f.EventQuery) &&
          Take(library, "hipMemcpyAsync", f.MemcpyAsync) &&
          Take(library, "hipMemcpy2DAsync", f.Memcpy2DAsync) &&
          Take(library, "hipHostRegister", f.HostRegister);
@@ -113,6 +116,11 @@ class Hip final : public Runtime {
   int Record(Event event, Stream stream) override { return f_.EventRecord(event, stream); }
   int Follow(Stream stream, Event event) override { return f_.StreamWaitEvent(stream, event, 0); }
   int Await(Event event) override { return f_.EventSynchronize(event); }
+  int IsDone(Event event, bool& done) override {
+    const int error = f_.EventQuery(event);
+    done = error == 0;
+    return error == kNotReady ? 0 : error;
+  }
   int AwaitStream(Stream stream) override { return f_.StreamSynchronize(stream); }
 
   int CopyDown(std::byte* to, const void* from, const Box& box, Stream stream) override {

@@ -91,6 +91,8 @@ std::optional<Memory> Find(const void* pointer) {
   return std::nullopt;
 }
 
+bool IsForked() { return forked.load(std::memory_order_relaxed); }
+
 void ForgetAfterFork() {
   forked.store(true, std::memory_order_relaxed);
   internal::loaded.store(false, std::memory_order_relaxed);

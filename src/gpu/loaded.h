@@ -28,5 +28,7 @@ void Look();
 std::optional<Memory> Find(const void* pointer);
 /// In a forked child.
 void ForgetAfterFork();
+/// Whether this process is one: what its parent has begun on a device is the parent's.
+bool IsForked();
 
 }  // namespace tidelane::gpu

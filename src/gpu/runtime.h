@@ -59,6 +59,8 @@ class Runtime {
   /// What is put into `stream` from now on comes after `event`.
   virtual int Follow(Stream stream, Event event) = 0;
   virtual int Await(Event event) = 0;
+  /// Whether `event` has come.
+  virtual int IsDone(Event event, bool& done) = 0;
   virtual int AwaitStream(Stream stream) = 0;
   /// From the device into host memory, or the other way: begins.
   virtual int CopyDown(std::byte* to, const void* from, const Box& box, Stream stream) = 0;

@@ -226,12 +226,12 @@ typedef enum H5E_type_t { H5E_MAJOR, H5E_MINOR } H5E_type_t;
 hid_t H5Eregister_class(const char *, const char *, const char *);
 hid_t H5Ecreate_msg(hid_t, H5E_type_t, const char *);
 hid_t H5Ecreate_stack();
-herr_t H5Eclear2(hid_t);
 hid_t H5Eget_current_stack();
 ssize_t H5Eget_class_name(hid_t, char *, size_t);
 herr_t H5Eset_current_stack(hid_t);
 herr_t H5Epush2(hid_t, const char *, const char *, unsigned, hid_t, hid_t, hid_t, const char *,
   ...);
+herr_t H5Eclear2(hid_t);
 ssize_t H5Eget_msg(hid_t, H5E_type_t *, char *, size_t);
 ssize_t H5Eget_num(hid_t);
 herr_t H5ESwait(hid_t, uint64_t, size_t *, hbool_t *);
@@ -509,6 +509,7 @@ herr_t H5Pget(hid_t, const char *, void *);
 hid_t H5Pget_class(hid_t);
 herr_t H5Pget_nprops(hid_t, size_t *);
 herr_t H5Pget_size(hid_t, const char *, size_t *);
+herr_t H5Premove(hid_t, const char *);
 herr_t H5Pset(hid_t, const char *, const void *);
 H5Z_filter_t H5Pget_filter2(hid_t, unsigned, unsigned int *, size_t *, unsigned [], size_t, char [],
   unsigned *);

@@ -24,7 +24,7 @@ namespace tidelane::h5 {
     X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_elink_cb) X(Pget_elink_fapl) X(Pget_external_count) \
     X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \
     X(Pget_nprops) X(Pget_page_buffer_size) X(Pget_sieve_buf_size) X(Pget_size) X(Pget_vol_id) X(Pget_vol_info) \
-    X(Pset) X(Pset_driver) X(Pset_elink_cb) X(Pset_elink_fapl) X(Pset_fapl_sec2) X(Pset_selection_io) \
+    X(Premove) X(Pset) X(Pset_driver) X(Pset_elink_cb) X(Pset_elink_fapl) X(Pset_fapl_sec2) X(Pset_selection_io) \
   X(Scopy) X(Screate_simple) X(Sget_regular_hyperslab) X(Sget_select_bounds) X(Sget_select_hyper_blocklist) X(Sget_select_hyper_nblocks) X(Sget_select_npoints) X(Sget_select_type) \
     X(Sget_simple_extent_dims) X(Sget_simple_extent_npoints) X(Sis_regular_hyperslab) \
     X(Sselect_hyperslab) X(Sselect_none) X(Sselect_valid) X(Ssel_iter_close) X(Ssel_iter_create) \

@@ -9,12 +9,10 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/annotations.h"
-#include "base/status.h"
 #include "device/identity.h"
 #include "publish/directory_entry.h"
 
@@ -48,21 +46,5 @@ class Unpublished {
   Mutex mutex_;
   std::map<Name, Entry> entries_ TL_GUARDED_BY(mutex_);
 };
-
-/// Of the file that `path` leads to in this process: the hidden one where there is one, else what is there now.
-std::optional<FileIdentity> IdentityBehind(const char* path);
-
-/// unlink(2), where a file that is not published counts as the one of that name: 0 or an errno.
-int RemoveName(const char* path);
-
-/// A file opened by its name.
-struct OpenedName {
-  Descriptor file;
-  std::shared_ptr<Publication> publication;  ///< nullptr: it is the file that is there
-};
-
-/// open(2) by a name, as above; `atomic`: what is created is hidden until it is published, where that can be.
-/// EWOULDBLOCK from "lock": another program writes it. ESTALE: try again.
-Status OpenByName(const char* path, int flags, mode_t mode, bool atomic, OpenedName& opened);
 
 }  // namespace tidelane

@@ -28,7 +28,7 @@
 #include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/library.h"
-#include "publish/unpublished.h"
+#include "publish/names.h"
 #include "vfd/open_handles.h"
 
 namespace tidelane::vfd {

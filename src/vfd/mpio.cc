@@ -29,7 +29,7 @@
 #include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/parallel_file.h"
-#include "publish/unpublished.h"
+#include "publish/names.h"
 #include "vfd/mpio_class.h"
 #include "vfd/mpio_published.h"
 #include "vfd/mpio_watched.h"

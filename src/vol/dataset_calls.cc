@@ -339,13 +339,13 @@ void WriteNothing(LibraryState& library, const Writes& writes, hid_t dxpl) {
 // A device's buffer is the program's again when the call returns: what is left to copy was waited for.
 herr_t WriteStaged(LibraryState& library, const Memories& memories, const Writes& writes,
                    hid_t dxpl, void** request) {
-  StagedRows rows(library, memories, dxpl, TransferOf(library, dxpl).gpu_stream);
+  StagedRows rows(library, dxpl, TransferOf(library, dxpl).gpu_stream);
   const bool ranks =
       writes.count != 0 && ParallelOf(library, writes.datasets[0], H5I_DATASET) != nullptr;
   // What can be told to nobody any more, once there is a request, or once other ranks are in the call, is waited for before.
   const bool waits = ranks || request != nullptr;
   herr_t result = -1;
-  if (rows.Stage(writes) && (!waits || rows.AwaitAll())) {
+  if (rows.Stage(memories, writes) && (!waits || rows.AwaitAll())) {
     const HoldsBytes held(&rows);
     result = WriteFromHost(library, rows.writes(), dxpl, request);
     if (result >= 0 && !rows.AwaitAll()) result = -1;

@@ -13,6 +13,7 @@
 #include "vol/chunked_reads.h"
 #include "vol/device_buffers.h"
 #include "vol/device_slices.h"
+#include "vol/device_upload.h"
 #include "vol/find_file.h"
 #include "vol/lending.h"
 #include "vol/native_retry.h"
@@ -33,6 +34,12 @@ Reading At(const Reads& reads, size_t i, hid_t dxpl) {
       reads.datasets[i], reads.memory_types[i], reads.memory_spaces[i], reads.file_spaces[i], dxpl,
       reads.buffers[i]};
 }
+
+// What is left to lanes when the call returns.
+struct Left {
+  std::shared_ptr<Completion> completion;  // nullptr: nothing
+  std::unique_ptr<SecondTry> again;        // nullptr: it would not help
+};
 
 // Whether lanes may still be reading when the call returns: HDF5's sieve reads at once.
 enum class Later : bool { kNothing, kSome };
@@ -96,7 +103,7 @@ bool AcceptLater(LibraryState& library, const Reading& reading, CallScope& scope
   return true;
 }
 
-herr_t ReadLater(LibraryState& library, Reads reads, hid_t dxpl, void** request) {
+herr_t ReadLater(LibraryState& library, Reads reads, hid_t dxpl, Left& left) {
   CallScope scope(CallScope::kNone);
   auto again = std::make_unique<NativeRetry>(library);
   Fallback reason = Fallback::kReadNow;
@@ -113,19 +120,20 @@ herr_t ReadLater(LibraryState& library, Reads reads, hid_t dxpl, void** request)
     static_cast<void>(AcceptLater(library, At(reads, i, dxpl), scope, reason));
   }
   if (ReadNatively(library, reads, dxpl, Later::kSome) < 0) return -1;
-  std::shared_ptr<Completion> completion = scope.TakeCompletion();
-  if (completion == nullptr) {
-    Count(reason);
-    return 0;  // there is nothing to wait for
-  }
-  Request* const issued = library.requests.Issue(std::move(completion));
+  left.completion = scope.TakeCompletion();
+  if (left.completion == nullptr) Count(reason);  // there is nothing to wait for
   // Of what is left to HDF5 and our driver, the driver's failure is all that there is to say.
-  if (!again->empty() && reads.count == 0) issued->TryAgainWith(std::move(again));
-  *request = issued;
+  if (!again->empty() && reads.count == 0) left.again = std::move(again);
   return 0;
 }
 
-herr_t ReadIntoHost(LibraryState& library, Reads reads, hid_t dxpl, void** request) {
+bool LeavesReads(LibraryState& library) {
+  return !library.requests.any_failed() && !library.closing;
+}
+
+// `left`: where lanes may go on after the call; nullptr: they may not. Ranks of an MPI program hand `request` to HDF5.
+herr_t ReadIntoHost(LibraryState& library, Reads reads, hid_t dxpl, Left* left,
+                    void** request = nullptr) {
   const size_t count = reads.count;
   void** const datasets = reads.datasets;
   if (library.chunk_capture != nullptr) library.chunk_capture->NoteReads(count, datasets);
@@ -135,9 +143,9 @@ herr_t ReadIntoHost(LibraryState& library, Reads reads, hid_t dxpl, void** reque
     return ReadTogether(library, parallel, count, datasets, reads.memory_types, reads.memory_spaces,
                         reads.file_spaces, dxpl, reads.buffers, request);
   }
-  if (request != nullptr && !library.requests.any_failed() && !library.closing &&
+  if (left != nullptr && LeavesReads(library) &&
       !ReadsAtOnce(library, count, datasets, reads.memory_types, reads.file_spaces, dxpl)) {
-    return ReadLater(library, reads, dxpl, request);
+    return ReadLater(library, reads, dxpl, *left);
   }
   Rest<void*> rest;
   if (MayTake(library, reads, dxpl)) {
@@ -145,6 +153,16 @@ herr_t ReadIntoHost(LibraryState& library, Reads reads, hid_t dxpl, void** reque
              [&](const Reading& reading) { return ReadChunked(library, reading); });
   }
   return ReadNatively(library, reads, dxpl, Later::kNothing);
+}
+
+herr_t ReadIntoHostLater(LibraryState& library, const Reads& reads, hid_t dxpl, void** request) {
+  Left left;
+  const herr_t result = ReadIntoHost(library, reads, dxpl, &left, request);
+  if (result < 0 || left.completion == nullptr) return result;
+  Request* const issued = library.requests.Issue(std::move(left.completion));
+  issued->TryAgainWith(std::move(left.again));
+  *request = issued;
+  return 0;
 }
 
 // The others wait for this rank.
@@ -158,9 +176,9 @@ void ReadNothing(LibraryState& library, const Reads& reads, hid_t dxpl) {
 
 herr_t ReadStaged(LibraryState& library, const Memories& memories, const Reads& reads, hid_t dxpl,
                   bool ranks) {
-  StagedRows rows(library, memories, dxpl, TransferOf(library, dxpl).gpu_stream);
+  StagedRows rows(library, dxpl, TransferOf(library, dxpl).gpu_stream);
   herr_t result = -1;
-  if (rows.Stage(reads)) {
+  if (rows.Stage(memories, reads, StagedRows::Room::kAny)) {
     result = ReadIntoHost(library, rows.reads(), dxpl, nullptr);
     if (result >= 0 && !rows.CopyUp()) result = -1;
   } else if (ranks) {
@@ -168,6 +186,40 @@ herr_t ReadStaged(LibraryState& library, const Memories& memories, const Reads& 
   }
   if (result < 0) rows.Tell();
   return result;
+}
+
+// Whether a copy that begins after the call can be kept from going to a context that is another one by then.
+bool KeepTheirContexts(const Memories& memories) {
+  return std::ranges::all_of(memories, [](const std::optional<gpu::Memory>& memory) {
+    uint64_t number = 0;
+    return !memory.has_value() || memory->runtime->Identify(memory->context, number);
+  });
+}
+
+// nullopt: it has to be read at once, and nothing has been read.
+std::optional<herr_t> ReadStagedLater(LibraryState& library, const Memories& memories,
+                                      const Reads& reads, hid_t dxpl, void** request) {
+  if (!LeavesReads(library) || !KeepTheirContexts(memories)) return std::nullopt;
+  auto upload = std::make_unique<DeviceUpload>(
+      std::make_unique<StagedRows>(library, dxpl, TransferOf(library, dxpl).gpu_stream));
+  StagedRows& rows = upload->rows();
+  herr_t result = -1;
+  Left left;
+  if (rows.Stage(memories, reads, StagedRows::Room::kStaging)) {
+    result = ReadIntoHost(library, rows.reads(), dxpl, &left);
+  } else if (rows.lacks_room()) {
+    return std::nullopt;
+  }
+  if (left.completion != nullptr) upload->Follow(std::move(left.completion));
+  const bool later = upload->reads();
+  if (result >= 0 && !(later ? rows.PrepareUp() : rows.CopyUp())) result = -1;
+  if (result < 0) rows.Tell();
+  if (result < 0 || !later) return result;
+  if (left.again != nullptr) left.again = upload->AfterSecondTry(std::move(left.again));
+  Request* const issued = library.requests.Issue(nullptr, std::move(upload));
+  issued->TryAgainWith(std::move(left.again));
+  *request = issued;
+  return 0;
 }
 
 herr_t ReadSlices(LibraryState& library, const Memories& memories, DeviceSlices& slices,
@@ -191,12 +243,7 @@ bool MayShareElements(LibraryState& library, const Reads& reads) {
          });
 }
 
-// At once, also where there is an event set: it has nothing to wait for.
-herr_t ReadIntoDevice(LibraryState& library, const Memories& memories, const Reads& reads,
-                      hid_t dxpl, void** request) {
-  if (request != nullptr) Count(Fallback::kReadNow);
-  if (ParallelOf(library, reads.datasets[0], H5I_DATASET) != nullptr)
-    return ReadStaged(library, memories, reads, dxpl, true);
+herr_t ReadAtOnce(LibraryState& library, const Memories& memories, const Reads& reads, hid_t dxpl) {
   if (MayShareElements(library, reads)) {
     for (size_t i = 0; i < reads.count; ++i) {
       const Reads one{1,
@@ -221,16 +268,30 @@ herr_t ReadIntoDevice(LibraryState& library, const Memories& memories, const Rea
   return ReadStaged(library, memories, reads, dxpl, false);
 }
 
+herr_t ReadIntoDevice(LibraryState& library, const Memories& memories, const Reads& reads,
+                      hid_t dxpl, void** request) {
+  const bool ranks = ParallelOf(library, reads.datasets[0], H5I_DATASET) != nullptr;
+  if (request != nullptr && !ranks && !MayShareElements(library, reads)) {
+    const auto result = ReadStagedLater(library, memories, reads, dxpl, request);
+    if (result.has_value()) return *result;
+  }
+  if (request != nullptr) Count(Fallback::kReadNow);
+  return ranks ? ReadStaged(library, memories, reads, dxpl, true)
+               : ReadAtOnce(library, memories, reads, dxpl);
+}
+
 }  // namespace
 
 herr_t DatasetRead(LibraryState& library, size_t count, void* datasets[], hid_t memory_types[],
                    hid_t memory_spaces[], hid_t file_spaces[], hid_t dxpl, void* buffers[],
                    void** request) {
   const Reads reads{count, datasets, memory_types, memory_spaces, file_spaces, buffers};
-  if (!gpu::IsLoaded()) return ReadIntoHost(library, reads, dxpl, request);
-  const Memories memories = MemoriesOf(count, buffers);
-  return memories.empty() ? ReadIntoHost(library, reads, dxpl, request)
-                          : ReadIntoDevice(library, memories, reads, dxpl, request);
+  if (gpu::IsLoaded()) {
+    const Memories memories = MemoriesOf(count, buffers);
+    if (!memories.empty()) return ReadIntoDevice(library, memories, reads, dxpl, request);
+  }
+  return request == nullptr ? ReadIntoHost(library, reads, dxpl, nullptr)
+                            : ReadIntoHostLater(library, reads, dxpl, request);
 }
 
 }  // namespace tidelane::vol

@@ -1,9 +1,11 @@
 #include "vol/device_buffers.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/counters.h"
@@ -91,7 +93,9 @@ bool MayLeaveBytes(LibraryState& library, void* dataset, hid_t dxpl) {
 }  // namespace
 
 struct StagedRows::Row {
-  void* dataset = nullptr;
+  void* dataset = nullptr;      // nullptr after the call, when it may have been closed:
+  std::string name;             // then what it was called is known here,
+  std::string path;             // and its file's name
   std::byte* device = nullptr;  // what the program gave
   gpu::Memory memory;
   std::vector<gpu::PlacedBox> boxes;
@@ -138,9 +142,8 @@ Memories MemoriesOf(size_t count, const void* const buffers[]) {
   return memories;
 }
 
-StagedRows::StagedRows(LibraryState& library, const Memories& memories, hid_t dxpl,
-                       gpu::Stream after)
-    : library_(library), memories_(memories), dxpl_(dxpl), after_(after) {}
+StagedRows::StagedRows(LibraryState& library, hid_t dxpl, gpu::Stream after)
+    : library_(library), dxpl_(dxpl), after_(after) {}
 
 StagedRows::~StagedRows() {
   const h5::KeepErrorStack keep(library_.hdf5());  // closing spaces forgets it
@@ -155,13 +158,22 @@ void StagedRows::Waited(const Row& row, uint64_t ns) {
 
 // Told at the end: closing an id forgets what is on the error stack.
 bool StagedRows::Fails(const Row& row, const char* what, const std::string& why) {
-  failure_ = std::string(what) + " dataset '" + NameOf(library_, row.dataset) +
+  failure_ = std::string(what) + " dataset '" +
+             (row.dataset == nullptr ? row.name : NameOf(library_, row.dataset)) +
              "' with a buffer in device memory: " + why;
+  path_ = row.path;
   return false;
 }
 
 void StagedRows::Tell() const {
   if (!failure_.empty()) h5::PushError(library_.hdf5(), failure_.c_str());
+}
+
+Status StagedRows::failure() const {
+  constexpr std::string_view kCannot = "cannot ";  // which a status says by itself
+  std::string_view operation = failure_;
+  if (operation.starts_with(kCannot)) operation.remove_prefix(kCannot.size());
+  return Status::Failed(EIO, std::string(operation) + "; file").At(path_, 0, 0);
 }
 
 // What is selected of the program's buffer, in the order in which HDF5 goes through it.
@@ -205,8 +217,8 @@ bool StagedRows::FindRuns(Row& row, const Writing& writing, hid_t space, Gaps ga
   return row.space.valid();
 }
 
-// Pinned memory, as soon as lanes have stored enough of what lies there; else any.
-bool StagedRows::Acquire(Row& row) {
+// Pinned memory, as soon as lanes have stored, or devices have got, enough of what lies there; else any, if that will do.
+bool StagedRows::Acquire(Row& row, Room room) {
   Engine& engine = Engine::Get();
   StagingMemory& staging = engine.staging();
   const gpu::Entered entered(row.memory);
@@ -217,6 +229,7 @@ bool StagedRows::Acquire(Row& row) {
     const Waiting waiting(Wait::kArena);
     for (unsigned idle = 0; idle < 2 && row.slab == nullptr;) {
       engine.RelieveArena();
+      library_.requests.Advance();  // reads that go on after their calls have memory there, too
       while (!engine.lanes().threaded() && engine.lanes().RunQueued()) {
       }
       const bool was_idle = engine.lanes().idle();
@@ -224,6 +237,10 @@ bool StagedRows::Acquire(Row& row) {
       row.slab = staging.TryAcquire(row.bytes, pinner);
       idle = was_idle && engine.lanes().idle() ? idle + 1 : 0;
     }
+  }
+  if (row.slab == nullptr && room == Room::kStaging) {
+    lacks_room_ = true;
+    return false;
   }
   if (row.slab == nullptr) {
     Count(Fallback::kGpuUnpinned);
@@ -234,7 +251,7 @@ bool StagedRows::Acquire(Row& row) {
   return true;
 }
 
-bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps) {
+bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps, Room room) {
   h5::Library& hdf5 = library_.hdf5();
   row.dataset = writing.dataset;
   row.device = static_cast<std::byte*>(const_cast<void*>(writing.buffer));
@@ -256,14 +273,14 @@ bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps) {
   if (!FindRuns(row, writing, space, gaps))
     return Fails(row, kCannot, "HDF5 does not say where its elements lie in memory");
   if (row.bytes == 0) return true;
-  if (!Acquire(row)) return Fails(row, kCannot, "its device does not answer");
-  return true;
+  if (Acquire(row, room)) return true;
+  return !lacks_room_ && Fails(row, kCannot, "its device does not answer");
 }
 
-bool StagedRows::Stage(const Writes& writes) {
+bool StagedRows::Stage(const Memories& memories, const Writes& writes) {
   for (size_t i = 0; i < writes.count; ++i) {
     const Writing writing = At(writes, i);
-    const std::optional<gpu::Memory>& memory = memories_[i];
+    const std::optional<gpu::Memory>& memory = memories[i];
     if (!memory.has_value()) {
       for_writes_.Add(writes, i);
       continue;
@@ -271,7 +288,7 @@ bool StagedRows::Stage(const Writes& writes) {
     rows_.push_back(std::make_unique<Row>());
     Row& row = *rows_.back();
     row.memory = *memory;
-    if (!Make(row, writing, Gaps::kMayBeCopied)) return false;
+    if (!Make(row, writing, Gaps::kMayBeCopied, Room::kAny)) return false;
     if (row.bytes == 0) {
       for_writes_.Add(writes, i);
       continue;
@@ -288,11 +305,11 @@ bool StagedRows::Stage(const Writes& writes) {
   return true;
 }
 
-bool StagedRows::Stage(const Transfers<void*>& reads) {
+bool StagedRows::Stage(const Memories& memories, const Transfers<void*>& reads, Room room) {
   for (size_t i = 0; i < reads.count; ++i) {
     const Writing reading{reads.datasets[i], reads.memory_types[i], reads.memory_spaces[i],
                           reads.file_spaces[i], reads.buffers[i]};
-    const std::optional<gpu::Memory>& memory = memories_[i];
+    const std::optional<gpu::Memory>& memory = memories[i];
     if (!memory.has_value()) {
       for_reads_.Add(reads, i);
       continue;
@@ -300,7 +317,7 @@ bool StagedRows::Stage(const Transfers<void*>& reads) {
     rows_.push_back(std::make_unique<Row>());
     Row& row = *rows_.back();
     row.memory = *memory;
-    if (!Make(row, reading, Gaps::kStay)) return false;
+    if (!Make(row, reading, Gaps::kStay, room)) return false;
     if (row.bytes == 0) {
       for_reads_.Add(reads, i);
       continue;
@@ -331,12 +348,42 @@ bool StagedRows::AwaitAll() {
 }
 
 bool StagedRows::CopyUp() {
-  const Span span(SpanKind::kGpuCopy);
+  for (const auto& row : rows_) {
+    if (row->bytes != 0)
+      row->copies = std::make_unique<gpu::Copies>(row->memory, after_, row->bytes);
+  }
+  BeginUp();
+  return FinishUp();
+}
+
+bool StagedRows::PrepareUp() {
   for (const auto& row : rows_) {
     if (row->bytes == 0) continue;
-    row->copies = std::make_unique<gpu::Copies>(row->memory, after_, row->bytes);
+    row->name = NameOf(library_, row->dataset);
+    const std::shared_ptr<File> file = FileOf(library_, row->dataset, H5I_DATASET);
+    if (file != nullptr) row->path = file->path();
+    row->dataset = nullptr;
+    row->space.Reset();
+    row->copies = std::make_unique<gpu::Copies>(row->memory, after_, row->bytes, gpu::When::kLater);
+    if (row->copies->error() != 0) return Fails(*row, "cannot read", row->copies->Describe());
+  }
+  return true;
+}
+
+void StagedRows::BeginUp() {
+  for (const auto& row : rows_) {
+    if (row->copies == nullptr) continue;
     row->copies->Up(row->device, row->host, row->boxes, StagingMemory::kGranule);
   }
+}
+
+bool StagedRows::PollUp() {
+  return std::ranges::all_of(
+      rows_, [](const auto& row) { return row->copies == nullptr || row->copies->Poll(); });
+}
+
+bool StagedRows::FinishUp() {
+  const Span span(SpanKind::kGpuCopy);
   for (const auto& row : rows_) {
     if (row->copies == nullptr) continue;
     const uint64_t begin_ns = NowNs();

@@ -5,9 +5,10 @@
 ///   2. What is selected of a device's memory is copied, run for run, into staging memory (buffer/staging.h), after what the program
 ///      has put into its stream; the call then goes on with that memory, and a dataspace for it where the runs had gaps.
 ///   3. Long writes are not copied once more: their extents, and chunks for lanes to filter, lie in the staging memory (HeldBytes).
-///   4. What was read is copied to the device before the call returns.
+///   4. What was read is copied to the device before the call returns; where the call gave an event set, lanes may read into the
+///      staging memory after it, and the copy comes later still (vol/device_upload.h).
 ///
-/// The program's memory is its own again when the call returns, also where it gave an event set.
+/// Memory that was written from is the program's own again when the call returns, also where it gave an event set.
 ///
 /// Elements that hold pointers (of variable length, references) have no meaning there: such a call fails, and says why.
 ///
@@ -39,17 +40,34 @@ uint64_t MostStaged();
 class StagedRows final : public HeldBytes {
  public:
   /// `after`: the program's stream that its copies come after.
-  StagedRows(LibraryState& library, const Memories& memories, hid_t dxpl, gpu::Stream after);
+  StagedRows(LibraryState& library, hid_t dxpl, gpu::Stream after);
   ~StagedRows() override;
 
+  /// Which memory will do where there is no room in the staging memory.
+  enum class Room : bool { kAny, kStaging };
+
   /// Begins to copy down what `writes` selects in device memory. False: that cannot be (Tell).
-  bool Stage(const Writes& writes);
+  bool Stage(const Memories& memories, const Writes& writes);
   /// Makes room for what `reads` wants in device memory; where HDF5 may leave bytes of it as they are, copies those down first.
-  bool Stage(const Transfers<void*>& reads);
+  bool Stage(const Memories& memories, const Transfers<void*>& reads, Room room);
+  /// Stage failed only because there is no such room.
+  bool lacks_room() const { return lacks_room_; }
   /// Puts on the error stack what has failed here, if anything has.
   void Tell() const;
+  /// The same, for whoever asks the call's request.
+  Status failure() const;
   /// Copies what was read to the device, and waits for it. False: that failed (Tell).
   bool CopyUp();
+
+  // The same after the call, whose ids may have been closed by then.
+  /// In the call: these copies will come after what the program has put into its stream by now. False: that failed (Tell).
+  bool PrepareUp();
+  /// All elements are in the staging memory: begins to copy.
+  void BeginUp();
+  /// Whether all copies have ended: done, or one has failed.
+  bool PollUp();
+  /// Waits for them. False: that failed (failure).
+  bool FinishUp();
 
   const Writes& writes() const { return writes_; }
   const Transfers<void*>& reads() const { return reads_; }
@@ -67,19 +85,20 @@ class StagedRows final : public HeldBytes {
   enum class Gaps : bool { kStay, kMayBeCopied };
 
   Row* RowAt(const void* bytes, uint64_t size) const;
-  bool Make(Row& row, const Writing& writing, Gaps gaps);
+  bool Make(Row& row, const Writing& writing, Gaps gaps, Room room);
   bool FindRuns(Row& row, const Writing& writing, hid_t space, Gaps gaps);
-  bool Acquire(Row& row);
+  bool Acquire(Row& row, Room room);
   void Waited(const Row& row, uint64_t ns);
   bool Fails(const Row& row, const char* what, const std::string& why);
 
   LibraryState& library_;
-  const Memories& memories_;
   const hid_t dxpl_;
   const gpu::Stream after_;
   uint64_t bytes_ = 0;
   uint64_t copy_ns_ = 0;
   std::string failure_;
+  std::string path_;  // of the file of what has failed
+  bool lacks_room_ = false;
   std::vector<std::unique_ptr<Row>> rows_;
   Rest<const void*> for_writes_;
   Rest<void*> for_reads_;

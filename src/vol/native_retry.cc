@@ -18,6 +18,12 @@ h5::OwnedId CopyOfSpace(h5::Library& hdf5, hid_t space) {
 
 }  // namespace
 
+NativeRetry::~NativeRetry() {
+  if (reads_.empty()) return;
+  const h5::KeepErrorStack keep(library_.hdf5());  // closing ids forgets it
+  reads_.clear();
+}
+
 bool NativeRetry::Note(const Reading& reading) {
   h5::Library& hdf5 = library_.hdf5();
   if (hdf5.Iget_type(reading.memory_type) != H5I_DATATYPE) return false;

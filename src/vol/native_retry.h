@@ -19,6 +19,8 @@ namespace tidelane::vol {
 class NativeRetry final : public SecondTry {
  public:
   explicit NativeRetry(LibraryState& library) : library_(library) {}
+  /// The error stack stays as it is.
+  ~NativeRetry() override;
 
   /// Keeps what `reading` was asked for: the program may change or close its ids. False if it cannot.
   bool Note(const Reading& reading);

@@ -128,6 +128,17 @@ H5VL_request_status_t RequestQueue::Ask(Request& request, uint64_t timeout_ns) {
   return request.status();
 }
 
+// Work that is done on the way may come here again, and settle requests: those have left the queue.
+void RequestQueue::Advance() {
+  for (Request* request = oldest_; request != nullptr;) {
+    ++request->references_;
+    request->Wait(0);
+    Request* const next = request->next_;
+    request->Unref();
+    request = next;
+  }
+}
+
 void RequestQueue::WaitAll() {
   while (oldest_ != nullptr) Wait(*newest_, UINT64_MAX);
 }

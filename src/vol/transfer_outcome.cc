@@ -1,6 +1,8 @@
 #include "vol/transfer_outcome.h"
 
 #include "h5/error.h"
+#include "h5/owned_id.h"
+#include "h5/protocol.h"
 #include "vol/find_file.h"
 
 namespace tidelane::vol {
@@ -21,6 +23,14 @@ TransferOutcome OutcomeOn(h5::Library& hdf5, hid_t list) {
   if (!Has(hdf5, list, kCause) || hdf5.Pget(list, kCause, &told.cause) < 0) told.cause = 0;
   if (!Has(hdf5, list, kMode) || hdf5.Pget(list, kMode, &told.mode) < 0) told.mode = 0;
   return told;
+}
+
+// Which stream a GPU's copies come after is nothing that HDF5 is asked for. Not valid: the list says nothing of that.
+h5::OwnedId WithoutStream(h5::Library& hdf5, hid_t dxpl) {
+  if (hdf5.Pexist(dxpl, TL_PROPERTY_GPU_STREAM) <= 0) return {};
+  h5::OwnedId rest(hdf5, hdf5.Pcopy(dxpl));
+  if (rest.valid() && hdf5.Premove(rest.get(), TL_PROPERTY_GPU_STREAM) < 0) rest.Reset();
+  return rest;
 }
 
 void Put(h5::Library& hdf5, hid_t list, const TransferOutcome& told) {
@@ -70,6 +80,11 @@ bool AsksForDefaults(LibraryState& library, hid_t dxpl) {
   h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   if (hdf5.Pequal(dxpl, library.default_dxpl) > 0) return true;
+  const h5::OwnedId rest = WithoutStream(hdf5, dxpl);
+  if (rest.valid()) {
+    dxpl = rest.get();
+    if (hdf5.Pequal(dxpl, library.default_dxpl) > 0) return true;
+  }
   // What earlier transfers with it left there is nothing that it asks for.
   const TransferOutcome told = OutcomeOn(hdf5, dxpl);
   if (told == TransferOutcome()) return false;

@@ -332,7 +332,7 @@ TEST_P(ChunksLater, TheTransferListSaysWhatItSaysNatively) {
   }
 }
 
-CONFORMANCE_WAYS(ChunksLater, kNative, kImplicit, kDeferredAll);
+CONFORMANCE_WAYS(ChunksLater, kNative, kImplicit, kDeferredAll, kAtomic);
 
 }  // namespace
 }  // namespace tidelane::testing

@@ -263,7 +263,7 @@ TEST_P(Explicit, ManySetsOverTwoFilesWaitInAnyOrder) {
   expect_natively(other, {{"d", 5}});
 }
 
-CONFORMANCE_WAYS(Explicit, kNative, kImplicit, kDeferredAll, kAsyncName);
+CONFORMANCE_WAYS(Explicit, kNative, kImplicit, kDeferredAll, kAsyncName, kAtomic);
 CONFORMANCE_WAYS(ExplicitPlugged, kImplicit, kDeferredAll, kAsyncName);
 
 }  // namespace

@@ -473,7 +473,7 @@ TEST_P(Everyday, WhatCannotBeWrittenIsRefusedAtOnce) {
   run_natively([&] { EXPECT_EQ(bytes_on_storage(ours), refused()); });
 }
 
-CONFORMANCE_WAYS(Everyday, kNative, kImplicit, kDeferredAll, kAuto);
+CONFORMANCE_WAYS(Everyday, kNative, kImplicit, kDeferredAll, kAuto, kAtomic);
 
 }  // namespace
 }  // namespace tidelane::testing

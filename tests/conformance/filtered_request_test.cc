@@ -148,7 +148,7 @@ TEST_P(FilteredRequests, FailWhenStorageDoes) {
   run_natively([&] { EXPECT_TRUE(read(open(file()), "d") == elements(1, 4 * kChunk)); });
 }
 
-CONFORMANCE_WAYS(FilteredRequests, kNative, kImplicit, kDeferredAll, kAuto);
+CONFORMANCE_WAYS(FilteredRequests, kNative, kImplicit, kDeferredAll, kAuto, kAtomic);
 
 }  // namespace
 }  // namespace tidelane::testing

@@ -28,6 +28,10 @@ class LateReads : public Conformance {
     hbool_t failed = false;
     EXPECT_GE(H5ESwait(set, H5ES_WAIT_FOREVER, &in_progress, &failed), 0) << error_text();
     EXPECT_TRUE(failed);
+    return failure_of(set);
+  }
+  // The same of a set that has said that something failed.
+  static Failure failure_of(hid_t set) {
     H5ES_err_info_t info{};
     size_t cleared = 0;
     if (H5ESget_err_info(set, 1, &info, &cleared) < 0 || cleared != 1) {

@@ -378,7 +378,7 @@ TEST_P(ReadLater, LanesHelpABlockingRead) {
   }
 }
 
-CONFORMANCE_WAYS(ReadLater, kNative, kImplicit, kDeferredAll, kAuto);
+CONFORMANCE_WAYS(ReadLater, kNative, kImplicit, kDeferredAll, kAuto, kAtomic);
 
 // Lanes that fail: native reads, made at once, have nothing of it.
 class LateFailures : public LateReads {};

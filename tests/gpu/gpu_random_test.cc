@@ -57,6 +57,10 @@ class RandomProgram {
       told_ = "operation " + std::to_string(step) + ": ";
       if (!one()) return false;
     }
+    told_ = "at the end: ";
+    while (!outstanding_.empty()) {
+      if (!end_one(0)) return false;
+    }
     for (Twin& twin : twins_) {
       told_ = "at the end, " + twin.name() + ": ";
       Memory whole(Where::kDevice, twin.bytes(), 1);
@@ -79,6 +83,13 @@ class RandomProgram {
     size_t size = 0;  // elements of memory
   };
 
+  // A read in a set that the program has not waited for yet. Its ids go with the call.
+  struct Outstanding {
+    Hid set;
+    std::unique_ptr<Memory> memory;
+    std::string told;
+  };
+
   hsize_t below(hsize_t limit) { return limit == 0 ? 0 : random_() % limit; }
   bool chance(int percent) { return below(100) < static_cast<hsize_t>(percent); }
   bool failed(const char* what) {
@@ -91,6 +102,8 @@ class RandomProgram {
   }
 
   bool one() {
+    if (!outstanding_.empty() && (outstanding_.size() > 6 || chance(15)))
+      return end_one(below(outstanding_.size()));
     if (twins_.empty() || (twins_.size() < 10 && chance(8))) return create();
     const size_t at = below(twins_.size());
     Twin& twin = twins_[at];
@@ -240,12 +253,15 @@ class RandomProgram {
     if (numbers_[at] && chance(25)) type = types_[below(5)].type;
     const Where where = draw_where();
     const bool writing = chance(55);
-    const bool in_set = chance(15);
+    const bool in_set = chance(25);
     told_ += std::string(writing ? "write " : "read ") + name_of(where) +
              (in_set ? " in a set " : " ") + std::to_string(H5Sget_select_npoints(selected.file)) +
              " of " + std::to_string(selected.size) + " elements of type " +
              std::to_string(H5Tget_class(type)) + ":" + std::to_string(H5Tget_size(type)) + ": ";
-    Memory memory(where, elements_of(type, selected.size, static_cast<unsigned>(random_())));
+    Bytes elements = elements_of(type, selected.size, static_cast<unsigned>(random_()));
+    if (in_set && !writing && chance(70))
+      return read_later(twin, std::make_unique<Memory>(where, std::move(elements)), selected, type);
+    Memory memory(where, std::move(elements));
     if (in_set) return transfer_in_set(twin, memory, selected, type, writing);
     if (std::getenv("GPU_RANDOM_TRACE") != nullptr) std::fprintf(stderr, "%s\n", told_.c_str());
     const herr_t result = writing ? twin.write(memory, selected.memory, selected.file, type)
@@ -277,6 +293,37 @@ class RandomProgram {
     return memory.now() == memory.contents() || wrong();
   }
 
+  // Goes on to other transfers, also of the same dataset, and waits some time.
+  bool read_later(Twin& twin, std::unique_ptr<Memory> memory, const Selected& selected,
+                  hid_t type) {
+    Outstanding read{Hid(H5EScreate()), std::move(memory), told_ + "later: "};
+    if (H5Dread_async(twin.dataset(), type, selected.memory, selected.file, H5P_DEFAULT,
+                      read.memory->get(), read.set) < 0) {
+      return failed("it");
+    }
+    twin.model_read(read.memory->contents(), selected.memory, selected.file, type);
+    outstanding_.push_back(std::move(read));
+    return true;
+  }
+
+  bool end_one(size_t at) {
+    const Outstanding read = std::move(outstanding_[at]);
+    outstanding_.erase(outstanding_.begin() + static_cast<std::ptrdiff_t>(at));
+    told_ += read.told;
+    size_t in_progress = 1;
+    hbool_t wrong_in_set = false;
+    for (int i = chance(50) ? 5 : 0; i > 0 && in_progress != 0 && !wrong_in_set; --i) {
+      if (H5ESwait(read.set, below(2) * 100'000, &in_progress, &wrong_in_set) < 0)
+        return failed("a question about the set");
+    }
+    if (!wrong_in_set && in_progress != 0 &&
+        H5ESwait(read.set, H5ES_WAIT_FOREVER, &in_progress, &wrong_in_set) < 0) {
+      return failed("the wait");
+    }
+    if (wrong_in_set || in_progress != 0) return failed("the set");
+    return read.memory->now() == read.memory->contents() || wrong();
+  }
+
   hid_t opened_;
   std::mt19937 random_;
   std::vector<Type> types_;
@@ -284,6 +331,7 @@ class RandomProgram {
   std::vector<bool> numbers_;
   std::vector<bool> growing_;
   std::vector<std::string> notes_;
+  std::vector<Outstanding> outstanding_;
   std::string told_;
 };
 
@@ -308,11 +356,12 @@ class GpuRandom : public GpuTest {
 
 TEST_P(GpuRandom, ProgramsDoAsTheirModels) {
   const int count = operations();
+  int64_t later = 0;
   for (int seed = seeds().first; seed <= seeds().last; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Environment given = environment();
     if (plugged()) vary(seed, &given);
-    run_and_compare(
+    const Summary summary = run_and_compare(
         [&](hid_t opened) {
           gpu().StandInDelay(0);
           if (plugged() && seed % 3 == 0) {  // storage takes a while
@@ -326,6 +375,10 @@ TEST_P(GpuRandom, ProgramsDoAsTheirModels) {
         },
         given);
     if (HasFailure()) return;
+    later += summary.counter("reads_deferred");
+  }
+  if (plugged()) {
+    EXPECT_GT(later, 0) << "no read went on after its call";
   }
 }
 

@@ -6,7 +6,8 @@
 
 The bar is native's own results, test by test; bytes must have been deferred and lanes busy. `together` has three copies of
 HDF5 in one process. With deferred closes h5py's suite is run for information: tests that look at a file from outside right
-after its close (its size, another process) may rightly see it before it is whole.
+after its close (its size, another process) may rightly see it before it is whole. So is publish=atomic: tests that look at a file's
+name before its close find none.
 
 Needs TIDELANE_TEST_PLUGIN_DIR, the libraries and pytest in this Python, and for netCDF4 a network (its wheel has no tests).
 """
@@ -36,6 +37,7 @@ WAYS = {  # name: connector, settings, must it equal native?
     "default": ("tidelane", {}, True),
     "async": ("async under_vol=0;under_info={}", ASYNC, True),
     "deferred": ("tidelane", DEFERRED, False),
+    "atomic": ("tidelane", {**ASYNC, "TIDELANE_PUBLISH": "atomic"}, False),
 }
 DEFERRED_AT_LEAST = 1 << 20
 TIME_LIMIT = 1500

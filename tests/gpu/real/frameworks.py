@@ -17,7 +17,10 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:  # then there is nothing here that computes on a GPU
+    np = None
 
 NO_DEVICE = 77
 TIMEOUT = 180
@@ -223,8 +226,8 @@ def main():
     if asked.compare:
         return compare(asked.compare)
     names = [name for name in CASES if importlib.util.find_spec(name.split("_")[0])]
-    if not names or not has_device():
-        print("frameworks.py: no GPU, or no package that computes on one")
+    if not names or np is None or importlib.util.find_spec("h5py") is None or not has_device():
+        print("frameworks.py: no GPU, no h5py, or no package that computes on a GPU")
         return NO_DEVICE
     failed = 0
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:

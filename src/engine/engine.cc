@@ -385,9 +385,9 @@ Status Engine::DrainPath(const char* path) {
   for (const auto& closed : closed_.At(path)) {
     if (Status status = closed->closing().WaitClosed(Wait::kOpen); !status.ok()) return status;
   }
-  const FileName name = FileName::LeadsTo(path);
+  const std::optional<FileIdentity> identity = IdentityBehind(path);
   for (const auto& file : Known()) {
-    if (!name.IsInodeOf(*file)) continue;
+    if (identity != file->identity()) continue;
     if (Status drained = file->drainer().Drain(Wait::kOpen); !drained.ok()) return drained;
   }
   return {};

@@ -107,6 +107,11 @@ void Decide(const char* name, bool only_new, Descriptor& file,
   decision.Set(Outcome::kFailed, ESTALE);
 } catch (const std::bad_alloc&) {  // the others wait for this rank's answer all the same
   decision.Set(Outcome::kFailed, ENOMEM);
+  file = Descriptor();
+  try {
+    if (publication == nullptr) SweepHidden(name);
+  } catch (const std::bad_alloc&) {  // whoever creates the file next removes what is left
+  }
 }
 
 // Nothing was done with what rank 0 has made.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <linux/magic.h>
+#include <new>
 
 #include "publish/directory_entry.h"
 
@@ -52,7 +53,7 @@ bool SharedByRanks(const char* path) {
   return path != nullptr && statfs(path, &found) == 0 && IsShared(found);
 }
 
-bool MayHideMpio(const char* name) {
+bool MayHideMpio(const char* name) try {
   if (PathOf(name) != name) return false;
   DirectoryEntry entry;
   struct statfs found;
@@ -60,6 +61,8 @@ bool MayHideMpio(const char* name) {
   if (DirectoryEntry::Find(name, true, entry) != 0) return true;
   if (fstatfs(entry.folder.get(), &found) != 0) return false;
   return IsShared(found) && static_cast<uint64_t>(found.f_type) != kLustre;
+} catch (const std::bad_alloc&) {  // this rank tells the others
+  return false;
 }
 
 }  // namespace tidelane::vfd

@@ -12,7 +12,16 @@
 
 #include <hdf5.h>
 
-enum { kRows = 8, kColumns = 4096, kElements = kRows * kColumns, kLimit = 16384, kFailing = 1 };
+#include "short_memory.h"
+
+enum {
+  kRows = 8,
+  kColumns = 4096,
+  kElements = kRows * kColumns,
+  kLimit = 16384,
+  kFailing = 1,
+  kMostAllocations = 2000
+};
 
 static int rank, ranks, wrong, ours;
 static const char *name, *way;
@@ -361,6 +370,35 @@ static void deleted(void) {
   H5Pclose(access);
 }
 
+/* One rank has no memory for one thing after the other while all create the file: it is created by all ranks, or by none. */
+static void memory(void) {
+  whole(H5F_ACC_TRUNC, 'n');
+  if (ours) dl_iterate_phdr(find_plugin, NULL);
+  for (int failing = 0; failing < ranks && ours; ++failing) {
+    for (int at = 1, reached = 1; at < kMostAllocations && reached; ++at) {
+      add_old();
+      if (rank == failing) atomic_store(&allocations_left, at);
+      const hid_t file = create_quietly(name, H5F_ACC_TRUNC, MPI_COMM_WORLD);
+      reached = rank == failing && atomic_load(&allocations_left) <= 0;
+      atomic_store(&allocations_left, 0);
+      int most[3] = {reached, file >= 0, file < 0};
+      MPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+      reached = most[0];
+      judge(!most[1] || !most[2], "only some ranks created the file");
+      if (there(hidden) != 'n') expect(name, 'o', "after H5Fcreate without memory");
+      meet();
+      if (file >= 0) {
+        must(H5Fclose(file), "H5Fclose");
+        expect(name, 'h', "after H5Fclose");
+      }
+      meet();
+      expect(hidden, 'n', "the hidden file");
+      meet();
+    }
+  }
+  whole(H5F_ACC_TRUNC, 'h');
+}
+
 /* All ranks end by an error, with the file open. */
 static void error(void) {
   add_old();
@@ -449,6 +487,8 @@ int main(int argc, char** argv) {
     refused(is("repeated"));
   } else if (is("killed")) {
     killed();
+  } else if (is("memory")) {
+    memory();
   } else if (is("error")) {
     error();
   } else if (is("second")) {

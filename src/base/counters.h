@@ -118,6 +118,8 @@ enum class Counter : unsigned {
   X(PublishAttributes, "publish_attributes", "file",                                               \
     "written in place: a new file cannot have its group, access list or attributes")               \
   X(PublishSwmr, "publish_swmr", "file", "written in place: readers are to follow it")             \
+  X(PublishMpi, "publish_mpi", "file",                                                             \
+    "written in place: only MPI-IO knows what its name or file system means")                      \
   X(ModeSync, "mode_sync", "file", "the setting mode=sync")                                        \
   X(ImplicitOff, "implicit_off", "write", "the program wants such calls synchronous")              \
   X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room")    \

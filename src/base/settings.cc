@@ -12,18 +12,13 @@ constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
 #ifdef TIDELANE_BREAK
 bool ParseRule(Config& config, std::string_view text) {
   static constexpr std::string_view kRules[] = {
-      "overlay",        "truncate",        "order",
-      "adopt",          "failure",         "ranks_write",
-      "ranks_fill",     "ranks_free",      "ranks_overwrite",
-      "ranks_read",     "ranks_flush",     "ranks_backoff",
-      "ranks_shrink",   "ranks_copy",      "ranks_atomic",
-      "ranks_close",    "ranks_board",     "ranks_chunks",
-      "ranks_fields",   "ranks_threads",   "ranks_mount",
-      "ranks_take",     "ranks_unlinked",  "ranks_outside",
-      "ranks_bell",     "ranks_different", "ranks_address",
-      "ranks_metadata", "ranks_asked",     "ranks_hard",
-      "ranks_reopened", "link_callback",   "publish",
-      "whims"};
+      "overlay",         "truncate",      "order",          "adopt",           "failure",
+      "ranks_write",     "ranks_fill",    "ranks_free",     "ranks_overwrite", "ranks_read",
+      "ranks_flush",     "ranks_backoff", "ranks_shrink",   "ranks_copy",      "ranks_atomic",
+      "ranks_close",     "ranks_board",   "ranks_chunks",   "ranks_fields",    "ranks_threads",
+      "ranks_mount",     "ranks_take",    "ranks_unlinked", "ranks_outside",   "ranks_bell",
+      "ranks_different", "ranks_address", "ranks_metadata", "ranks_asked",     "ranks_hard",
+      "ranks_reopened",  "link_callback", "publish",        "publish_close",   "whims"};
   for (const auto& part : std::views::split(text, '+')) {
     const std::string_view rule(part.begin(), part.end());
     if (std::ranges::find(kRules, rule) == std::end(kRules)) return false;
@@ -91,7 +86,7 @@ Files that are opened for writing without being created are written in place.
 
 Written in place, as the summary says with the reason: files with hard links, of other users, mounted by themselves, or that are no regular ones; in folders that are sticky, or not
 writable; where the old and the new file have no room together, or where there are no file locks; files for SWMR from their creation on (a file is published when
-`H5Fstart_swmr_write` comes later), other drivers', and those of MPI programs.
+`H5Fstart_swmr_write` comes later); other drivers' but MPI's ([there](mpi.md#atomic-publication) also those of names with a prefix of MPI-IO's, on NFS, SMB or Lustre).
 [More](publish.md).)";
 
 constexpr char kReserveDetails[] =

@@ -308,7 +308,8 @@ Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call)
   return closed_.Close(file, call, exiting_);
 }
 
-Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const CallContext& call) {
+Status Engine::OpenShared(const char* path, const char* shown, std::shared_ptr<File>& file,
+                          const CallContext& call) {
   to_shut_down.store(this);
   (void)DrainPath(path);  // what is lost of another file by this name is that one's to tell
   const int fd = ::open(path, O_RDWR | O_CLOEXEC);
@@ -317,7 +318,7 @@ Status Engine::OpenShared(const char* path, std::shared_ptr<File>& file, const C
   struct stat status;
   if (fstat(fd, &status) != 0 || IdentityAt(path) != IdentityIn(status))
     return Status::Failed(EINVAL, "share").At(path, 0, 0);
-  file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), path,
+  file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), shown,
                                 true, kSharedFile);
   Count(Counter::kFilesOpened);
   file->SetSettings(SettingsForOpening(call));
@@ -385,9 +386,9 @@ Status Engine::DrainPath(const char* path) {
   for (const auto& closed : closed_.At(path)) {
     if (Status status = closed->closing().WaitClosed(Wait::kOpen); !status.ok()) return status;
   }
-  const FileName name = FileName::LeadsTo(path);
+  const std::optional<FileIdentity> identity = IdentityBehind(path);
   for (const auto& file : Known()) {
-    if (!name.IsInodeOf(*file)) continue;
+    if (identity != file->identity()) continue;
     if (Status drained = file->drainer().Drain(Wait::kOpen); !drained.ok()) return drained;
   }
   return {};

@@ -58,8 +58,9 @@ class Engine {
 
   Status Open(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
               const CallContext& call = {});
-  /// A file that others have open and write, too (kSharedFile), through a descriptor of our own.
-  Status OpenShared(const char* path, std::shared_ptr<File>& file, const CallContext& call = {});
+  /// A file that others have open and write, too (kSharedFile), through a descriptor of our own. `shown`: its name, in words.
+  Status OpenShared(const char* path, const char* shown, std::shared_ptr<File>& file,
+                    const CallContext& call = {});
   /// Called by the driver's close: ClosedFiles::Close.
   Status Close(const std::shared_ptr<File>& file, const CallContext& call = {});
   ClosedFiles& closed_files() { return closed_; }

@@ -103,7 +103,7 @@ TEST_F(EngineTest, OfAFileThatRanksHaveOpenNothingIsKept) {
     EXPECT_TRUE(engine_.Close(std::move(created), InProgress()).ok());
     std::shared_ptr<File> ranks;
     const auto open_by_ranks = [&] {
-      EXPECT_TRUE(engine_.OpenShared(path_.c_str(), ranks, InProgress()).ok());
+      EXPECT_TRUE(engine_.OpenShared(path_.c_str(), path_.c_str(), ranks, InProgress()).ok());
     };
     if (ranks_first) open_by_ranks();
     auto reader = Open(O_RDONLY, path_);

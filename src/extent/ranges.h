@@ -37,6 +37,18 @@ class Ranges {
     ends_.erase(it, ends_.end());
   }
 
+  /// Takes [begin, end) out of the set.
+  void Remove(uint64_t begin, uint64_t end) {
+    auto it = ends_.upper_bound(begin);
+    if (it != ends_.begin() && std::prev(it)->second > begin) --it;
+    while (it != ends_.end() && it->first < end) {
+      const auto [first, last] = *it;
+      it = ends_.erase(it);
+      if (first < begin) ends_.emplace(first, begin);
+      if (end < last) ends_.emplace(end, last);
+    }
+  }
+
   bool empty() const { return ends_.empty(); }
 
  private:

@@ -52,6 +52,9 @@ class MpiOf final : public Mpi {
            Resolve(library, "MPI_Finalized", finalized_) &&
            Resolve(library, "MPI_Allreduce", allreduce_) &&
            Resolve(library, "MPI_Allgather", allgather_) &&
+           Resolve(library, "MPI_Comm_rank", comm_rank_) &&
+           Resolve(library, "MPI_Comm_size", comm_size_) &&
+           Resolve(library, "MPI_Comm_free", comm_free_) &&
            Resolve(library, "MPI_Info_get", info_get_);
   }
 
@@ -71,6 +74,14 @@ class MpiOf final : public Mpi {
     Count(Counter::kRankExchanges);
     return allgather_(values, count, abi_.unsigned_long, all, count, abi_.unsigned_long,
                       Abi::Of(communicator)) == 0;
+  }
+  bool Place(MpiHandle communicator, int& rank, int& ranks) const override {
+    return comm_rank_(Abi::Of(communicator), &rank) == 0 &&
+           comm_size_(Abi::Of(communicator), &ranks) == 0;
+  }
+  void Free(MpiHandle communicator) const override {
+    Handle handle = Abi::Of(communicator);
+    static_cast<void>(comm_free_(&handle));
   }
   std::string Hint(MpiHandle info, const char* key) const override {
     if (Abi::Of(info) == abi_.info_null) return {};
@@ -93,6 +104,9 @@ class MpiOf final : public Mpi {
   int (*allreduce_)(const void*, void*, int, Handle type, Handle op, Handle communicator) = nullptr;
   int (*allgather_)(const void*, int, Handle type, void*, int, Handle type2,
                     Handle communicator) = nullptr;
+  int (*comm_rank_)(Handle communicator, int*) = nullptr;
+  int (*comm_size_)(Handle communicator, int*) = nullptr;
+  int (*comm_free_)(Handle* communicator) = nullptr;
   int (*info_get_)(Handle info, const char* key, int size, char* value, int* found) = nullptr;
 };
 

@@ -35,6 +35,10 @@ class Mpi {
   /// Collective. Every rank's `count` values, in the order of ranks.
   virtual bool Gather(MpiHandle communicator, const uint64_t* values, uint64_t* all,
                       int count) const = 0;
+  /// This rank's number there, and how many there are; false: MPI failed.
+  virtual bool Place(MpiHandle communicator, int& rank, int& ranks) const = 0;
+  /// Collective. Of a communicator that is the caller's own.
+  virtual void Free(MpiHandle communicator) const = 0;
   /// The value of a hint; empty where there is none.
   virtual std::string Hint(MpiHandle info, const char* key) const = 0;
 

@@ -1,5 +1,7 @@
 #include "h5/parallel_driver.h"
 
+#include "h5/parallel_publication.h"
+
 namespace tidelane::h5 {
 
 namespace {
@@ -8,6 +10,9 @@ constexpr ParallelDriverTable kNone = {
     .capture = [](Library&, hid_t, void*, const char*, bool,
                   Fallback&) { return std::shared_ptr<ParallelFile>(); },
     .watch = [](Library&, hid_t, void*, const char*) {},
+    .may_hide = [](const char*) { return false; },
+    .publish = [](hid_t, void*, std::unique_ptr<ParallelOpening>&) { return false; },
+    .name_of = [](int, unsigned long) -> const std::string* { return nullptr; },
     .note_opened_again = [](int, const char*) {},
     .has_files = [](int) { return false; },
     .file_with_serial = [](int, unsigned long) { return std::shared_ptr<ParallelFile>(); },

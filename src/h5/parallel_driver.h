@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "base/counters.h"
 #include "h5/hdf5.h"
@@ -15,6 +16,7 @@ namespace tidelane::h5 {
 
 class Library;
 class ParallelFile;
+struct ParallelOpening;
 
 struct ParallelDriverTable {
   /// Collective, after the native open of `name`, whose driver has the id `driver` and gave `vfd_handle` when it was asked for
@@ -26,6 +28,14 @@ struct ParallelDriverTable {
   /// After the native open of a file that is not captured: this rank finds what other processes of this machine hold of it
   /// stored.
   void (*watch)(Library& library, hid_t driver, void* vfd_handle, const char* name);
+  /// Whether a file of that name can be hidden until it is published: MPI-IO has no meaning of its own for the name, or for the file
+  /// system.
+  bool (*may_hide)(const char* name);
+  /// After the native open of a file that is not published yet, before it is captured or watched: its close ends the opening. False, and
+  /// nothing is taken: that cannot be.
+  bool (*publish)(hid_t driver, void* vfd_handle, std::unique_ptr<ParallelOpening>& opening);
+  /// What the program calls the file that has been opened so and has that serial number; nullptr: there is none.
+  const std::string* (*name_of)(int slot, unsigned long serial);
   /// The file `name` is opened, with whatever driver: where it is captured already, this rank captures no more, and what the
   /// ranks of its machine held is stored. HDF5 does not see that it is the same file.
   void (*note_opened_again)(int slot, const char* name);

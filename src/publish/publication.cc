@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "publish/attributes.h"
@@ -51,28 +53,34 @@ int LockForReading(int fd) {
 }
 
 // Says who writes a hidden file. Not HDF5's kind of lock: that must be gone when the file gets its name, and this must not. Like that
-// one it belongs to what was opened, and ends with it.
+// one it belongs to what was opened, and ends with it. One byte where no file has any: MPI-IO locks what it reads and rewrites, and would
+// wait for ever for a claim to that.
+struct flock ClaimOf(short kind) {
+  struct flock byte{};
+  byte.l_type = kind;
+  byte.l_start = std::numeric_limits<off_t>::max() - 1;
+  byte.l_len = 1;
+  return byte;
+}
+
 int Claim(int fd) {
-  struct flock whole{};
-  whole.l_type = F_WRLCK;
+  struct flock claim = ClaimOf(F_WRLCK);
   int result;
   do {
-    result = fcntl(fd, F_OFD_SETLK, &whole);
+    result = fcntl(fd, F_OFD_SETLK, &claim);
   } while (result != 0 && errno == EINTR);
   if (result == 0) return 0;
   return errno == EACCES || errno == EAGAIN ? EWOULDBLOCK : errno;
 }
 
 void GiveUpClaim(int fd) {
-  struct flock whole{};
-  whole.l_type = F_UNLCK;
-  fcntl(fd, F_OFD_SETLK, &whole);
+  struct flock claim = ClaimOf(F_UNLCK);
+  fcntl(fd, F_OFD_SETLK, &claim);
 }
 
 bool IsClaimed(int fd) {
-  struct flock whole{};
-  whole.l_type = F_WRLCK;
-  return fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+  struct flock claim = ClaimOf(F_WRLCK);
+  return fcntl(fd, F_OFD_GETLK, &claim) == 0 && claim.l_type != F_UNLCK;
 }
 
 bool IsMounted(const DirectoryEntry& entry, const struct stat& folder, const struct stat& found) {
@@ -213,11 +221,12 @@ bool IsBeingWritten(const char* path) {
          SweepHidden(entry.folder.get(), entry.name, true) == EWOULDBLOCK;
 }
 
-Publication::Publication(DirectoryEntry entry, bool only_new, FileIdentity identity,
+Publication::Publication(DirectoryEntry entry, bool only_new, bool follows, FileIdentity identity,
                          Descriptor replaced, Descriptor claim)
     : entry_(std::move(entry)),
       hidden_(HiddenName(entry_.name)),
       only_new_(only_new),
+      follows_(follows),
       identity_(identity),
       process_(getpid()),
       replaced_(std::move(replaced)),
@@ -287,10 +296,37 @@ Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_
   if (begun.error != 0) return unmake(Beginning::kFailed);
   if (exists && TakeOverAttributes(replaced.get(), begun.file.get()) != 0)
     return unmake(in_place(Fallback::kPublishAttributes));
-  begun.publication.reset(new Publication(std::move(entry), only_new, IdentityIn(own),
+  begun.publication.reset(new Publication(std::move(entry), only_new, false, IdentityIn(own),
                                           std::move(replaced), std::move(claim)));
   Unpublished::Get().Add(begun.publication->entry_, begun.publication);
   return Beginning::kHidden;
+}
+
+int Publication::Follow(const char* path, bool only_new, uint64_t inode,
+                        std::shared_ptr<Publication>& publication) {
+  DirectoryEntry entry;
+  if (const int error = DirectoryEntry::Find(path, !only_new, entry); error != 0) return error;
+  struct stat hidden;
+  const int at = entry.folder.get();
+  if (fstatat(at, HiddenName(entry.name).c_str(), &hidden, AT_SYMLINK_NOFOLLOW) != 0) return errno;
+  if (hidden.st_ino != inode) return ENOENT;  // it is another machine's folder
+  Descriptor replaced(
+      openat(at, entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  publication.reset(new Publication(std::move(entry), only_new, true, IdentityIn(hidden),
+                                    std::move(replaced), Descriptor()));
+  Unpublished::Get().Add(publication->entry_, publication);
+  return 0;
+}
+
+std::string Publication::HiddenPath() const {
+  const std::string link = "/proc/self/fd/" + std::to_string(entry_.folder.get());
+  std::array<char, PATH_MAX> folder;
+  const ssize_t length = readlink(link.c_str(), folder.data(), folder.size());
+  if (length <= 0) return {};
+  std::string path(folder.data(), static_cast<size_t>(length));
+  if (path.back() != '/') path += '/';
+  path += hidden_;
+  return IdentityAt(path.c_str()) == identity_ ? path : std::string();
 }
 
 int Publication::Open(int flags, Descriptor& file) const {
@@ -387,7 +423,7 @@ void Publication::End(State state) {
 }
 
 Status Publication::Publish(const std::string& path) {
-  if (state_ != State::kHidden || IsAnothers()) return {};
+  if (state_ != State::kHidden || IsAnothers() || follows_) return {};
   struct stat found;
   if (fstat(claim_.get(), &found) == 0 && found.st_size == 0)
     useless_ = true;  // HDF5 made no file of it
@@ -429,7 +465,7 @@ Status Publication::Leave(bool whole, const std::string& path) {
   if (--open_ != 0 || state_ != State::kHidden) return {};
   if (!withheld_) return Publish(path);
   // What else is withheld stays until somebody creates the file again: it may be worth a look.
-  useless_ ? Remove() : End(State::kDiscarded);
+  useless_ && !follows_ ? Remove() : End(State::kDiscarded);
   return {};
 }
 
@@ -442,6 +478,23 @@ void Publication::Withhold(bool useless) {
   MutexLock lock(mutex_);
   withheld_ = true;
   useless_ |= useless;
+}
+
+bool Publication::withheld() {
+  MutexLock lock(mutex_);
+  return withheld_;
+}
+
+bool Publication::discarded() {
+  MutexLock lock(mutex_);
+  return state_ == State::kDiscarded;
+}
+
+void Publication::NoteEnd() {
+  MutexLock lock(mutex_);
+  if (state_ != State::kHidden) return;
+  state_ = State::kPublished;
+  Unpublished::Get().Remove(entry_, this);
 }
 
 int Publication::Discard() {

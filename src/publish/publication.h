@@ -46,6 +46,10 @@ class Publication {
   };
   /// Of a file that is created at `path`: `only_new` as O_EXCL says.
   static Beginning Begin(const char* path, bool only_new, mode_t mode, Begun& begun);
+  /// Of one that another process of this program has begun, and publishes: this one only has to find the hidden file, whose inode is
+  /// told, by the name. 0 or an errno: it is not here.
+  static int Follow(const char* path, bool only_new, uint64_t inode,
+                    std::shared_ptr<Publication>& publication);
 
   ~Publication();
   Publication(const Publication&) = delete;
@@ -56,6 +60,8 @@ class Publication {
 
   const FileIdentity& identity() const { return identity_; }
   const std::string& hidden_name() const { return hidden_; }
+  /// From the root; empty: there is no such path.
+  std::string HiddenPath() const;
   /// Opens the hidden file once more, with flags as open(2)'s: 0 or an errno. ENOENT: it is hidden no more.
   int Open(int flags, Descriptor& file) const;
 
@@ -67,14 +73,18 @@ class Publication {
   Status PublishNow(const std::string& path) TL_EXCLUDES(mutex_);
   /// It is never published. `useless`: and removed, as there is nothing in it.
   void Withhold(bool useless = false) TL_EXCLUDES(mutex_);
+  bool withheld() TL_EXCLUDES(mutex_);
+  bool discarded() TL_EXCLUDES(mutex_);
+  /// The process that publishes it has, or has given it up: the name leads to what is there.
+  void NoteEnd() TL_EXCLUDES(mutex_);
   /// The program deletes the file, by its name: 0 or an errno.
   int Discard() TL_EXCLUDES(mutex_);
 
  private:
   enum class State : uint8_t { kHidden, kPublished, kDiscarded };
 
-  Publication(DirectoryEntry entry, bool only_new, FileIdentity identity, Descriptor replaced,
-              Descriptor claim);
+  Publication(DirectoryEntry entry, bool only_new, bool follows, FileIdentity identity,
+              Descriptor replaced, Descriptor claim);
   bool IsAnothers() const;
   bool HasHiddenFile() const;
   bool Link(const std::string& name) const;
@@ -88,6 +98,7 @@ class Publication {
   const DirectoryEntry entry_;
   const std::string hidden_;
   const bool only_new_;
+  const bool follows_;
   const FileIdentity identity_;
   const pid_t process_;
   Mutex mutex_;

@@ -15,12 +15,11 @@
 // Thread safety: callbacks run under HDF5's lock.
 #include "vfd/mpio.h"
 
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,7 +29,9 @@
 #include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/parallel_file.h"
+#include "publish/names.h"
 #include "vfd/mpio_class.h"
+#include "vfd/mpio_published.h"
 #include "vfd/mpio_watched.h"
 
 namespace tidelane::vfd {
@@ -79,6 +80,7 @@ herr_t Capture(Captured& captured, haddr_t address, size_t size, const void* byt
   // Where the system refused threads, nobody would store it while other ranks wait for it.
   if (status.ok() && !Engine::Get().lanes().threaded() && !MutationEnabled("ranks_threads"))
     status = file.file()->drainer().Drain(Wait::kRanks);
+  NoteWritten(captured.library->slot(), captured.pub, address, size, status.ok());
   if (!call.writes_own_chunk()) return Report(captured, 0, status);
   if (!status.ok()) file.NoteRefused(std::move(status));
   return 0;
@@ -164,6 +166,7 @@ herr_t Close(H5FD_t* pub) noexcept {
   while (*at != captured) at = &(*at)->next;
   *at = captured->next;
   const Status status = Engine::Get().Close(captured->file->file(), CallContext::Current());
+  if (!status.ok()) NoteLost(captured->library->slot(), pub);
   pub->cls = captured->native;
   const herr_t result = captured->native->close(pub);
   const herr_t told = Report(*captured, result, status);
@@ -224,7 +227,9 @@ bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& r
   const char* const path = PathOf(name);
   reason = Fallback::kMpiFileSystem;
   if (!SharedByRanks(path)) return false;
-  if (!Engine::Get().OpenShared(path, prepared.file, CallContext::Current()).ok()) return false;
+  const char* const shown = ShownName(library.slot(), pub, path);
+  if (!Engine::Get().OpenShared(path, shown, prepared.file, CallContext::Current()).ok())
+    return false;
   reason = Fallback::kMpiHints;
   if (HintsForbid(*library.mpi(), pub)) return false;
   reason = Fallback::kMpiTwice;
@@ -291,10 +296,10 @@ std::shared_ptr<h5::ParallelFile> CaptureMpio(h5::Library& library, hid_t driver
 }
 
 void NoteOpenedAgain(int slot, const char* name) {
-  struct stat status;
   const char* const path = name == nullptr ? nullptr : PathOf(name);
-  if (captured_files[slot] == nullptr || path == nullptr || stat(path, &status) != 0) return;
-  static_cast<void>(AlreadyCaptured(slot, IdentityIn(status)));
+  if (captured_files[slot] == nullptr || path == nullptr) return;
+  if (const std::optional<FileIdentity> identity = IdentityBehind(path); identity.has_value())
+    static_cast<void>(AlreadyCaptured(slot, *identity));
 }
 
 bool HasParallelFiles(int slot) { return captured_files[slot] != nullptr; }
@@ -311,6 +316,9 @@ std::shared_ptr<h5::ParallelFile> ParallelFileWithSerial(int slot, unsigned long
 constinit const h5::ParallelDriverTable kMpioDriver = {
     .capture = CaptureMpio,
     .watch = WatchMpio,
+    .may_hide = MayHideMpio,
+    .publish = PublishMpio,
+    .name_of = PublishedNameOf,
     .note_opened_again = NoteOpenedAgain,
     .has_files = HasParallelFiles,
     .file_with_serial = ParallelFileWithSerial,

@@ -6,12 +6,25 @@
 #include <cstdint>
 #include <cstring>
 #include <linux/magic.h>
+#include <new>
+
+#include "publish/directory_entry.h"
 
 namespace tidelane::vfd {
 namespace {
 
 constexpr H5FD_class_value_t kMpioValue = 7;  // H5_VFD_MPIO
 constexpr uint64_t kNotShared[] = {NFS_SUPER_MAGIC, 0xFF534D42 /*CIFS*/, 0xFE534D42 /*SMB2*/};
+
+// There the stripes are MPI-IO's to choose, from hints, when it makes the file.
+constexpr uint64_t kLustre = 0x0BD00BD0;
+
+bool IsShared(const struct statfs& found) {
+  for (const uint64_t kind : kNotShared) {
+    if (static_cast<uint64_t>(found.f_type) == kind) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -37,11 +50,19 @@ const char* PathOf(const char* name) {
 
 bool SharedByRanks(const char* path) {
   struct statfs found;
-  if (path == nullptr || statfs(path, &found) != 0) return false;
-  for (const uint64_t kind : kNotShared) {
-    if (static_cast<uint64_t>(found.f_type) == kind) return false;
-  }
-  return true;
+  return path != nullptr && statfs(path, &found) == 0 && IsShared(found);
+}
+
+bool MayHideMpio(const char* name) try {
+  if (PathOf(name) != name) return false;
+  DirectoryEntry entry;
+  struct statfs found;
+  // open(2) has the words for a folder that is not there.
+  if (DirectoryEntry::Find(name, true, entry) != 0) return true;
+  if (fstatfs(entry.folder.get(), &found) != 0) return false;
+  return IsShared(found) && static_cast<uint64_t>(found.f_type) != kLustre;
+} catch (const std::bad_alloc&) {  // this rank tells the others
+  return false;
 }
 
 }  // namespace tidelane::vfd

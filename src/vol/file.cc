@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <optional>
+#include <string>
 
 #include "base/notices.h"
 #include "engine/engine.h"
@@ -22,6 +24,7 @@
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
 #include "vol/ranks_dataset.h"
+#include "vol/ranks_publish.h"
 #include "vol/selection_io_choice.h"
 #include "vol/tracked_call.h"
 
@@ -79,7 +82,7 @@ void NoteClosed(LibraryState& library, void* file) {
 
 // Create and open differ in one call.
 template <typename NativeCall>
-void* OpenWith(LibraryState& library, const char* name, bool writable, hid_t fapl, hid_t dxpl,
+void* OpenWith(LibraryState& library, const char* name, const Opening& how, hid_t fapl, hid_t dxpl,
                void** request, NativeCall native) {
   Start(library);
   if (RefusesFiles(library)) return nullptr;
@@ -90,9 +93,12 @@ void* OpenWith(LibraryState& library, const char* name, bool writable, hid_t fap
   const FileSettings settings = SettingsFor(library, fapl);
   NoteSieveSize(library, fapl);
   if (library.parallel_files) h5::ParallelDriver().note_opened_again(library.slot, name);
+  NameForRanks shared{name, nullptr};
+  if (access.mpi_driver() >= 0 && !FindNameForRanks(library, access.get(), settings, how, shared))
+    return nullptr;
   TrackedCall call(library, Effect::kOpen, request);
   call.scope().SetFileSettings(&settings);
-  void* file = native(access.get());
+  void* file = native(access.get(), shared);
   call.Finish(file != nullptr);
   if (file == nullptr) return nullptr;
   NoteOpened(library, file);
@@ -103,8 +109,12 @@ void* OpenWith(LibraryState& library, const char* name, bool writable, hid_t fap
     NoteNative(Fallback::kDriver, name);
     NoteForeign(library, file);
   }
-  if (access.mpi_driver() >= 0) ShareFile(library, file, name, access, writable, dxpl);
-  return file;
+  if (access.mpi_driver() >= 0) ShareFile(library, file, shared, access, how.writable, dxpl);
+  if (shared.opening == nullptr) return file;
+  h5::PushError(library.hdf5(), Status::Failed(ENOTSUP, "publish").At(name, 0, 0));
+  NoteClosed(library, file);
+  static_cast<void>(NativeFile(library).close(file, dxpl, nullptr));
+  return nullptr;
 }
 
 herr_t NativeFlush(LibraryState& library, void* file, hid_t dxpl) {
@@ -262,17 +272,23 @@ herr_t PublishForReaders(LibraryState& library, void* file) {
 void* FileCreate(LibraryState& library, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
                  hid_t dxpl, void** request) {
   if ((flags & H5F_ACC_TRUNC) != 0) Engine::Get().refused_closes().DropAt(name, library.slot);
-  return OpenWith(library, name, true, fapl, dxpl, request, [&](hid_t access) {
-    return NativeFile(library).create(name, flags, fcpl, access, dxpl, nullptr);
-  });
+  const Opening how{.writable = true, .creates = true, .only_new = (flags & H5F_ACC_EXCL) != 0};
+  return OpenWith(
+      library, name, how, fapl, dxpl, request, [&](hid_t access, const NameForRanks& shared) {
+        // One that is hidden is there already.
+        const unsigned hidden = (flags & ~H5F_ACC_EXCL) | H5F_ACC_TRUNC;
+        return NativeFile(library).create(shared.path(), shared.opening == nullptr ? flags : hidden,
+                                          fcpl, access, dxpl, nullptr);
+      });
 }
 
 void* FileOpen(LibraryState& library, const char* name, unsigned flags, hid_t fapl, hid_t dxpl,
                void** request) {
-  const bool writable = (flags & H5F_ACC_RDWR) != 0;
-  return OpenWith(library, name, writable, fapl, dxpl, request, [&](hid_t access) {
-    return NativeFile(library).open(name, flags, access, dxpl, nullptr);
-  });
+  const Opening how{.writable = (flags & H5F_ACC_RDWR) != 0};
+  return OpenWith(library, name, how, fapl, dxpl, request,
+                  [&](hid_t access, const NameForRanks& shared) {
+                    return NativeFile(library).open(shared.path(), flags, access, dxpl, nullptr);
+                  });
 }
 
 herr_t FileGet(LibraryState& library, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
@@ -284,6 +300,7 @@ herr_t FileGet(LibraryState& library, void* file, H5VL_file_get_args_t* args, hi
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
     ReportSec2(library, args->args.get_fapl.fapl_id);
   }
+  if (result >= 0) CorrectName(library, file, *args);
   return result;
 }
 
@@ -300,6 +317,7 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
   const ChunkMapInvalidation changing(library);
   H5VL_file_specific_args_t ours = *args;
   std::optional<AccessList> access;
+  std::string hidden;              // what MPI's driver is to be asked about
   std::optional<CallScope> scope;  // so that the engine knows what one call opens and closes
   switch (args->op_type) {
     case H5VL_FILE_FLUSH: {
@@ -317,6 +335,8 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
       scope.emplace(CallScope::kNone);
       access.emplace(library, args->args.is_accessible.filename, args->args.is_accessible.fapl_id);
       ours.args.is_accessible.fapl_id = access->get();
+      if (access->mpi_driver() >= 0) hidden = HiddenPathOf(args->args.is_accessible.filename);
+      if (!hidden.empty()) ours.args.is_accessible.filename = hidden.c_str();
       break;
     case H5VL_FILE_DELETE:
       WatchClose(library);
@@ -324,7 +344,12 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
       scope.emplace(CallScope::kNone);
       access.emplace(library, args->args.del.filename, args->args.del.fapl_id);
       ours.args.del.fapl_id = access->get();
-      break;
+      if (access->mpi_driver() >= 0) hidden = HiddenPathOf(args->args.del.filename);
+      if (hidden.empty()) break;
+      ours.args.del.filename = hidden.c_str();
+      if (native(file, &ours, dxpl, request) < 0) return -1;
+      NoteHiddenDeleted(args->args.del.filename);
+      return 0;
     case H5VL_FILE_REOPEN: {
       const herr_t result = native(file, args, dxpl, request);
       if (result >= 0) {

@@ -107,15 +107,22 @@ std::shared_ptr<File> CapturedFileOf(LibraryState& library, void* object, H5I_ty
   return parallel == nullptr ? nullptr : parallel->file();
 }
 
-void ShareFile(LibraryState& library, void* file, const char* name, const AccessList& access,
+void ShareFile(LibraryState& library, void* file, NameForRanks& shared, const AccessList& access,
                bool writable, hid_t dxpl) {
   h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
   library.parallel_files = true;
   library.foreign_serials = {};  // one of them may be this one
   void* const handle = HandleOf(library, file, dxpl);
+  const char* const name = shared.name;
+  // The name lives as long as this, also when the driver has taken the opening.
+  const auto unpublished = shared.opening == nullptr ? nullptr : shared.opening->publication;
+  const char* const path = shared.path();
+  if (shared.opening != nullptr &&
+      !h5::ParallelDriver().publish(access.mpi_driver(), handle, shared.opening))
+    return;
   if (!writable) {
-    h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, name);
+    h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, path);
     Count(Fallback::kMpiReadOnly);
     return NoteNative(Fallback::kMpiReadOnly, name);
   }
@@ -125,9 +132,9 @@ void ShareFile(LibraryState& library, void* file, const char* name, const Access
       (has_settings ? *scope->file_settings() : Engine::Get().config()).mode != Mode::kSync;
   Fallback reason = Fallback::kModeSync;
   const auto captured =
-      h5::ParallelDriver().capture(hdf5, access.mpi_driver(), handle, name, wanted, reason);
+      h5::ParallelDriver().capture(hdf5, access.mpi_driver(), handle, path, wanted, reason);
   if (captured == nullptr) {
-    h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, name);
+    h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, path);
     Count(reason);
     return NoteNative(reason, name);
   }

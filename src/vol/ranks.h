@@ -17,6 +17,7 @@
 #include "h5/parallel_file.h"
 #include "vol/driver_selection.h"
 #include "vol/library_state.h"
+#include "vol/ranks_publish.h"
 
 namespace tidelane::vol {
 
@@ -33,8 +34,9 @@ inline std::shared_ptr<h5::ParallelFile> ParallelOf(LibraryState& library, void*
 /// The file of ours that `object` is in, whichever driver it has.
 std::shared_ptr<File> CapturedFileOf(LibraryState& library, void* object, H5I_type_t type);
 
-/// After the native open of `name` with MPI's driver: captures it, or counts why not. Collective.
-void ShareFile(LibraryState& library, void* file, const char* name, const AccessList& access,
+/// After the native open with MPI's driver of the file that `shared` says: captures it, or counts why not. Collective. Where `shared`
+/// still has an opening after it, this HDF5's driver cannot have that, and the file must be closed.
+void ShareFile(LibraryState& library, void* file, NameForRanks& shared, const AccessList& access,
                bool writable, hid_t dxpl);
 
 /// Around a native call of all ranks, whose filtered chunks are put into the file first where the moment says so. Does nothing

@@ -539,7 +539,7 @@ TEST_P(Publish, AForkedChildFindsWhatOthersFind) {
   run([&] {
     Hid opened = create(name());
     put(opened, "a", 1);
-    const Gong published;
+    const Gong looked, published;
     const pid_t child = fork();
     if (child == 0) {
       const auto has = [&](const char* dataset) {
@@ -547,9 +547,11 @@ TEST_P(Publish, AForkedChildFindsWhatOthersFind) {
         return again.valid() && H5Lexists(again, dataset, H5P_DEFAULT) > 0;
       };
       const bool old = has("old");
+      looked.ring();
       const bool rung = published.wait();
       std::_Exit(old && rung && has("a") ? 0 : 1);
     }
+    EXPECT_TRUE(looked.wait());
     EXPECT_GE(H5Fclose(opened.release()), 0);
     for (int i = 0; i < 2000 && fs::exists(hidden()); ++i) usleep(1000);
     published.ring();

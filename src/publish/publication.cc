@@ -244,8 +244,13 @@ Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_
   if (entry.name.size() > NAME_MAX) return Beginning::kNatively;
   struct stat found;
   const bool exists = entry.Look(found) == 0;
-  if ((exists && only_new) || (!only_new && !LeadsThere(path, exists, found)))
-    return Beginning::kNatively;
+  const auto is_another = [&] {
+    struct stat now;
+    return (entry.Look(now) == 0) != exists || (exists && IdentityIn(now) != IdentityIn(found));
+  };
+  if (exists && only_new) return Beginning::kNatively;
+  if (!only_new && !LeadsThere(path, exists, found))
+    return is_another() ? Beginning::kAgain : Beginning::kNatively;
   const int at = entry.folder.get();
   // Only who may write a file may have another one take its place; open(2) has the words for that.
   if (exists && faccessat(at, entry.name.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
@@ -286,10 +291,7 @@ Publication::Beginning Publication::Begin(const char* path, bool only_new, mode_
     return instead;
   };
   // Another one may just have published what this one is not to replace, or will replace.
-  struct stat now;
-  const bool exists_now = entry.Look(now) == 0;
-  if (exists_now != exists || (exists && IdentityIn(now) != IdentityIn(found)))
-    return unmake(Beginning::kAgain);
+  if (is_another()) return unmake(Beginning::kAgain);
   struct stat own;
   Descriptor claim(fcntl(begun.file.get(), F_DUPFD_CLOEXEC, 0));
   begun.error = !claim.valid() || fstat(begun.file.get(), &own) != 0 ? errno : 0;
@@ -332,10 +334,13 @@ std::string Publication::HiddenPath() const {
 int Publication::Open(int flags, Descriptor& file) const {
   file = Descriptor(openat(entry_.folder.get(), hidden_.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
   struct stat found;
-  if (!file.valid() || fstat(file.get(), &found) != 0) return errno;
-  if (IdentityIn(found) == identity_) return 0;
+  int error = file.valid() && fstat(file.get(), &found) == 0 ? 0 : errno;
+  if (error == 0 && IdentityIn(found) != identity_) error = ENOENT;  // another program's by now
+  if (error == 0) return 0;
   file = Descriptor();
-  return ENOENT;  // another program's by now
+  // Published just now, or removed by somebody: the name means what is there.
+  if (error == ENOENT) Unpublished::Get().Remove(entry_, this);
+  return error;
 }
 
 void Publication::Join() {

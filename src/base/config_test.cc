@@ -245,6 +245,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
   } expected[] = {
       {"close", "deferred", path + ":1"},
       {"flush", "wait", "TIDELANE_FLUSH"},
+      {"publish", "inplace", "default"},
       {"mode", "auto", "default"},
       {"reserve", "off", "default"},
       {"copy_limit", "unlimited", "default"},

@@ -113,7 +113,7 @@ def complete(script, *words):
 def test_bash_completes(tidelane):
     script = tidelane.folder / "tidelane.bash"
     script.write_text(tidelane("completion", "bash").stdout)
-    assert complete(script, "tidelane", "re") == ["report"]
+    assert complete(script, "tidelane", "rep") == ["report"]
     assert complete(script, "tidelane", "run", "--clo") == ["--close"]
     assert complete(script, "tidelane", "run", "--close", "") == ["wait", "deferred"]
     assert complete(script, "tidelane", "completion", "") == ["bash", "zsh", "fish"]

@@ -20,7 +20,7 @@ from typing import Any
 from . import _notices, _plugin
 
 _failed = False
-_paths: dict[int, str] = {}  # of files that a `with` has open, by the object's number
+_PATH = "_tidelane_path"  # of a file that a `with` has open
 
 
 def after_h5py(h5py: Any) -> None:
@@ -30,12 +30,12 @@ def after_h5py(h5py: Any) -> None:
     @functools.wraps(enter)
     def enter_(self: Any) -> Any:
         with contextlib.suppress(Exception):  # the program may go to another folder before it leaves
-            _paths[id(self)] = os.path.abspath(self.filename)
+            setattr(self, _PATH, os.path.abspath(self.filename))
         return enter(self)
 
     @functools.wraps(leave)
     def exit_(self: Any, *raised: Any) -> Any:
-        plugin, path = _plugin.loaded(), _paths.pop(id(self), None)
+        plugin, path = _plugin.loaded(), getattr(self, _PATH, None)
         if path and plugin is not None and raised and _is_error(raised[1]) and self and _is_only_handle(h5py, self):
             if plugin.withhold(path):
                 message = f"{path} is not published: an exception leaves it ({raised[0].__name__}); the file of that name stays as it was"

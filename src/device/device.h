@@ -33,9 +33,9 @@ struct FileVersion {
 enum class Publishing : uint8_t { kWithLastClose, kNow };
 /// Why they never will.
 enum class Withholding : uint8_t {
-  kLost,      ///< bytes are gone for good
-  kLeftOpen,  ///< the program ends by an error
-  kNotMade,   ///< what opened it has failed; of whoever was to make the file
+  kLost,       ///< bytes are gone for good
+  kLeftOpen,   ///< the program ends by an error, with the file open
+  kNotCreated  ///< HDF5 failed to create it: the opening that made it says so
 };
 
 /// Functions return 0 or an errno unless they say otherwise.

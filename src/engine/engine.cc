@@ -302,7 +302,7 @@ Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call)
   if (!file->at_its_name()) {
     // HDF5 closes inside its own open what it could not make; but also what it only compares with others.
     const bool adopted = call.scope() != nullptr && call.scope()->adopted() == file.get();
-    if (call.is_flush_of_open() && !adopted) file->closing().Withhold(Withholding::kNotMade);
+    if (call.is_flush_of_open() && !adopted) file->closing().Withhold(Withholding::kNotCreated);
     if (ExitsByError()) file->closing().Withhold(Withholding::kLeftOpen);
   }
   return closed_.Close(file, call, exiting_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <iterator>
 #include <new>
 
@@ -70,8 +71,15 @@ Status PublishedDevice::Publish(Publishing when) {
 }
 
 void PublishedDevice::Withhold(Withholding why) {
-  if (why == Withholding::kNotMade && !made_) return;  // HDF5 looked whether it is open
-  publication_->Withhold(why == Withholding::kNotMade);
+  if (why == Withholding::kNotCreated && !made_) return;  // HDF5 looked whether it is open
+  publication_->Withhold(why == Withholding::kNotCreated);
+  // No call is left that could say so.
+  if (why == Withholding::kNotCreated || std::exchange(told_, true)) return;
+  std::fprintf(stderr, "tidelane: %s is not published: %s; what was written is in %s beside it\n",
+               path_.c_str(),
+               why == Withholding::kLost ? "not all of it could be written"
+                                         : "the program ends by an error, and has it open",
+               publication_->hidden_name().c_str());
 }
 
 }  // namespace tidelane

@@ -62,6 +62,7 @@ class PublishedDevice final : public Device {
   const std::string path_;
   const bool made_;
   bool left_ = false;
+  bool told_ = false;  // that it is withheld
   std::atomic<bool> wrote_{false};
   std::atomic<bool> any_refused_{false};
   Mutex mutex_;

@@ -163,7 +163,7 @@ TEST_F(PublishedDeviceTest, WhatWasRefusedMustBeStoredLater) {
 TEST_F(PublishedDeviceTest, WhatCouldNotBeMadeIsRemoved) {
   const auto device = Make();
   EXPECT_EQ(Write(*device, 0, "half"), 0);
-  device->Withhold(Withholding::kNotMade);
+  device->Withhold(Withholding::kNotCreated);
   EXPECT_TRUE(device->Publish(Publishing::kWithLastClose).ok());
   EXPECT_EQ(content(), "old");
   EXPECT_FALSE(fs::exists(hidden()));

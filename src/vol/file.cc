@@ -111,6 +111,7 @@ void* OpenWith(LibraryState& library, const char* name, const Opening& how, hid_
   }
   if (access.mpi_driver() >= 0) ShareFile(library, file, shared, access, how.writable, dxpl);
   if (shared.opening == nullptr) return file;
+  // The driver did not take it over, as it is not one that we know: its close would not publish the file.
   h5::PushError(library.hdf5(), Status::Failed(ENOTSUP, "publish").At(name, 0, 0));
   NoteClosed(library, file);
   static_cast<void>(NativeFile(library).close(file, dxpl, nullptr));

@@ -90,7 +90,8 @@ def test_an_exception_that_leaves_a_reader_changes_nothing(program):
 
 def test_an_interpreter_that_ends_by_an_error_publishes_nothing(program):
     for end, rc in (("1 / 0", 1), ("sys.exit(3)", 3), ("sys.exit('words')", 1), ("os._exit(0)", 0)):
-        assert left(program, f"file = h5py.File('x.h5', 'w'); {WRITE}{end}", rc=rc)[0] == "old", end
+        found, errors = left(program, f"file = h5py.File('x.h5', 'w'); {WRITE}{end}", rc=rc)
+        assert found == "old" and ("x.h5 is not published" in errors) == (end != "os._exit(0)"), (end, errors)
     for end in ("", "sys.exit()", "sys.exit(0)"):
         assert left(program, f"file = h5py.File('x.h5', 'w'); {WRITE}{end}")[0] == "new", end
 

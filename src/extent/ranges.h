@@ -1,5 +1,5 @@
 /// \file
-/// A set of addresses, kept as disjoint ranges: where space has been reserved.
+/// A set of addresses, kept as disjoint ranges: where space has been reserved, or storage has refused a write.
 ///
 /// Invariant: ranges neither overlap nor touch.
 /// Thread safety: none; guarded by whoever holds it.

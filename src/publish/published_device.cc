@@ -1,9 +1,7 @@
 #include "publish/published_device.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <iterator>
 #include <new>
 
 namespace tidelane {
@@ -25,35 +23,16 @@ int PublishedDevice::Write(uint64_t address, const struct iovec* parts, size_t c
   uint64_t end = address;
   for (size_t i = 0; i < count; ++i) end += parts[i].iov_len;
   try {
-    error != 0 ? Refused(address, end) : Stored(address, end);
+    Note(address, end, error == 0);
   } catch (const std::bad_alloc&) {  // nobody knows any more what is missing
     publication_->Withhold();
   }
   return error;
 }
 
-void PublishedDevice::Refused(uint64_t begin, uint64_t end) {
-  Stored(begin, end);
+void PublishedDevice::Note(uint64_t begin, uint64_t end, bool stored) {
   MutexLock lock(mutex_);
-  refused_[begin] = end;
-  any_refused_.store(true, std::memory_order_relaxed);
-}
-
-// Takes [begin, end) out of what was refused.
-void PublishedDevice::Stored(uint64_t begin, uint64_t end) {
-  MutexLock lock(mutex_);
-  auto at = refused_.upper_bound(begin);
-  if (at != refused_.begin()) --at;
-  while (at != refused_.end() && at->first < end) {
-    const auto [first, last] = *at;
-    if (last <= begin) {
-      ++at;
-      continue;
-    }
-    at = refused_.erase(at);
-    if (first < begin) refused_[first] = begin;
-    if (end < last) refused_[end] = last;
-  }
+  stored ? refused_.Remove(begin, end) : refused_.Add(begin, end);
   any_refused_.store(!refused_.empty(), std::memory_order_relaxed);
 }
 

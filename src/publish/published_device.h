@@ -10,13 +10,13 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/annotations.h"
 #include "device/device.h"
+#include "extent/ranges.h"
 #include "publish/publication.h"
 
 namespace tidelane {
@@ -54,8 +54,7 @@ class PublishedDevice final : public Device {
   Status Leave(bool whole) {
     return std::exchange(left_, true) ? Status() : publication_->Leave(whole, path_);
   }
-  void Refused(uint64_t begin, uint64_t end) TL_EXCLUDES(mutex_);
-  void Stored(uint64_t begin, uint64_t end) TL_EXCLUDES(mutex_);
+  void Note(uint64_t begin, uint64_t end, bool stored) TL_EXCLUDES(mutex_);
 
   const std::unique_ptr<Device> inner_;
   const std::shared_ptr<Publication> publication_;
@@ -66,7 +65,7 @@ class PublishedDevice final : public Device {
   std::atomic<bool> wrote_{false};
   std::atomic<bool> any_refused_{false};
   Mutex mutex_;
-  std::map<uint64_t, uint64_t> refused_ TL_GUARDED_BY(mutex_);  // ends, by begin; apart
+  Ranges refused_ TL_GUARDED_BY(mutex_);  // and not stored since
 };
 
 }  // namespace tidelane

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "file/file_fixture.h"
-#include "file/superblock.h"
+#include "store/superblock.h"
 
 namespace tidelane {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/incidents.h"
 #include "base/trace.h"
 #include "buffer/loan.h"
-#include "file/superblock.h"
+#include "store/superblock.h"
 #include "file/write_path.h"
 
 namespace tidelane {

@@ -16,9 +16,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <utility>
 
+#include "device/claim.h"
 #include "publish/attributes.h"
 #include "publish/unpublished.h"
 
@@ -50,37 +50,6 @@ int LockForReading(int fd) {
     result = flock(fd, LOCK_SH | LOCK_NB);
   } while (result != 0 && errno == EINTR);
   return result == 0 ? 0 : errno;
-}
-
-// Says who writes a hidden file. Not HDF5's kind of lock: that must be gone when the file gets its name, and this must not. Like that
-// one it belongs to what was opened, and ends with it. One byte where no file has any: MPI-IO locks what it reads and rewrites, and would
-// wait for ever for a claim to that.
-struct flock ClaimOf(short kind) {
-  struct flock byte{};
-  byte.l_type = kind;
-  byte.l_start = std::numeric_limits<off_t>::max() - 1;
-  byte.l_len = 1;
-  return byte;
-}
-
-int Claim(int fd) {
-  struct flock claim = ClaimOf(F_WRLCK);
-  int result;
-  do {
-    result = fcntl(fd, F_OFD_SETLK, &claim);
-  } while (result != 0 && errno == EINTR);
-  if (result == 0) return 0;
-  return errno == EACCES || errno == EAGAIN ? EWOULDBLOCK : errno;
-}
-
-void GiveUpClaim(int fd) {
-  struct flock claim = ClaimOf(F_UNLCK);
-  fcntl(fd, F_OFD_SETLK, &claim);
-}
-
-bool IsClaimed(int fd) {
-  struct flock claim = ClaimOf(F_WRLCK);
-  return fcntl(fd, F_OFD_GETLK, &claim) == 0 && claim.l_type != F_UNLCK;
 }
 
 bool IsMounted(const DirectoryEntry& entry, const struct stat& folder, const struct stat& found) {

@@ -42,6 +42,19 @@ class Store {
   virtual int Version(FileVersion& version) = 0;
   /// Whether writes end in this machine's memory, as far as it is known before one was made.
   virtual bool memory_speed() const = 0;
+  /// Before the first read and the first write, and after the file was locked, if it is: storage may have been left in the middle of
+  /// something. What it came to; size() may be another one then. Again, after it failed.
+  virtual Status Settle() { return {}; }
+  /// Where HDF5's superblock lies, which says what the rest means: before it is written.
+  virtual void SetSuperblock(uint64_t /*begin*/, uint64_t /*end*/) {}
+  /// Whether commits mean something here.
+  virtual bool commits() const { return false; }
+  /// All that was written is what is found after any end of the program. Nothing may be on its way.
+  virtual int Commit() { return 0; }
+  /// The last commit; then the file is by itself what it is. Nothing but EndReservations, Publish and Close may follow.
+  virtual int Finish() { return 0; }
+  /// From now on others look at the file itself: commits mean nothing any more. Nothing may be on its way.
+  virtual int EndCommits() { return 0; }
   /// As Device's.
   virtual Status Publish(Publishing when) = 0;
   virtual void Withhold(Withholding why) = 0;

@@ -1,0 +1,18 @@
+/// \file
+/// Who writes a file, or a log of it: a lock of the open file description on one byte that no file has. It is not HDF5's kind of lock, which
+/// may be off, or gone before the writer is; and MPI-IO, which locks what it reads and rewrites, does not wait for it. Like that one it belongs
+/// to what was opened, and ends with it.
+///
+/// Invariant: a claim changes nothing but who may claim.
+/// Thread safety: all functions may be called from any thread.
+#pragma once
+
+namespace tidelane {
+
+/// 0; EWOULDBLOCK: somebody else has it; another errno: there are no such locks there.
+int Claim(int fd);
+void GiveUpClaim(int fd);
+/// Whether somebody else has it.
+bool IsClaimed(int fd);
+
+}  // namespace tidelane

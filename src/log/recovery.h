@@ -1,0 +1,46 @@
+/// \file
+/// Reads the log of a file that is marked, and makes the file what it was at its last commit (docs/formats/log.md, Recovery).
+///
+/// Invariant: nothing is changed before everything was checked; a recovery that was killed begins again and comes to the same.
+/// Thread safety: one thread a file; that no other process does the same is the caller's to see to (device/claim.h).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "device/device.h"
+#include "log/folder.h"
+#include "log/mark.h"
+#include "log/piece_map.h"
+#include "log/segment.h"
+
+namespace tidelane::log {
+
+/// The commits of one segment.
+struct Layer {
+  std::shared_ptr<Segment> segment;
+  PieceMap pieces;
+};
+
+/// A marked file's state at its last commit.
+struct Snapshot {
+  std::vector<Layer> layers;  ///< from the oldest to the newest; none: the file was created, and is empty
+  uint64_t end = 0;           ///< of the file
+  Superblock superblock;      ///< without mark
+  uint64_t generation = 0;    ///< of the last commit, 0: there is none
+  std::string moved;          ///< the name of a segment whose bytes are in the file already; may be empty
+};
+
+/// `path`: of the file, for words. `claims`: the segments are claimed, to be removed; EWOULDBLOCK: somebody has them.
+Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& path,
+                    const Superblock& marked, bool claims, Snapshot& snapshot);
+
+/// Makes the file so, on storage, and removes the segments.
+Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot);
+
+/// Copies bytes of a segment to their places in the file, but for those of the superblock. `end`: beyond it nothing is.
+int CopyTo(Device& file, const Layer& layer, uint64_t end);
+
+}  // namespace tidelane::log

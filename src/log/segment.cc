@@ -1,0 +1,59 @@
+#include "log/segment.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "extent/test_hooks.h"
+#include "log/crc32c.h"
+
+namespace tidelane::log {
+namespace {
+
+int WriteSector(Device& file, uint64_t offset, const Sector& bytes) {
+  const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  return file.Write(offset, &part, 1);
+}
+
+}  // namespace
+
+int Segment::Begin(bool sync) {
+  // With it the slots of its life before are gone.
+  std::array<std::byte, kDataBegin> front{};
+  std::ranges::copy(header_.Encode(), front.begin());
+  const iovec part{front.data(), front.size()};
+  if (const int error = file_->Write(0, &part, 1); error != 0) return error;
+  return sync && !MutationEnabled("log_header_sync") ? file_->Sync() : 0;
+}
+
+int Segment::Commit(CommitRecord& record, bool sync, bool& failed_sync) {
+  failed_sync = false;
+  record.id = header_.id;
+  record.previous = last_.offset;
+  record.previous_length = last_.length;
+  record.previous_crc = last_.crc;
+  const std::vector<std::byte> bytes = record.Encode();
+  // What was taken before may end anywhere.
+  uint64_t offset = Take(bytes.size() + kAlignment);
+  offset += kAlignment - offset % kAlignment;
+  const CommitSlot slot{.generation = record.generation,
+                        .offset = offset,
+                        .length = bytes.size(),
+                        .crc = Crc32c(bytes.data(), bytes.size())};
+  const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  if (const int error = file_->Write(offset, &part, 1); error != 0) return error;
+  if (const int error =
+          WriteSector(*file_, CommitSlot::Place(record.generation), slot.Encode(header_.id));
+      error != 0)
+    return error;
+  if (sync && !MutationEnabled("log_commit_sync")) {
+    if (const int error = file_->Sync(); error != 0) {
+      failed_sync = true;
+      return error;
+    }
+  }
+  last_ = slot;
+  return 0;
+}
+
+}  // namespace tidelane::log

@@ -1,0 +1,55 @@
+/// \file
+/// One segment of a file's log: space that is taken from its front to its end, and the commits that say what of it counts.
+///
+/// Invariant: what a commit names is never written again under the same id.
+/// Thread safety: Take, Write and Read may be called from any thread; the rest by one at a time.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "device/device.h"
+#include "log/format.h"
+
+namespace tidelane::log {
+
+class Segment {
+ public:
+  Segment(std::string name, std::unique_ptr<Device> file, SegmentHeader header)
+      : name_(std::move(name)), file_(std::move(file)), header_(std::move(header)) {}
+
+  const std::string& name() const { return name_; }
+  uint64_t id() const { return header_.id; }
+  const SegmentHeader& header() const { return header_; }
+  uint64_t bytes() const { return tail_.load(std::memory_order_relaxed); }
+
+  /// Begins it: 0 or an errno. `sync`: its header is on storage then.
+  int Begin(bool sync);
+  /// So many bytes of it, from the offset that is returned.
+  uint64_t Take(uint64_t size) { return tail_.fetch_add(size, std::memory_order_relaxed); }
+  int Write(uint64_t offset, const iovec* parts, size_t count) {
+    return file_->Write(offset, parts, count);
+  }
+  int Read(uint64_t offset, void* buffer, size_t n) { return file_->Read(offset, buffer, n); }
+  /// Writes the record, whose place in the chain is filled in here, and then its slot: 0 or an errno. Not before `sync` was done it has
+  /// happened. `failed_sync`: the error is that of a sync, after which nobody knows what storage has.
+  int Commit(CommitRecord& record, bool sync, bool& failed_sync);
+
+  /// It is used again, as another one: nobody may read it any more.
+  std::unique_ptr<Device> Release() { return std::move(file_); }
+  Device& file() { return *file_; }
+
+ private:
+  const std::string name_;
+  std::unique_ptr<Device> file_;
+  const SegmentHeader header_;
+  std::atomic<uint64_t> tail_{kDataBegin};
+  CommitSlot last_;
+};
+
+}  // namespace tidelane::log

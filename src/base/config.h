@@ -54,6 +54,21 @@ enum class Consistency {
   kStrict,  ///< none, but those with an event set
 };
 
+/// Which ends a file survives that is open for writing (docs/formats/log.md).
+enum class Journal {
+  kOff,
+  kProcess,  ///< the program's: the file is its last commit then, or newer
+  kPower,    ///< and the machine's
+};
+
+/// Which flushes of a journalled file commit: those that are due by either. At least one is not 0.
+struct JournalCommits {
+  uint64_t flushes = 1;  ///< every so many flushes since the last commit; 0: number does not count
+  uint64_t us = 0;       ///< the first one so long after the last commit; 0: time does not count
+
+  bool operator==(const JournalCommits&) const = default;
+};
+
 /// What a file may have set for itself (by its access list or its connector info); the process's
 /// values are the defaults.
 struct FileSettings {
@@ -62,6 +77,9 @@ struct FileSettings {
   bool flush_deferred = false;  ///< flush=wait|deferred
   bool reserve = false;         ///< ask for space when bytes are captured
   bool publish_atomic = false;  ///< publish=inplace|atomic
+  Journal journal = Journal::kOff;
+  bool journal_required = false;  ///< a file that cannot be journalled is not opened
+  JournalCommits journal_commits;
   /// Largest gap that is read and rewritten to join writes; 0: none; UINT64_MAX: learned.
   uint64_t gap_bytes = UINT64_MAX;
   /// Larger explicit writes are stored from the caller's own buffer, without a copy.

@@ -58,6 +58,9 @@ TEST_F(ConfigTest, DefaultsAreTheSafeOnes) {
   EXPECT_EQ(config.arena_bytes, DefaultArenaBytes());
   EXPECT_EQ(config.linger_us, 2000u);
   EXPECT_EQ(config.gap_bytes, UINT64_MAX);
+  EXPECT_EQ(config.journal, Journal::kOff);
+  EXPECT_FALSE(config.journal_required);
+  EXPECT_EQ(config.journal_commits, (JournalCommits{.flushes = 1, .us = 0}));
   EXPECT_FALSE(config.reserve);
   EXPECT_EQ(config.copy_limit, UINT64_MAX);
   EXPECT_EQ(config.read_ahead, Toggle::kAuto);
@@ -74,6 +77,9 @@ TEST_F(ConfigTest, ReadsEverySetting) {
   Set("TIDELANE_LINGER", "5ms");
   Set("TIDELANE_GAP", "0");
   Set("TIDELANE_RESERVE", "on");
+  Set("TIDELANE_JOURNAL", "power");
+  Set("TIDELANE_JOURNAL_REQUIRED", "on");
+  Set("TIDELANE_JOURNAL_COMMITS", "5s");
   Set("TIDELANE_COPY_LIMIT", "1M");
   Set("TIDELANE_READAHEAD", "off");
   Set("TIDELANE_SUMMARY", "out-%p.json");
@@ -89,6 +95,9 @@ TEST_F(ConfigTest, ReadsEverySetting) {
   EXPECT_EQ(config.linger_us, 5000u);
   EXPECT_EQ(config.gap_bytes, 0u);
   EXPECT_TRUE(config.reserve);
+  EXPECT_EQ(config.journal, Journal::kPower);
+  EXPECT_TRUE(config.journal_required);
+  EXPECT_EQ(config.journal_commits, (JournalCommits{.flushes = 0, .us = 5'000'000}));
   EXPECT_EQ(config.copy_limit, 1u << 20);
   EXPECT_EQ(config.read_ahead, Toggle::kOff);
   EXPECT_EQ(config.summary, "out-%p.json");
@@ -136,6 +145,12 @@ TEST_F(ConfigTest, BadValuesAreNamedWithWhatIsAccepted) {
       {"TIDELANE_READAHEAD", "yes"},
       {"TIDELANE_RESERVE", "1"},
       {"TIDELANE_COPY_LIMIT", "none"},
+      {"TIDELANE_JOURNAL", "on"},
+      {"TIDELANE_JOURNAL_REQUIRED", "yes"},
+      {"TIDELANE_JOURNAL_COMMITS", "0"},
+      {"TIDELANE_JOURNAL_COMMITS", "0s"},
+      {"TIDELANE_JOURNAL_COMMITS", "flush"},
+      {"TIDELANE_JOURNAL_COMMITS", "5m"},
       {"TIDELANE_TRACE", "1"},
   };
   for (const auto& [name, value] : bad) {
@@ -246,6 +261,9 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"close", "deferred", path + ":1"},
       {"flush", "wait", "TIDELANE_FLUSH"},
       {"publish", "inplace", "default"},
+      {"journal", "off", "default"},
+      {"journal_required", "off", "default"},
+      {"journal_commits", "1", "default"},
       {"mode", "auto", "default"},
       {"reserve", "off", "default"},
       {"copy_limit", "unlimited", "default"},

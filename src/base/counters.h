@@ -85,6 +85,10 @@ namespace tidelane {
   X(FilesOpened, "files_opened", "files opened by our driver")                                    \
   X(FilesAdopted, "files_adopted", "opens that took over a file still draining")                  \
   X(FilesPublished, "files_published", "files that got their name when they were whole")          \
+  X(FilesRecovered, "files_recovered", "files that an end of a program had left, recovered")      \
+  X(Commits, "commits", "commits of journalled files, closes included")                           \
+  X(Checkpoints, "checkpoints", "times that what a log had committed was moved into its file")    \
+  X(BytesLogged, "bytes_logged", "bytes written to logs")                                         \
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
   X(RankExchanges, "rank_exchanges", "reductions and barriers among the ranks of MPI programs")   \
   X(CollectivesDeferred, "collectives_deferred", "collective writes that each rank stored alone") \
@@ -120,6 +124,22 @@ enum class Counter : unsigned {
   X(PublishSwmr, "publish_swmr", "file", "written in place: readers are to follow it")             \
   X(PublishMpi, "publish_mpi", "file",                                                             \
     "written in place: only MPI-IO knows what its name or file system means")                      \
+  X(JournalLinks, "journal_links", "file", "not journalled: it has other names (hard links)")      \
+  X(JournalFolder, "journal_folder", "file",                                                       \
+    "not journalled: its folder takes no log of that name")                                        \
+  X(JournalLocks, "journal_locks", "file", "not journalled: the file system has no locks")         \
+  X(JournalSwmr, "journal_swmr", "file", "not journalled: readers are to follow it")               \
+  X(JournalHandle, "journal_handle", "file",                                                       \
+    "not journalled: the program asked for the file descriptor")                                   \
+  X(JournalPublish, "journal_publish", "file",                                                     \
+    "not journalled: it has no name before it is whole (publish=atomic)")                          \
+  X(JournalMpi, "journal_mpi", "file", "not journalled: ranks share it")                           \
+  X(JournalBusy, "journal_busy", "file",                                                           \
+    "not journalled: another program holds a log of that name")                                    \
+  X(JournalFork, "journal_fork", "file",                                                           \
+    "not journalled: a forked process writes its parent's file")                                   \
+  X(JournalFlush, "journal_flush", "call",                                                         \
+    "flushes that were to return early waited: they commit")                                       \
   X(ModeSync, "mode_sync", "file", "the setting mode=sync")                                        \
   X(ImplicitOff, "implicit_off", "write", "the program wants such calls synchronous")              \
   X(ArenaFull, "arena_full", "write", "no room in the arena, and nothing that could make room")    \

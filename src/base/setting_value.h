@@ -51,6 +51,8 @@ inline constexpr std::array<Choice<ParallelWrites>, 3> kParallelWrites{
     {{"off", ParallelWrites::kOff}, {"on", ParallelWrites::kOn}, {"mpi", ParallelWrites::kMpi}}};
 inline constexpr std::array<Choice<bool>, 2> kInPlaceOrAtomic{
     {{"inplace", false}, {"atomic", true}}};
+inline constexpr std::array<Choice<Journal>, 3> kJournals{
+    {{"off", Journal::kOff}, {"process", Journal::kProcess}, {"power", Journal::kPower}}};
 inline constexpr std::array<Choice<bool>, 2> kOffOrOn{{{"off", false}, {"on", true}}};
 inline constexpr std::array<Choice<Toggle>, 3> kAutoOnOff{
     {{"auto", Toggle::kAuto}, {"on", Toggle::kOn}, {"off", Toggle::kOff}}};
@@ -145,6 +147,23 @@ struct NumberOf {
     return true;
   }
   static std::string Show(const Config& config) { return std::to_string(config.*kMember); }
+  static constexpr ValueType kType{Parse, Show, NoWords};
+};
+
+/// A number of flushes, at least 1, or a time, longer than none and with its unit.
+template <auto kMember>
+struct FlushesOrTimeOf {
+  static bool Parse(Config& config, std::string_view text) {
+    JournalCommits due{.flushes = 0, .us = 0};
+    if (!ParseNumber(text, due.flushes) && !ParseMicroseconds(text, due.us)) return false;
+    if (due.flushes == 0 && due.us == 0) return false;
+    config.*kMember = due;
+    return true;
+  }
+  static std::string Show(const Config& config) {
+    const JournalCommits& due = config.*kMember;
+    return due.flushes != 0 ? std::to_string(due.flushes) : ShowMicroseconds(due.us);
+  }
   static constexpr ValueType kType{Parse, Show, NoWords};
 };
 

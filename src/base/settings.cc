@@ -89,6 +89,38 @@ writable; where the old and the new file have no room together, or where there a
 `H5Fstart_swmr_write` comes later); other drivers' but MPI's ([there](mpi.md#atomic-publication) also those of names with a prefix of MPI-IO's, on NFS, SMB or Lustre).
 [More](publish.md).)";
 
+constexpr char kJournalDetails[] =
+    R"(`off`: as natively, a file that is open for writing when its program is killed, or crashes, is lost as a rule: it cannot be opened.
+
+`process`: whatever ends the program (a signal, a crash, `_exit`, a kernel that is short of memory), the file is then what it was at its last *commit*, or newer. Commits are every
+`H5Fflush` that has succeeded (or [some of them](#journal_commits)), and the last close. `H5Dflush`, what HDF5 writes because its caches are full, and `H5Fcreate` are none: a file that is created and killed
+before its first commit is empty (0 bytes), and one that was opened and is killed before it is as it was.
+
+`power`: the same whatever ends the machine (a power failure, a kernel that stops), as far as storage keeps what it says it has: a commit waits until it has said so, by `fdatasync`, of the file and of the log.
+
+Bytes that a commit has are not overwritten in the file: what is to take their place goes to a log beside it (`NAME-wal.0`, `NAME-wal.1`), and from there to its place after a later commit. A file that was
+closed is a plain file, with no log. One that was not closed is recovered by whoever opens it next with Tidelane, or by `tidelane recover`; other programs, and HDF5 without Tidelane, refuse it
+until then, and it must not be copied, moved or renamed without its log.
+
+A flush returns when what it flushes is committed, also with `flush=deferred`. A close may be deferred: the file is its last commit, if the program is killed before the file is whole.
+
+Not journalled, as the summary says with the reason, and written as without it: files with hard links; in folders that are not writable, or whose names are too long for a log's; where there are no
+file locks; files that SWMR readers follow; that another program's log lies beside; whose descriptor the program asks HDF5 for; that a forked process has from its parent; that are created with
+`publish=atomic`, as nobody sees these before they are whole; that the ranks of an MPI program share; and those of other drivers. `journal_required=on` refuses them.
+[The log's format](formats/log.md).)";
+
+constexpr char kJournalRequiredDetails[] =
+    R"(`off`: a file that cannot be journalled is opened all the same, and written as without a journal; the summary says how many, and why.
+
+`on`: opening or creating it fails, with the reason, which the summary counts all the same. It says nothing where `journal` is `off`.)";
+
+constexpr char kJournalCommitsDetails[] =
+    R"(For programs that flush more often than they need a state to come back to: a commit costs a flush's time (with `power`, two syncs of the disk).
+
+A number: every so many flushes one commits: `1` each, `10` the tenth. A time: a flush commits if the last commit is as long ago as that, or longer. No flush, no commit: nothing is committed by the time
+alone. A flush that is not due returns when the operating system has its bytes, and a program that is killed then leaves the commit before. The last close always commits, and so does
+`tidelane_commit` ([library.md](library.md)).)";
+
 constexpr char kReserveDetails[] =
     R"(Without it, a disk that becomes full is told when the bytes are stored: by a flush, a close, an event set, or the next call that changes the
 file. With `on`, the file system is asked for the space when a call hands the bytes over, in steps of 1 MiB, and that call fails as it would
@@ -193,6 +225,9 @@ using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Forked = WordOf<&Config::forked_defers, kWaitOrDeferred>;
 using Publish = WordOf<&Config::publish_atomic, kInPlaceOrAtomic>;
+using JournalOf = WordOf<&Config::journal, kJournals>;
+using JournalRequired = WordOf<&Config::journal_required, kOffOrOn>;
+using JournalDue = FlushesOrTimeOf<&Config::journal_commits>;
 using Reserve = WordOf<&Config::reserve, kOffOrOn>;
 using Gap = LimitOf<&Config::gap_bytes, kAutomatic, (1u << 20)>;
 using CopyLimit = LimitOf<&Config::copy_limit>;
@@ -217,6 +252,16 @@ constexpr Setting kSettings[] = {
      "whether `H5Fflush` waits until the bytes are stored", kFlushDetails},
     {"publish", Scope::kFile, Publish::kType, "", "",
      "`atomic`: a file that is created gets its name when it is whole", kPublishDetails},
+    {"journal", Scope::kFile, JournalOf::kType, "", "",
+     "whether a file that is being written survives any end of the program (`process`), or of the "
+     "machine, too (`power`)",
+     kJournalDetails},
+    {"journal_required", Scope::kFile, JournalRequired::kType, "", "",
+     "whether a file that cannot be journalled is refused", kJournalRequiredDetails},
+    {"journal_commits", Scope::kFile, JournalDue::kType,
+     "a number of flushes, such as 1 or 10, or a time, such as 5s", "",
+     "which flushes of a journalled file commit: every so many, or the first after so long",
+     kJournalCommitsDetails},
     {"mode", Scope::kFile, When::kType, "", "",
      "which writes are deferred: all, or those where it hides something, or none", kModeDetails},
     {"reserve", Scope::kFile, Reserve::kType, "", "",

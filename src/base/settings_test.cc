@@ -24,6 +24,8 @@ TEST(SettingsTest, EverySettingSaysWhatAPersonNeeds) {
 TEST(SettingsTest, ValuesThatAreShownCanBeGiven) {
   Config config;
   config.mode = Mode::kSync;
+  config.journal = Journal::kProcess;
+  config.journal_commits = {.flushes = 0, .us = 90'000'000};
   config.gap_bytes = 12345;
   config.copy_limit = 3u << 20;
   config.arena_bytes = uint64_t{3} << 30;
@@ -41,6 +43,7 @@ TEST(SettingsTest, ValuesThatAreShownCanBeGiven) {
   }
   EXPECT_EQ(FindSetting("linger")->value.show(config), "1500us");
   EXPECT_EQ(FindSetting("gap")->value.show(config), "12345");
+  EXPECT_EQ(FindSetting("journal_commits")->value.show(config), "90s");
 }
 
 TEST(SettingsTest, WordsAreAccepted) {
@@ -52,6 +55,19 @@ TEST(SettingsTest, WordsAreAccepted) {
     }
   }
   EXPECT_EQ(AcceptedBy(*FindSetting("readahead")), "auto, on or off");
+}
+
+TEST(SettingsTest, CommitsAreDueByNumberOrByTime) {
+  const ValueType& type = FindSetting("journal_commits")->value;
+  Config config;
+  ASSERT_TRUE(type.parse(config, "2000"));  // no microseconds: those need their unit here
+  EXPECT_EQ(config.journal_commits, (JournalCommits{.flushes = 2000, .us = 0}));
+  ASSERT_TRUE(type.parse(config, "250ms"));
+  EXPECT_EQ(config.journal_commits, (JournalCommits{.flushes = 0, .us = 250'000}));
+  for (const char* text : {"", "0", "0us", "-1", "10 flushes", "1.5s"}) {
+    EXPECT_FALSE(type.parse(config, text)) << text;
+  }
+  EXPECT_EQ(config.journal_commits.us, 250'000u);
 }
 
 TEST(SettingsTest, AliasesSetWhatExists) {

@@ -20,6 +20,7 @@
 #include "base/trace.h"
 #include "codec/deflate.h"
 #include "engine/roomy_device.h"
+#include "engine/store_choice.h"
 #include "extent/test_hooks.h"
 #include "model/history_key.h"
 #include "publish/names.h"
@@ -132,7 +133,7 @@ FileEnvironment Engine::EnvironmentOfFiles() {
           .cost_model = cost_model_,
           .wrote_through = [this](uint64_t bytes) { arena_prefault_->WroteThrough(bytes); },
           .prefetch_budget = prefetch_budget_,
-          .make_store = DirectStoreOn};  // another place for files' bytes is chosen here
+          .make_store = DirectStoreOn};  // store_choice.h may choose another
 }
 
 std::unique_ptr<Device> Engine::DeviceOf(int fd) {
@@ -154,6 +155,7 @@ bool Engine::MayPublish(const FileSettings& settings, const char* path,
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                        const CallContext& call) {
   const FileSettings settings = SettingsForOpening(call);
+  StoreChoice choice(path, (options.flags & O_TRUNC) != 0, settings);
   OpenedName opened;
   if (Status status = OpenByName(path, options.flags, options.mode,
                                  MayPublish(settings, path, options), opened);
@@ -170,7 +172,11 @@ Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared
                                                path, (options.flags & O_CREAT) != 0);
   }
   const bool writable = (options.flags & O_ACCMODE) != O_RDONLY;
-  file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), path,
+  FileEnvironment environment = EnvironmentOfFiles();
+  if (Status chosen = choice.Make(writable, hidden, options.swmr, status, *device, environment);
+      !chosen.ok())
+    return chosen;
+  file = std::make_shared<File>(std::move(environment), std::move(device), IdentityIn(status), path,
                                 writable, FileTraits{.at_its_name = !hidden});
   Count(Counter::kFilesOpened);
   if (writable) runs_.Recall(status.st_dev);

@@ -58,8 +58,10 @@ Status Closing::CloseDevice() {
     if (drainer_.backlog().closing.refused()) Withhold(Withholding::kLost);
   }
   // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
+  if (const int error = status.ok() ? store.Finish() : 0; error != 0)
+    status = file_.Failure(error, "commit", 0, 0);
   uint64_t size = store.size();
-  if (file_.writable && file_.traits.owns_size) store.EndReservations(size);
+  if (status.ok() && file_.writable && file_.traits.owns_size) store.EndReservations(size);
   if (size < store.size()) {
     status =
         file_.Failure(EIO, "keep (another process cut the file short)", size, store.size() - size);

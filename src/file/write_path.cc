@@ -53,7 +53,11 @@ Status WritePath::Write(uint64_t address, uint64_t size, const void* bytes,
       return file_.Failure(error, "reserve space for", address, size);
   }
   reads_.Written(address, size, bytes);
-  if (write_through) return WriteAsNatively(address, size, bytes);
+  if (write_through) {
+    if (file_.store->commits() && superblock_.MayBeIn(address, size))
+      FindSuperblock(address, size, bytes);
+    return WriteAsNatively(address, size, bytes);
+  }
   Span span(SpanKind::kWrite, size);
   if (file_.traits.owns_superblock && superblock_.MayBeIn(address, size))
     FindSuperblock(address, size, bytes);

@@ -5,8 +5,8 @@
 #include "base/incidents.h"
 #include "base/trace.h"
 #include "buffer/loan.h"
-#include "store/superblock.h"
 #include "file/write_path.h"
+#include "store/superblock.h"
 
 namespace tidelane {
 
@@ -55,6 +55,7 @@ void WritePath::FindSuperblock(uint64_t address, uint64_t size, const void* byte
   const uint64_t length = SuperblockSize(found, size - (superblock_.base() - address));
   if (length == 0) return;
   superblock_.Found(length);
+  file_.store->SetSuperblock(superblock_.begin(), superblock_.end());
   MutexLock lock(drainer_.mutex());
   Backlog& backlog = drainer_.backlog();
   if (backlog.pending.superblock_begin() != superblock_.begin() ||

@@ -22,8 +22,7 @@ constexpr std::string_view kEnding = "-wal.";
 template <typename Number>
 void Put(std::byte* at, Number value) {
   static_assert(std::is_unsigned_v<Number>);
-  for (size_t i = 0; i < sizeof value; ++i)
-    at[i] = static_cast<std::byte>(value >> 8 * i & 0xff);
+  for (size_t i = 0; i < sizeof value; ++i) at[i] = static_cast<std::byte>(value >> 8 * i & 0xff);
 }
 
 template <typename Number>

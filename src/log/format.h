@@ -27,9 +27,9 @@ using Sector = std::array<std::byte, kSector>;
 struct SegmentHeader {
   uint32_t version = kVersion;
   uint64_t id = 0;
-  uint64_t number = 0;  ///< from 1
-  uint64_t before = 0;  ///< the id of the segment that it continues, 0: none
-  uint64_t end = 0;     ///< of the file, at the commit before its first one
+  uint64_t number = 0;    ///< from 1
+  uint64_t before = 0;    ///< the id of the segment that it continues, 0: none
+  uint64_t end = 0;       ///< of the file, at the commit before its first one
   Superblock superblock;  ///< of that commit
   std::string path;       ///< the file's, for people
 
@@ -61,9 +61,9 @@ struct CommitEntry {
 struct CommitRecord {
   uint64_t id = 0;
   uint64_t generation = 0;
-  uint64_t end = 0;         ///< of the file
+  uint64_t end = 0;  ///< of the file
   uint64_t high_water = 0;
-  uint64_t previous = 0;    ///< offset of the commit before in this segment, 0: none
+  uint64_t previous = 0;  ///< offset of the commit before in this segment, 0: none
   uint64_t previous_length = 0;
   uint32_t previous_crc = 0;
   std::vector<CommitEntry> entries;

@@ -10,8 +10,8 @@
 ///   checkpoint.cc     how it ends: the log's bytes move to the file
 ///
 /// Invariant: at every moment the file, its mark and its log give the last commit that was acknowledged, or one that was begun later.
-/// Thread safety: as Store; Commit, Finish, EndCommits and Settle by one thread at a time. Lock order: commit, mark, state. No storage is asked
-/// under the state's lock.
+/// Thread safety: as Store; Settle before any other call but size. Lock order: commit, move, mark, state. No storage is asked under the
+/// state's lock.
 #pragma once
 
 #include <atomic>
@@ -40,8 +40,9 @@ struct LoggedFile {
   std::string name;                     ///< there
   std::string path;                     ///< for words
   bool writable = false;
-  Journal journal = Journal::kOff;  ///< off: it is only recovered
-  Lanes* lanes = nullptr;           ///< nullptr: whoever commits moves the log's bytes
+  Journal journal = Journal::kOff;              ///< off: it is only recovered
+  JournalCommits commits;                       ///< which flushes are commits
+  Lanes* lanes = nullptr;                       ///< nullptr: whoever commits moves the log's bytes
   uint64_t segment_bytes = uint64_t{64} << 20;  ///< of a segment when its bytes are moved
 };
 
@@ -66,7 +67,7 @@ class LoggedStore final : public Store {
   Status Settle() override TL_EXCLUDES(mutex_);
   void SetSuperblock(uint64_t begin, uint64_t end) override TL_EXCLUDES(mutex_);
   bool commits() const override { return way_.load(std::memory_order_relaxed) == Way::kJournal; }
-  int Commit() override TL_EXCLUDES(commit_mutex_, mutex_);
+  int Commit(Committing when) override TL_EXCLUDES(commit_mutex_, mutex_);
   int Finish() override TL_EXCLUDES(commit_mutex_, mutex_);
   int EndCommits() override TL_EXCLUDES(commit_mutex_, mutex_);
 
@@ -74,6 +75,7 @@ class LoggedStore final : public Store {
   class Checkpointer;
 
   enum class Way : uint8_t {
+    kUnsettled,
     kJournal,
     kThrough,   // to the file, as natively
     kSnapshot,  // a marked file that is only read: through its log
@@ -98,6 +100,7 @@ class LoggedStore final : public Store {
   int ReadStored(uint64_t address, std::byte* buffer, uint64_t n);
   void RaiseSize(uint64_t end);
   int Claimed() TL_EXCLUDES(mutex_);
+  void RemoveIfNameless() TL_EXCLUDES(mark_mutex_, mutex_);
 
   int BeginLogging() TL_EXCLUDES(mutex_);
   int MakeSegment(uint64_t number, std::unique_ptr<Device>& file) TL_REQUIRES(mark_mutex_);
@@ -111,24 +114,27 @@ class LoggedStore final : public Store {
 
   bool MayMove() TL_REQUIRES(mutex_);
   bool BeginMoving() TL_REQUIRES(mutex_);
-  int Move() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  int Move() TL_EXCLUDES(move_mutex_, mutex_);
   int MoveAll() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
-  int Restore() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   void AfterCommit() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
-  std::optional<Lanes::Clock::duration> MoveIfQuiet() TL_EXCLUDES(commit_mutex_, mutex_);
+  std::optional<Lanes::Clock::duration> MoveIfDue() TL_EXCLUDES(commit_mutex_, mutex_);
 
   LoggedFile parts_;
   std::unique_ptr<DirectStore> direct_;  // over parts_.file
-  std::atomic<Way> way_{Way::kJournal};
+  std::atomic<Way> way_{Way::kUnsettled};
   std::atomic<uint64_t> size_{0};
   const int process_;  // a child of fork is not who writes the log
   std::atomic<bool> claimed_{false};
   std::atomic<bool> unsynced_{false};  // bytes in the file that no sync was asked for
 
-  Mutex commit_mutex_;  // one commit or move at a time
+  std::atomic<int> broken_{0};  // a sync failed: nobody knows any more what storage has
+
+  Mutex commit_mutex_;  // one commit at a time; and nothing begins to move meanwhile
   uint64_t generation_ TL_GUARDED_BY(commit_mutex_) = 0;
-  int broken_ TL_GUARDED_BY(commit_mutex_) = 0;  // a sync failed: nobody knows any more what storage has
-  Lanes::Clock::time_point committed_at_ TL_GUARDED_BY(commit_mutex_);
+  uint64_t flushes_ TL_GUARDED_BY(commit_mutex_) = 0;  // since the last commit
+  Lanes::Clock::time_point committed_at_ TL_GUARDED_BY(commit_mutex_) = Lanes::Clock::now();
+
+  Mutex move_mutex_;  // one segment at a time is moved
 
   Mutex mark_mutex_;  // who changes the superblock on storage, or begins a segment
   bool marked_ TL_GUARDED_BY(mark_mutex_) = false;
@@ -137,12 +143,12 @@ class LoggedStore final : public Store {
 
   mutable Mutex mutex_;
   uint64_t high_water_ TL_GUARDED_BY(mutex_) = 0;
-  unsigned writing_ TL_GUARDED_BY(mutex_) = 0;  // to the log, now
+  unsigned writing_ TL_GUARDED_BY(mutex_) = 0;   // to the log, now
   Superblock superblock_ TL_GUARDED_BY(mutex_);  // as HDF5 has written it
   uint64_t superblock_begin_ TL_GUARDED_BY(mutex_) = 0;
   uint64_t superblock_end_ TL_GUARDED_BY(mutex_) = 0;
   bool superblock_changed_ TL_GUARDED_BY(mutex_) = false;  // since the last commit
-  Superblock committed_ TL_GUARDED_BY(mutex_);             // the last commit's; empty: there is none
+  Superblock committed_ TL_GUARDED_BY(mutex_);  // the last commit's; empty: there is none
   uint64_t committed_end_ TL_GUARDED_BY(mutex_) = 0;
   std::vector<log::CommitEntry> entries_ TL_GUARDED_BY(mutex_);  // of the next COMMIT
   log::Layer current_ TL_GUARDED_BY(mutex_);

@@ -9,8 +9,8 @@
 namespace tidelane {
 namespace {
 
-constexpr std::byte kMark{0x80};        // outside all flags that HDF5 knows
-constexpr std::byte kOpenFlags{0x05};   // written by somebody, or by SWMR
+constexpr std::byte kMark{0x80};       // outside all flags that HDF5 knows
+constexpr std::byte kOpenFlags{0x05};  // written by somebody, or by SWMR
 constexpr size_t kVersionAt = 8;
 constexpr size_t kOldFlagsAt = 20;
 constexpr size_t kNewFlagsAt = 11;

@@ -59,8 +59,7 @@ class PieceMap {
       const LoggedPiece old = it->second;
       const uint64_t last = first + old.size;
       it = pieces_.erase(it);
-      if (first < begin)
-        pieces_.emplace(first, LoggedPiece{begin - first, old.offset, old.entry});
+      if (first < begin) pieces_.emplace(first, LoggedPiece{begin - first, old.offset, old.entry});
       if (end < last) {
         const uint64_t offset = old.offset == 0 ? 0 : old.offset + (end - first);
         pieces_.emplace(end, LoggedPiece{last - end, offset, old.entry});

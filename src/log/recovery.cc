@@ -36,11 +36,13 @@ class SegmentReader {
     std::array<std::optional<CommitSlot>, 2> slots;
     for (uint64_t i = 0; i < slots.size(); ++i) {
       Sector bytes;
-      if (const int error = segment_.Read((i + 1) * kSector, bytes.data(), bytes.size()); error != 0)
+      if (const int error = segment_.Read((i + 1) * kSector, bytes.data(), bytes.size());
+          error != 0)
         return Failed(error, "read");
       slots[i] = CommitSlot::Parse(bytes, segment_.id());
       // It is where its generation belongs.
-      if (slots[i] && CommitSlot::Place(slots[i]->generation) != (i + 1) * kSector) slots[i].reset();
+      if (slots[i] && CommitSlot::Place(slots[i]->generation) != (i + 1) * kSector)
+        slots[i].reset();
     }
     if (slots[0] && slots[1] && slots[0]->generation < slots[1]->generation)
       std::swap(slots[0], slots[1]);
@@ -129,9 +131,9 @@ Status OpenSegment(Folder& folder, const std::string& name, const std::string& p
   if (error != 0) return Status::Failed(error, InWords("open", name)).At(path, 0, 0);
   std::optional<SegmentHeader> header = SegmentHeader::Parse(bytes);
   if (header && header->version > kVersion) {
-    return Status::Failed(ENOTSUP, InWords("read", name + " (of format " +
-                                                       std::to_string(header->version) +
-                                                       ", written by a newer Tidelane)"))
+    return Status::Failed(ENOTSUP,
+                          InWords("read", name + " (of format " + std::to_string(header->version) +
+                                              ", written by a newer Tidelane)"))
         .At(path, 0, 0);
   }
   if (header) segment = std::make_shared<Segment>(name, std::move(file), *std::move(header));
@@ -179,7 +181,8 @@ Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& 
   if (found[0] == nullptr)
     return Status::Failed(ENOENT, InWords("find", SegmentName(name, 1))).At(path, 0, 0);
   if (!marked.MarkedWith(found[0]->id()) && !MutationEnabled("log_id"))
-    return Status::Failed(ESTALE, InWords("use", found[0]->name() + " (another file's)")).At(path, 0, 0);
+    return Status::Failed(ESTALE, InWords("use", found[0]->name() + " (another file's)"))
+        .At(path, 0, 0);
   const SegmentHeader& first = found[0]->header();
   if (first.superblock.base() != marked.base() || first.superblock.size() != marked.size())
     return Status::Failed(ESTALE, InWords("use", found[0]->name())).At(path, 0, 0);
@@ -220,9 +223,7 @@ int CopyTo(Device& file, const Layer& layer, uint64_t end) {
 }
 
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot) {
-  const auto failed = [&](int error) {
-    return Status::Failed(error, "recover").At(path, 0, 0);
-  };
+  const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
   for (const Layer& layer : snapshot.layers) {
     if (const int error = CopyTo(file, layer, snapshot.end); error != 0) return failed(error);
   }

@@ -26,11 +26,12 @@ struct Layer {
 
 /// A marked file's state at its last commit.
 struct Snapshot {
-  std::vector<Layer> layers;  ///< from the oldest to the newest; none: the file was created, and is empty
-  uint64_t end = 0;           ///< of the file
-  Superblock superblock;      ///< without mark
-  uint64_t generation = 0;    ///< of the last commit, 0: there is none
-  std::string moved;          ///< the name of a segment whose bytes are in the file already; may be empty
+  std::vector<Layer>
+      layers;        ///< from the oldest to the newest; none: the file was created, and is empty
+  uint64_t end = 0;  ///< of the file
+  Superblock superblock;    ///< without mark
+  uint64_t generation = 0;  ///< of the last commit, 0: there is none
+  std::string moved;  ///< the name of a segment whose bytes are in the file already; may be empty
 };
 
 /// `path`: of the file, for words. `claims`: the segments are claimed, to be removed; EWOULDBLOCK: somebody has them.

@@ -18,6 +18,9 @@
 
 namespace tidelane {
 
+/// Whether a commit is made in any case, or if it is due by what the program asked for.
+enum class Committing : uint8_t { kNow, kIfDue };
+
 /// Functions return 0 or an errno unless they say otherwise; addresses and sizes are bytes.
 class Store {
  public:
@@ -50,7 +53,7 @@ class Store {
   /// Whether commits mean something here.
   virtual bool commits() const { return false; }
   /// All that was written is what is found after any end of the program. Nothing may be on its way.
-  virtual int Commit() { return 0; }
+  virtual int Commit(Committing /*when*/) { return 0; }
   /// The last commit; then the file is by itself what it is. Nothing but EndReservations, Publish and Close may follow.
   virtual int Finish() { return 0; }
   /// From now on others look at the file itself: commits mean nothing any more. Nothing may be on its way.

@@ -15,6 +15,7 @@
 #include "h5/parallel_driver.h"
 #include "vol/call_queue.h"
 #include "vol/chunk_capture.h"
+#include "vol/commit.h"
 #include "vol/control.h"
 #include "vol/dataset_calls.h"
 #include "vol/dataset_catalogue.h"
@@ -124,6 +125,21 @@ herr_t NativeFlush(LibraryState& library, void* file, hid_t dxpl) {
   flush.args.flush.obj_type = H5I_FILE;
   flush.args.flush.scope = H5F_SCOPE_LOCAL;
   return NativeFile(library).specific(file, &flush, dxpl, nullptr);
+}
+
+// After a flush. HDF5 flushes the elements of those datasets alone that were opened by the same H5Fopen; a commit is of all of them.
+herr_t CommitFlushed(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
+  const std::shared_ptr<File> ours = FileOf(library, object, type);
+  if (ours == nullptr || !ours->commits()) return 0;
+  for (void* const other : *library.open_files) {
+    if (other != object && FileOf(library, other, H5I_FILE) == ours &&
+        NativeFlush(library, other, dxpl) < 0)
+      return -1;
+  }
+  const Status status = CommitFile(library, object, type);
+  if (status.ok()) return 0;
+  h5::PushError(library.hdf5(), status);
+  return -1;
 }
 
 herr_t FlushForClose(LibraryState& library, void* file, hid_t dxpl) {
@@ -328,7 +344,7 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
       TrackedCall call(library, Effect::kFlush, request);
       const herr_t result = native(file, args, dxpl, nullptr);
       call.Finish(result >= 0);
-      return result;
+      return result < 0 ? result : CommitFlushed(library, file, args->args.flush.obj_type, dxpl);
     }
     case H5VL_FILE_IS_ACCESSIBLE:
       WatchClose(library);

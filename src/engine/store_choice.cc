@@ -1,0 +1,126 @@
+#include "engine/store_choice.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "base/counters.h"
+#include "base/notices.h"
+#include "log/format.h"
+#include "log/logged_store.h"
+#include "log/mark.h"
+#include "publish/directory_entry.h"
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kSegments = 2;
+
+bool HasLog(const DirectoryEntry& entry) {
+  for (uint64_t number = 1; number <= kSegments; ++number) {
+    if (faccessat(entry.folder.get(), log::SegmentName(entry.name, number).c_str(), F_OK,
+                  AT_SYMLINK_NOFOLLOW) == 0)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+StoreChoice::StoreChoice(const char* path, bool truncates, const FileSettings& settings)
+    : path_(path), settings_(settings) {
+  if (!truncates || settings.journal == Journal::kOff) return;
+  DirectoryEntry entry;
+  if (DirectoryEntry::Find(path, true, entry) != 0 || !HasLog(entry)) return;
+  const int fd = openat(entry.folder.get(), entry.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return;
+  const std::unique_ptr<Device> file = MakePosixDevice(fd);
+  Superblock superblock;
+  if (Superblock::Find(*file, superblock) == 0 && superblock.marked())
+    old_mark_ = superblock.mark();
+}
+
+// The log of what was truncated. Not one that somebody holds: his lock has something to say yet.
+void StoreChoice::RemoveOldLog() const {
+  DirectoryEntry entry;
+  if (DirectoryEntry::Find(path_, true, entry) != 0) return;
+  const std::string name = entry.name;
+  const std::unique_ptr<log::Folder> folder = log::MakeFolder(std::move(entry.folder), 0);
+  uint64_t of_chain = old_mark_;
+  for (uint64_t pass = 0; pass < kSegments; ++pass) {
+    for (uint64_t number = 1; number <= kSegments; ++number) {
+      std::unique_ptr<Device> segment;
+      log::Sector bytes;
+      const std::string segment_name = log::SegmentName(name, number);
+      if (folder->Open(segment_name, true, segment) != 0 ||
+          segment->Read(0, bytes.data(), bytes.size()) != 0)
+        continue;
+      const auto header = log::SegmentHeader::Parse(bytes);
+      if (!header || (header->id != of_chain && header->before != of_chain)) continue;
+      static_cast<void>(folder->Remove(segment_name));
+    }
+  }
+}
+
+Status StoreChoice::Without(Fallback reason) const {
+  if (settings_.journal == Journal::kOff) return {};
+  Count(reason);
+  NoteNative(reason, path_);
+  if (!settings_.journal_required) return {};
+  return Status::Failed(ENOTSUP, "journal (" + std::string(Text(reason)) + ")").At(path_, 0, 0);
+}
+
+Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct stat& found,
+                         Device& device, FileEnvironment& environment) {
+  if (old_mark_ != 0) RemoveOldLog();
+  if (!S_ISREG(found.st_mode)) return {};
+  Superblock superblock;
+  if (!hidden && found.st_size != 0) {
+    if (const int error = Superblock::Find(device, superblock); error != 0)
+      superblock = Superblock();  // HDF5 will say it
+  }
+  Journal journal = writable ? settings_.journal : Journal::kOff;
+  DirectoryEntry entry;
+  std::string name;
+  if (journal != Journal::kOff || superblock.marked()) {
+    const int error = DirectoryEntry::Find(path_, true, entry);
+    name = entry.name;
+    Status refused;
+    if (journal != Journal::kOff) {
+      const bool folder_takes = error == 0 && name.size() <= log::kLongestName &&
+                                faccessat(entry.folder.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
+      if (hidden) {
+        refused = Without(Fallback::kJournalPublish);
+      } else if (followed) {
+        refused = Without(Fallback::kJournalSwmr);
+      } else if (found.st_nlink > 1) {
+        refused = Without(Fallback::kJournalLinks);
+      } else if (!folder_takes) {
+        refused = Without(Fallback::kJournalFolder);
+      }
+      if (!refused.ok()) return refused;
+      if (hidden || followed || found.st_nlink > 1 || !folder_takes) journal = Journal::kOff;
+    }
+    if (error != 0 && superblock.marked()) return Status::Failed(error, "open").At(path_, 0, 0);
+  }
+  if (journal == Journal::kOff && !superblock.marked()) return {};
+  auto folder = std::make_shared<Descriptor>(std::move(entry.folder));
+  environment.make_store = [=, path = std::string(path_), commits = settings_.journal_commits,
+                            lanes = &environment.lanes](const std::shared_ptr<Device>& file) {
+    return std::make_unique<LoggedStore>(
+        LoggedFile{.file = file,
+                   .folder = log::MakeFolder(std::move(*folder), found.st_mode & 0777),
+                   .name = name,
+                   .path = path,
+                   .writable = writable,
+                   .journal = journal,
+                   .commits = commits,
+                   .lanes = lanes});
+  };
+  return {};
+}
+
+}  // namespace tidelane

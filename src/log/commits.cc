@@ -1,0 +1,209 @@
+// How a chain of segments begins, and what a commit writes, in which order.
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "base/counters.h"
+#include "extent/test_hooks.h"
+#include "log/checkpointer.h"
+#include "log/crc32c.h"
+#include "log/logged_store.h"
+
+namespace tidelane {
+namespace {
+
+// Not one whose low bytes, in files with addresses of two bytes, mean nothing or something else.
+uint64_t NewId() {
+  uint64_t id = 0;
+  while ((id & 0xffff) <= kNeverCommitted) {
+    if (getrandom(&id, sizeof id, 0) != sizeof id) continue;
+  }
+  return id;
+}
+
+}  // namespace
+
+int LoggedStore::SyncFile() {
+  unsynced_.store(false, std::memory_order_relaxed);
+  return parts_.file->Sync();
+}
+
+// A log that another program has left there, and that this file is not marked with.
+int LoggedStore::MakeRoomFor(const std::string& segment) {
+  std::unique_ptr<Device> left;
+  if (const int error = parts_.folder->Open(segment, true, left); error != 0)
+    return error == ENOENT ? 0 : error;
+  log::Sector bytes;
+  if (const int error = left->Read(0, bytes.data(), bytes.size()); error != 0) return error;
+  const auto header = log::SegmentHeader::Parse(bytes);
+  const std::string aside = log::AsideName(segment, header ? header->id : 0);
+  if (const int error = parts_.folder->Rename(segment, aside); error != 0) return error;
+  std::fprintf(stderr, "tidelane: %s: a log that is not this file's (of %s) is %s now\n",
+               parts_.path.c_str(), header ? header->path.c_str() : "nobody", aside.c_str());
+  return 0;
+}
+
+int LoggedStore::MakeSegment(uint64_t number, std::unique_ptr<Device>& file) {
+  const std::string name = log::SegmentName(parts_.name, number);
+  int error = parts_.folder->Make(name, file);
+  if (error == EEXIST) {
+    error = MakeRoomFor(name);
+    if (error == 0) error = parts_.folder->Make(name, file);
+  }
+  if (error == 0 && power() && !MutationEnabled("log_folder_sync")) error = parts_.folder->Sync();
+  return error;
+}
+
+int LoggedStore::BeginLogging() {
+  {
+    MutexLock lock(mutex_);
+    if (current_.segment != nullptr) return 0;
+  }
+  MutexLock marking(mark_mutex_);
+  log::SegmentHeader header;
+  Superblock committed;
+  {
+    MutexLock lock(mutex_);
+    if (current_.segment != nullptr) return 0;
+    if (committed_.empty()) return EIO;  // it is no HDF5 file that is overwritten
+    header.before = moving_.layer.segment == nullptr ? 0 : moving_.layer.segment->id();
+    header.end = committed_end_;
+    header.superblock = committed = committed_;
+  }
+  header.id = NewId();
+  header.path = parts_.path;
+  std::unique_ptr<Device> file;
+  if (spare_ != nullptr && spare_.use_count() == 1) {
+    header.number = spare_->header().number + 2;
+    file = spare_->Release();
+  } else {
+    if (spare_ != nullptr) static_cast<void>(parts_.folder->Remove(spare_->name()));
+    header.number = number_ + 1;
+    if (const int error = MakeSegment(header.number, file); error != 0) return error;
+  }
+  spare_ = nullptr;
+  number_ = header.number;
+  auto segment = std::make_shared<log::Segment>(log::SegmentName(parts_.name, header.number),
+                                                std::move(file), header);
+  int error = segment->Begin(power());
+  if (error == 0 && !marked_ && !MutationEnabled("log_mark")) {
+    error = PutSuperblock(committed.Marked(segment->id()));
+    unsynced_.store(true, std::memory_order_relaxed);
+  }
+  if (error != 0) {  // as if it had not begun
+    static_cast<void>(parts_.folder->Remove(segment->name()));
+    return error;
+  }
+  marked_ = true;
+  MutexLock lock(mutex_);
+  current_.segment = std::move(segment);
+  return 0;
+}
+
+int LoggedStore::Commit(Committing when) {
+  MutexLock lock(commit_mutex_);
+  ++flushes_;
+  const JournalCommits& due = parts_.commits;
+  const bool is_due =
+      (due.flushes != 0 && flushes_ >= due.flushes) ||
+      (due.us != 0 && Lanes::Clock::now() - committed_at_ >= std::chrono::microseconds(due.us));
+  return is_due || when == Committing::kNow ? CommitLocked() : 0;
+}
+
+int LoggedStore::CommitLocked() {
+  if (!commits() || getpid() != process_) return 0;
+  if (const int broken = broken_.load(); broken != 0) return broken;
+  try {
+    bool nothing_logged = false;
+    {
+      MutexLock lock(mutex_);
+      if (entries_.empty() && !superblock_changed_) return 0;
+      nothing_logged =
+          entries_.empty() && current_.segment == nullptr && moving_.layer.segment == nullptr;
+    }
+    const int error = nothing_logged ? CommitSuperblock() : CommitRecord();
+    if (error != 0) return error;
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
+  Count(Counter::kCommits);
+  flushes_ = 0;
+  AfterCommit();
+  return 0;
+}
+
+// All else is in the file: the superblock is the commit.
+int LoggedStore::CommitSuperblock() {
+  MutexLock marking(mark_mutex_);
+  Superblock superblock;
+  const uint64_t end = size();
+  {
+    MutexLock lock(mutex_);
+    superblock = superblock_;
+  }
+  if (superblock.empty()) return 0;
+  if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
+    if (const int error = SyncFile(); error != 0) return broken_ = error;
+  }
+  if (const int error = PutSuperblock(superblock); error != 0) return error;
+  if (power() && !MutationEnabled("log_superblock_sync")) {
+    if (const int error = SyncFile(); error != 0) return broken_ = error;
+  }
+  marked_ = false;
+  MutexLock lock(mutex_);
+  committed_ = superblock;
+  committed_end_ = high_water_ = end;
+  superblock_changed_ = false;
+  return 0;
+}
+
+int LoggedStore::CommitRecord() {
+  if (const int error = BeginLogging(); error != 0) return error;
+  if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
+    if (const int error = SyncFile(); error != 0) return broken_ = error;
+  }
+  log::CommitRecord record;
+  std::shared_ptr<log::Segment> segment;
+  Superblock superblock;
+  bool changed = false;
+  {
+    MutexLock lock(mutex_);
+    segment = current_.segment;
+    record.entries = entries_;
+    record.end = size();
+    record.high_water = std::max(high_water_, record.end);
+    superblock = superblock_;
+    changed = superblock_changed_;
+  }
+  record.generation = generation_ + 1;
+  if (changed) {
+    const std::span<const std::byte> bytes = superblock.bytes();
+    const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    const uint64_t offset = segment->Take(bytes.size());
+    if (const int error = segment->Write(offset, &part, 1); error != 0) return error;
+    record.entries.push_back({.address = superblock.base(),
+                              .size = bytes.size(),
+                              .offset = offset,
+                              .crc = Crc32c(bytes.data(), bytes.size())});
+  }
+  bool failed_sync = false;
+  if (const int error = segment->Commit(record, power(), failed_sync); error != 0) {
+    if (failed_sync) broken_ = error;
+    return error;
+  }
+  generation_ = record.generation;
+  MutexLock lock(mutex_);
+  entries_.clear();
+  committed_ = superblock;
+  committed_end_ = record.end;
+  high_water_ = record.high_water;
+  superblock_changed_ = false;
+  return 0;
+}
+
+}  // namespace tidelane

@@ -60,7 +60,7 @@ void StoreChoice::RemoveOldLog() const {
         continue;
       const auto header = log::SegmentHeader::Parse(bytes);
       if (!header || (header->id != of_chain && header->before != of_chain)) continue;
-      static_cast<void>(folder->Remove(segment_name));
+      static_cast<void>(folder->Remove(segment_name, *segment));
     }
   }
 }

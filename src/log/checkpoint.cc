@@ -61,6 +61,13 @@ int LoggedStore::Move() {
     end = moving_.end;
     superblock = moving_.superblock;
   }
+  if (broken_.load() != 0) return broken_.load();
+  {
+    // From now on its last commit is no torn one that could be left out.
+    MutexLock marking(mark_mutex_);
+    if (const int error = segment->WriteNote({.whole = segment->generation()}, power()); error != 0)
+      return error;
+  }
   if (const int error = log::CopyTo(*parts_.file, layer, end); error != 0) return error;
   if (power() && !MutationEnabled("log_move_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
@@ -82,13 +89,12 @@ int LoggedStore::Move() {
   {
     MutexLock lock(mutex_);
     moving_ = {};
-    if (next == nullptr) high_water_ = committed_end_;
   }
   if (next != nullptr) {
     spare_ = std::move(segment);
   } else {
-    static_cast<void>(parts_.folder->Remove(segment->name()));
-    if (spare_ != nullptr) static_cast<void>(parts_.folder->Remove(spare_->name()));
+    static_cast<void>(parts_.folder->Remove(segment->name(), segment->file()));
+    if (spare_ != nullptr) static_cast<void>(parts_.folder->Remove(spare_->name(), spare_->file()));
     spare_ = nullptr;
   }
   return 0;

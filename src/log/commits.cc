@@ -67,11 +67,13 @@ int LoggedStore::BeginLogging() {
   MutexLock marking(mark_mutex_);
   log::SegmentHeader header;
   Superblock committed;
+  std::shared_ptr<log::Segment> before;
   {
     MutexLock lock(mutex_);
     if (current_.segment != nullptr) return 0;
     if (committed_.empty()) return EIO;  // it is no HDF5 file that is overwritten
-    header.before = moving_.layer.segment == nullptr ? 0 : moving_.layer.segment->id();
+    before = moving_.layer.segment;
+    header.before = before == nullptr ? 0 : before->id();
     header.end = committed_end_;
     header.superblock = committed = committed_;
   }
@@ -82,7 +84,7 @@ int LoggedStore::BeginLogging() {
     header.number = spare_->header().number + 2;
     file = spare_->Release();
   } else {
-    if (spare_ != nullptr) static_cast<void>(parts_.folder->Remove(spare_->name()));
+    if (spare_ != nullptr) static_cast<void>(parts_.folder->Remove(spare_->name(), spare_->file()));
     header.number = number_ + 1;
     if (const int error = MakeSegment(header.number, file); error != 0) return error;
   }
@@ -91,12 +93,15 @@ int LoggedStore::BeginLogging() {
   auto segment = std::make_shared<log::Segment>(log::SegmentName(parts_.name, header.number),
                                                 std::move(file), header);
   int error = segment->Begin(power());
+  // Whoever recovers must not take the segment before for the last one, once this one has a commit.
+  if (error == 0 && before != nullptr && !MutationEnabled("log_note"))
+    error = before->WriteNote({.next = segment->id()}, power());
   if (error == 0 && !marked_ && !MutationEnabled("log_mark")) {
     error = PutSuperblock(committed.Marked(segment->id()));
     unsynced_.store(true, std::memory_order_relaxed);
   }
   if (error != 0) {  // as if it had not begun
-    static_cast<void>(parts_.folder->Remove(segment->name()));
+    static_cast<void>(parts_.folder->Remove(segment->name(), segment->file()));
     return error;
   }
   marked_ = true;
@@ -145,19 +150,21 @@ int LoggedStore::CommitSuperblock() {
   {
     MutexLock lock(mutex_);
     superblock = superblock_;
+    // From now on storage may know of it, whether it comes to an end or not.
+    high_water_ = std::max(high_water_, end);
   }
   if (superblock.empty()) return 0;
   if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
   }
-  if (const int error = PutSuperblock(superblock); error != 0) return error;
+  if (const int error = PutSuperblock(superblock.Closed()); error != 0) return error;
   if (power() && !MutationEnabled("log_superblock_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
   }
   marked_ = false;
   MutexLock lock(mutex_);
   committed_ = superblock;
-  committed_end_ = high_water_ = end;
+  committed_end_ = end;
   superblock_changed_ = false;
   return 0;
 }
@@ -176,7 +183,9 @@ int LoggedStore::CommitRecord() {
     segment = current_.segment;
     record.entries = entries_;
     record.end = size();
-    record.high_water = std::max(high_water_, record.end);
+    record.stored = direct_->size();
+    // From now on storage may know of it, whether it comes to an end or not.
+    record.high_water = high_water_ = std::max(high_water_, record.end);
     superblock = superblock_;
     changed = superblock_changed_;
   }
@@ -201,7 +210,6 @@ int LoggedStore::CommitRecord() {
   entries_.clear();
   committed_ = superblock;
   committed_end_ = record.end;
-  high_water_ = record.high_water;
   superblock_changed_ = false;
   return 0;
 }

@@ -1,6 +1,7 @@
 #include "log/folder.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,7 +34,13 @@ class PosixFolder final : public Folder {
     if (faccessat(at, to.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
     return renameat(at, from.c_str(), at, to.c_str()) == 0 ? 0 : errno;
   }
-  int Remove(const std::string& name) override {
+  int Remove(const std::string& name, Device& file) override {
+    struct stat here;
+    struct stat own;
+    if (fstatat(folder_.get(), name.c_str(), &here, AT_SYMLINK_NOFOLLOW) != 0 ||
+        fstat(*file.descriptor(), &own) != 0)
+      return errno;
+    if (IdentityIn(here) != IdentityIn(own)) return ESTALE;
     return unlinkat(folder_.get(), name.c_str(), 0) == 0 ? 0 : errno;
   }
   int Sync() override {

@@ -25,7 +25,8 @@ class Folder {
   virtual int Open(const std::string& name, bool claims, std::unique_ptr<Device>& file) = 0;
   /// Nothing takes the place of what is there (EEXIST).
   virtual int Rename(const std::string& from, const std::string& to) = 0;
-  virtual int Remove(const std::string& name) = 0;
+  /// If the name is that of `file`: with the file, it may have gone elsewhere, and be another one's here.
+  virtual int Remove(const std::string& name, Device& file) = 0;
   /// What was made, renamed and removed stays so when power is lost.
   virtual int Sync() = 0;
 };

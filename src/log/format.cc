@@ -103,6 +103,27 @@ std::optional<CommitSlot> CommitSlot::Parse(const Sector& bytes, uint64_t id) {
   return slot;
 }
 
+Sector SegmentNote::Encode(uint64_t id) const {
+  Sector bytes{};
+  std::byte* const at = bytes.data();
+  Put<uint64_t>(at, id);
+  Put<uint64_t>(at + 8, next);
+  Put<uint64_t>(at + 16, whole);
+  Put<uint32_t>(at + 24, Crc32c(at, 24));
+  return bytes;
+}
+
+std::optional<SegmentNote> SegmentNote::Parse(const Sector& bytes, uint64_t id) {
+  const std::byte* const at = bytes.data();
+  const SegmentNote note{.next = Get<uint64_t>(at + 8), .whole = Get<uint64_t>(at + 16)};
+  if (note.Encode(id) != bytes) return std::nullopt;
+  return note;
+}
+
+bool IsBlank(const Sector& bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; });
+}
+
 std::vector<std::byte> CommitRecord::Encode() const {
   std::vector<std::byte> bytes(kFixed + kEntry * entries.size());
   std::byte* at = bytes.data();
@@ -111,10 +132,11 @@ std::vector<std::byte> CommitRecord::Encode() const {
   Put<uint64_t>(at + 16, generation);
   Put<uint64_t>(at + 24, end);
   Put<uint64_t>(at + 32, high_water);
-  Put<uint64_t>(at + 40, previous);
-  Put<uint64_t>(at + 48, previous_length);
-  Put<uint32_t>(at + 56, previous_crc);
-  Put<uint32_t>(at + 60, static_cast<uint32_t>(entries.size()));
+  Put<uint64_t>(at + 40, stored);
+  Put<uint64_t>(at + 48, previous);
+  Put<uint64_t>(at + 56, previous_length);
+  Put<uint32_t>(at + 64, previous_crc);
+  Put<uint32_t>(at + 68, static_cast<uint32_t>(entries.size()));
   at += kFixed;
   for (const CommitEntry& entry : entries) {
     Put<uint64_t>(at, entry.address);
@@ -133,11 +155,12 @@ std::optional<CommitRecord> CommitRecord::Parse(std::span<const std::byte> bytes
                       .generation = Get<uint64_t>(at + 16),
                       .end = Get<uint64_t>(at + 24),
                       .high_water = Get<uint64_t>(at + 32),
-                      .previous = Get<uint64_t>(at + 40),
-                      .previous_length = Get<uint64_t>(at + 48),
-                      .previous_crc = Get<uint32_t>(at + 56),
+                      .stored = Get<uint64_t>(at + 40),
+                      .previous = Get<uint64_t>(at + 48),
+                      .previous_length = Get<uint64_t>(at + 56),
+                      .previous_crc = Get<uint32_t>(at + 64),
                       .entries = {}};
-  const auto count = Get<uint32_t>(at + 60);
+  const auto count = Get<uint32_t>(at + 68);
   if (bytes.size() != kFixed + kEntry * uint64_t{count}) return std::nullopt;
   at += kFixed;
   record.entries.reserve(count);

@@ -50,6 +50,20 @@ struct CommitSlot {
   static std::optional<CommitSlot> Parse(const Sector& bytes, uint64_t id);
 };
 
+/// What a segment says of its end.
+struct SegmentNote {
+  uint64_t next = 0;  ///< the id of the segment that goes on; 0: none yet
+  uint64_t whole =
+      0;  ///< the generation of its last commit, of which bytes may be in the file; 0: of none yet
+
+  static constexpr uint64_t kPlace = 3 * kSector;
+  Sector Encode(uint64_t id) const;
+  static std::optional<SegmentNote> Parse(const Sector& bytes, uint64_t id);
+};
+
+/// Whether nothing was ever written there.
+bool IsBlank(const Sector& bytes);
+
 /// Bytes that were stored since the commit before.
 struct CommitEntry {
   uint64_t address = 0;
@@ -63,6 +77,7 @@ struct CommitRecord {
   uint64_t generation = 0;
   uint64_t end = 0;  ///< of the file
   uint64_t high_water = 0;
+  uint64_t stored = 0;    ///< so long is the file itself, at least
   uint64_t previous = 0;  ///< offset of the commit before in this segment, 0: none
   uint64_t previous_length = 0;
   uint32_t previous_crc = 0;
@@ -71,7 +86,7 @@ struct CommitRecord {
   std::vector<std::byte> Encode() const;
   /// Whether it is whole says the crc by which it was found.
   static std::optional<CommitRecord> Parse(std::span<const std::byte> bytes);
-  static constexpr uint64_t kFixed = 64;
+  static constexpr uint64_t kFixed = 72;
   static constexpr uint64_t kEntry = 32;
 };
 

@@ -42,7 +42,16 @@ Status LoggedStore::Settle() {
       if (const int error = Claimed(); error != 0)
         return failed(error, error == EWOULDBLOCK ? "recover, while a program is writing it,"
                                                   : "lock, to recover it,");
+      // Somebody may have recovered it meanwhile.
+      if (const int error = Superblock::Find(*parts_.file, found); error != 0)
+        return failed(error, "read the superblock of");
     }
+  }
+  // What a file had that is written anew must not come back under what is written now.
+  if (way == Way::kJournal && power() && direct_->size() == 0) {
+    if (const int error = SyncFile(); error != 0) return failed(error, "sync");
+  }
+  if (found.marked()) {
     log::Snapshot snapshot;
     Status status = log::ReadSnapshot(*parts_.folder, parts_.name, parts_.path, found,
                                       parts_.writable, snapshot);
@@ -417,7 +426,8 @@ void LoggedStore::RemoveIfNameless() {
   MutexLock marking(mark_mutex_);
   MutexLock lock(mutex_);
   for (const auto& segment : {current_.segment, moving_.layer.segment, spare_}) {
-    if (segment != nullptr) static_cast<void>(parts_.folder->Remove(segment->name()));
+    if (segment != nullptr)
+      static_cast<void>(parts_.folder->Remove(segment->name(), segment->file()));
   }
 }
 

@@ -31,33 +31,46 @@ class SegmentReader {
  public:
   SegmentReader(Segment& segment, const std::string& path) : segment_(segment), path_(path) {}
 
+  /// What it says of its end.
+  Status ReadNote(SegmentNote& note) {
+    Sector bytes;
+    if (Status status = ReadSector(SegmentNote::kPlace, bytes); !status.ok()) return status;
+    note = note_ = SegmentNote::Parse(bytes, segment_.id()).value_or(SegmentNote());
+    return {};
+  }
+
   /// Its commits, from the first to the last.
   Status Read(std::vector<Commit>& commits) {
     std::array<std::optional<CommitSlot>, 2> slots;
+    size_t wrong = 0;  // neither right nor never written
     for (uint64_t i = 0; i < slots.size(); ++i) {
       Sector bytes;
-      if (const int error = segment_.Read((i + 1) * kSector, bytes.data(), bytes.size());
-          error != 0)
-        return Failed(error, "read");
+      if (Status status = ReadSector((i + 1) * kSector, bytes); !status.ok()) return status;
       slots[i] = CommitSlot::Parse(bytes, segment_.id());
       // It is where its generation belongs.
       if (slots[i] && CommitSlot::Place(slots[i]->generation) != (i + 1) * kSector)
         slots[i].reset();
+      if (!slots[i] && !IsBlank(bytes)) ++wrong;
     }
-    if (slots[0] && slots[1] && slots[0]->generation < slots[1]->generation)
+    if (!slots[0] || (slots[1] && slots[0]->generation < slots[1]->generation))
       std::swap(slots[0], slots[1]);
-    if (!slots[0]) std::swap(slots[0], slots[1]);
-    if (!slots[0]) return {};
-    // The newest may be the torn tail of a commit that nobody was told of.
-    Commit newest{.record = {}, .slot = *slots[0]};
     bool right = false;
-    if (Status status = ReadCommit(newest, right); !status.ok()) return status;
-    if (!right) {
-      if (!slots[1]) return {};
+    Commit newest;
+    if (slots[0]) {
+      newest.slot = *slots[0];
+      if (Status status = ReadCommit(newest, right); !status.ok()) return status;
+      if (!right) ++wrong;
+    }
+    // One may be the torn tail of a commit that nobody was told of.
+    if (!right && slots[1]) {
       newest = {.record = {}, .slot = *slots[1]};
       if (Status status = ReadCommit(newest, right); !status.ok()) return status;
-      if (!right) return Damaged();
+      if (!right) ++wrong;
     }
+    if (wrong > 1) return Damaged();
+    const uint64_t last = right ? newest.record.generation : 0;
+    if (note_.whole != 0 && last != note_.whole) return Damaged();
+    if (!right) return {};
     for (;;) {
       const CommitRecord& record = newest.record;
       const CommitSlot before{.generation = record.generation - 1,
@@ -75,6 +88,10 @@ class SegmentReader {
   }
 
  private:
+  Status ReadSector(uint64_t offset, Sector& bytes) {
+    const int error = segment_.Read(offset, bytes.data(), bytes.size());
+    return error == 0 ? Status() : Failed(error, "read");
+  }
   Status Failed(int error, const char* verb) const {
     return Status::Failed(error, InWords(verb, segment_.name())).At(path_, 0, 0);
   }
@@ -114,6 +131,7 @@ class SegmentReader {
 
   Segment& segment_;
   const std::string& path_;
+  SegmentNote note_;
   std::vector<std::byte> bytes_;
 };
 
@@ -141,9 +159,12 @@ Status OpenSegment(Folder& folder, const std::string& name, const std::string& p
 }
 
 // Adds what a segment's commits say.
-Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& snapshot) {
+Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& snapshot,
+           SegmentNote& note) {
   std::vector<Commit> commits;
-  if (Status status = SegmentReader(*segment, path).Read(commits); !status.ok()) return status;
+  SegmentReader reader(*segment, path);
+  if (Status status = reader.ReadNote(note); !status.ok()) return status;
+  if (Status status = reader.Read(commits); !status.ok()) return status;
   Layer layer{.segment = std::move(segment), .pieces = {}};
   for (const auto& [record, slot] : commits) {
     for (const CommitEntry& entry : record.entries) {
@@ -160,7 +181,9 @@ Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& 
     }
     snapshot.end = record.end;
     snapshot.generation = record.generation;
+    snapshot.stored = std::min(record.stored, record.end);
   }
+  if (!commits.empty()) snapshot.newest = {layer.segment, commits.back().slot};
   snapshot.layers.push_back(std::move(layer));
   return {};
 }
@@ -190,11 +213,46 @@ Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& 
   snapshot.superblock = first.superblock;
   const uint64_t id = first.id;
   const uint64_t before = first.before;
-  if (Status status = Add(std::move(found[0]), path, snapshot); !status.ok()) return status;
-  if (found[1] != nullptr && found[1]->id() == before) snapshot.moved = found[1]->name();
-  if (found[1] == nullptr || found[1]->header().before != id) return {};
-  return Add(std::move(found[1]), path, snapshot);
+  const uint64_t first_number = first.number;
+  SegmentNote note;
+  if (Status status = Add(std::move(found[0]), path, snapshot, note); !status.ok()) return status;
+  if (found[1] != nullptr && found[1]->id() == before) snapshot.moved = found[1];
+  const bool goes_on = found[1] != nullptr && found[1]->header().before == id;
+  if (note.next != 0 && (!goes_on || found[1]->id() != note.next) && !MutationEnabled("log_note"))
+    return Status::Failed(ENOENT, InWords("find", SegmentName(name, first_number + 1)))
+        .At(path, 0, 0);
+  return goes_on ? Add(std::move(found[1]), path, snapshot, note) : Status();
 }
+
+namespace {
+
+// Storage may have it in memory alone, and must not lose it when the file is half changed.
+int Rewrite(Segment& segment, const CommitSlot& slot) {
+  std::vector<std::byte> bytes(slot.length);
+  const auto again = [&](uint64_t offset, uint64_t size) {
+    int error = 0;
+    while (error == 0 && size != 0) {
+      bytes.resize(std::min(size, kPiece));
+      const iovec part{bytes.data(), bytes.size()};
+      error = segment.Read(offset, bytes.data(), bytes.size());
+      if (error == 0) error = segment.Write(offset, &part, 1);
+      offset += bytes.size(), size -= bytes.size();
+    }
+    return error;
+  };
+  if (const int error = segment.Read(slot.offset, bytes.data(), bytes.size()); error != 0)
+    return error;
+  const std::optional<CommitRecord> record = CommitRecord::Parse(bytes);
+  if (!record) return EIO;
+  for (const CommitEntry& entry : record->entries) {
+    if (entry.offset == 0) continue;
+    if (const int error = again(entry.offset, entry.size); error != 0) return error;
+  }
+  if (const int error = again(slot.offset, slot.length); error != 0) return error;
+  return again(CommitSlot::Place(slot.generation), kSector);
+}
+
+}  // namespace
 
 int CopyTo(Device& file, const Layer& layer, uint64_t end) {
   uint64_t size = 0;
@@ -224,6 +282,19 @@ int CopyTo(Device& file, const Layer& layer, uint64_t end) {
 
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
+  uint64_t size = 0;
+  if (const int error = file.Size(size); error != 0) return failed(error);
+  if (size < snapshot.stored)
+    return Status::Failed(ESTALE, "recover (it is shorter than its log knows it; an older copy?)")
+        .At(path, size, snapshot.stored - size);
+  if (const auto& [segment, slot] = snapshot.newest; segment != nullptr) {
+    int error = Rewrite(*segment, slot);
+    for (const Layer& layer : snapshot.layers) {
+      if (error == 0) error = layer.segment->file().Sync();
+    }
+    if (error == 0) error = segment->WriteNote({.whole = slot.generation}, true);
+    if (error != 0) return failed(error);
+  }
   for (const Layer& layer : snapshot.layers) {
     if (const int error = CopyTo(file, layer, snapshot.end); error != 0) return failed(error);
   }
@@ -236,8 +307,9 @@ Status Restore(Device& file, Folder& folder, const std::string& path, const Snap
     if (const int error = file.Sync(); error != 0) return failed(error);
   }
   for (const Layer& layer : snapshot.layers)
-    static_cast<void>(folder.Remove(layer.segment->name()));
-  if (!snapshot.moved.empty()) static_cast<void>(folder.Remove(snapshot.moved));
+    static_cast<void>(folder.Remove(layer.segment->name(), layer.segment->file()));
+  if (snapshot.moved != nullptr)
+    static_cast<void>(folder.Remove(snapshot.moved->name(), snapshot.moved->file()));
   return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -29,9 +30,11 @@ struct Snapshot {
   std::vector<Layer>
       layers;        ///< from the oldest to the newest; none: the file was created, and is empty
   uint64_t end = 0;  ///< of the file
-  Superblock superblock;    ///< without mark
-  uint64_t generation = 0;  ///< of the last commit, 0: there is none
-  std::string moved;  ///< the name of a segment whose bytes are in the file already; may be empty
+  Superblock superblock;                                   ///< without mark
+  uint64_t generation = 0;                                 ///< of the last commit, 0: there is none
+  uint64_t stored = 0;                                     ///< so long is the file itself, at least
+  std::pair<std::shared_ptr<Segment>, CommitSlot> newest;  ///< the last commit, if there is one
+  std::shared_ptr<Segment> moved;  ///< one whose bytes are in the file already; may be none
 };
 
 /// `path`: of the file, for words. `claims`: the segments are claimed, to be removed; EWOULDBLOCK: somebody has them.

@@ -18,7 +18,7 @@ int WriteSector(Device& file, uint64_t offset, const Sector& bytes) {
 }  // namespace
 
 int Segment::Begin(bool sync) {
-  // With it the slots of its life before are gone.
+  // With it the slots and the note of its life before are gone.
   std::array<std::byte, kDataBegin> front{};
   std::ranges::copy(header_.Encode(), front.begin());
   const iovec part{front.data(), front.size()};
@@ -54,6 +54,16 @@ int Segment::Commit(CommitRecord& record, bool sync, bool& failed_sync) {
   }
   last_ = slot;
   return 0;
+}
+
+// What it said before stays said.
+int Segment::WriteNote(const SegmentNote& note, bool sync) {
+  if (note.next != 0) note_.next = note.next;
+  if (note.whole != 0) note_.whole = note.whole;
+  if (const int error = WriteSector(*file_, SegmentNote::kPlace, note_.Encode(header_.id));
+      error != 0)
+    return error;
+  return sync && !MutationEnabled("log_note_sync") ? file_->Sync() : 0;
 }
 
 }  // namespace tidelane::log

@@ -2,7 +2,7 @@
 /// One segment of a file's log: space that is taken from its front to its end, and the commits that say what of it counts.
 ///
 /// Invariant: what a commit names is never written again under the same id.
-/// Thread safety: Take, Write and Read may be called from any thread; the rest by one at a time.
+/// Thread safety: Take, Write and Read may be called from any thread; Commit and WriteNote by one at a time.
 #pragma once
 
 #include <sys/uio.h>
@@ -40,6 +40,11 @@ class Segment {
   /// happened. `failed_sync`: the error is that of a sync, after which nobody knows what storage has.
   int Commit(CommitRecord& record, bool sync, bool& failed_sync);
 
+  /// Says how it ends: 0 or an errno.
+  int WriteNote(const SegmentNote& note, bool sync);
+  /// The generation of its last commit, 0: there is none.
+  uint64_t generation() const { return last_.generation; }
+
   /// It is used again, as another one: nobody may read it any more.
   std::unique_ptr<Device> Release() { return std::move(file_); }
   Device& file() { return *file_; }
@@ -50,6 +55,7 @@ class Segment {
   const SegmentHeader header_;
   std::atomic<uint64_t> tail_{kDataBegin};
   CommitSlot last_;
+  SegmentNote note_;
 };
 
 }  // namespace tidelane::log

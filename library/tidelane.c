@@ -217,26 +217,82 @@ herr_t tidelane_get_fapl_publish(hid_t fapl_id, tidelane_publish_t* how) {
   return result;
 }
 
+herr_t tidelane_set_fapl_journal(hid_t fapl_id, tidelane_journal_t journal) {
+  const int value = (int)journal;
+  if (value < TL_JOURNAL_AS_CONFIGURED || value > TL_JOURNAL_POWER) {
+    return fail(__func__,
+                "neither TIDELANE_JOURNAL_AS_CONFIGURED, TIDELANE_JOURNAL_OFF, "
+                "TIDELANE_JOURNAL_PROCESS nor TIDELANE_JOURNAL_POWER");
+  }
+  return set(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_JOURNAL, &value, sizeof value);
+}
+
+herr_t tidelane_get_fapl_journal(hid_t fapl_id, tidelane_journal_t* journal) {
+  int value = TL_JOURNAL_AS_CONFIGURED;
+  const herr_t result = get(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_JOURNAL,
+                            journal == NULL ? NULL : (void*)&value);
+  if (result >= 0) *journal = (tidelane_journal_t)value;
+  return result;
+}
+
+herr_t tidelane_set_fapl_journal_required(hid_t fapl_id, hbool_t is_required) {
+  return set_switch(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_JOURNAL_REQUIRED, is_required);
+}
+
+herr_t tidelane_get_fapl_journal_required(hid_t fapl_id, hbool_t* is_required) {
+  return get_switch(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_JOURNAL_REQUIRED, is_required);
+}
+
+herr_t tidelane_set_fapl_journal_commits(hid_t fapl_id, uint64_t flushes, double seconds) {
+  static const double longest = 1e12; /* 30000 years; what is no number is not less, either */
+  struct tl_journal_commits due = {0, 0};
+  if (!(seconds >= 0 && seconds < longest)) {
+    return fail(__func__, "a time is a number of seconds, 0 or more");
+  }
+  due.flushes = flushes;
+  due.time_us = (uint64_t)(seconds * 1e6 + 0.5);
+  if (seconds > 0 && due.time_us == 0) due.time_us = 1;
+  return set(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_JOURNAL_COMMITS, &due, sizeof due);
+}
+
+herr_t tidelane_get_fapl_journal_commits(hid_t fapl_id, uint64_t* flushes, double* seconds) {
+  struct tl_journal_commits due = {0, 0};
+  const herr_t result = get(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_JOURNAL_COMMITS,
+                            flushes == NULL || seconds == NULL ? NULL : (void*)&due);
+  if (result < 0) return result;
+  *flushes = due.flushes;
+  *seconds = (double)due.time_us / 1e6;
+  return result;
+}
+
 /* Operations on files and datasets ------------------------------------------------------------ */
+
+static herr_t check_type(const char* function, hid_t id, H5I_type_t type) {
+  if (H5Iget_type(id) == type) return 0;
+  return fail(function, type == H5I_FILE ? "not a file" : "not a dataset");
+}
+
+/* Whether a connector of ours is in charge of the object, and the operation's number there. */
+static int find_operation(hid_t id, H5VL_subclass_t subclass, const char* name, int* number) {
+  uint64_t flags = 0;
+  herr_t found = -1;
+  *number = -1;
+  H5E_BEGIN_TRY {
+    found = H5VLfind_opt_operation(subclass, name, number);
+    if (found >= 0) found = H5VLquery_optional(id, subclass, *number, &flags);
+  }
+  H5E_END_TRY
+  return found >= 0 && (flags & H5VL_OPT_QUERY_SUPPORTED) != 0;
+}
 
 /* Nothing is done, successfully, where no connector of ours is in charge of the object. */
 static herr_t operate(const char* function, hid_t id, H5I_type_t type, const char* name, void* args,
                       hid_t dxpl) {
   const H5VL_subclass_t subclass = type == H5I_FILE ? H5VL_SUBCLS_FILE : H5VL_SUBCLS_DATASET;
   H5VL_optional_args_t operation;
-  uint64_t flags = 0;
-  herr_t found = -1;
-  if (H5Iget_type(id) != type) {
-    return fail(function, type == H5I_FILE ? "not a file" : "not a dataset");
-  }
-  operation.op_type = -1;
+  if (check_type(function, id, type) < 0) return -1;
   operation.args = args;
-  H5E_BEGIN_TRY {
-    found = H5VLfind_opt_operation(subclass, name, &operation.op_type);
-    if (found >= 0) found = H5VLquery_optional(id, subclass, operation.op_type, &flags);
-  }
-  H5E_END_TRY
-  if (found < 0 || (flags & H5VL_OPT_QUERY_SUPPORTED) == 0) return 0;
+  if (!find_operation(id, subclass, name, &operation.op_type)) return 0;
   return type == H5I_FILE ? H5VLfile_optional_op(id, &operation, dxpl, H5ES_NONE)
                           : H5VLdataset_optional_op(id, &operation, dxpl, H5ES_NONE);
 }
@@ -293,6 +349,16 @@ herr_t H5Dset_delay_time(hid_t dset_id, hid_t dxpl_id, uint64_t time_us) {
   struct tl_delay_args args;
   args.time_us = time_us;
   return operate(__func__, dset_id, H5I_DATASET, TL_DATASET_DELAY, &args, dxpl_id);
+}
+
+herr_t tidelane_commit(hid_t file_id) {
+  H5VL_optional_args_t operation;
+  if (check_type(__func__, file_id, H5I_FILE) < 0) return -1;
+  operation.args = NULL;
+  if (!find_operation(file_id, H5VL_SUBCLS_FILE, TL_FILE_COMMIT, &operation.op_type)) {
+    return H5Fflush(file_id, H5F_SCOPE_LOCAL);
+  }
+  return H5VLfile_optional_op(file_id, &operation, H5P_DEFAULT, H5ES_NONE);
 }
 
 /* The connector ------------------------------------------------------------------------------- */

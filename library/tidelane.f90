@@ -5,7 +5,7 @@
 !
 ! Thread safety: as tidelane.h.
 module tidelane
-  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_bool, c_ptr
+  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_bool, c_double, c_ptr
   implicit none
   private
 
@@ -17,6 +17,10 @@ module tidelane
   integer(c_int), parameter, public :: TIDELANE_PUBLISH_AS_CONFIGURED = 0
   integer(c_int), parameter, public :: TIDELANE_PUBLISH_INPLACE = 1
   integer(c_int), parameter, public :: TIDELANE_PUBLISH_ATOMIC = 2
+  integer(c_int), parameter, public :: TIDELANE_JOURNAL_AS_CONFIGURED = 0
+  integer(c_int), parameter, public :: TIDELANE_JOURNAL_OFF = 1
+  integer(c_int), parameter, public :: TIDELANE_JOURNAL_PROCESS = 2
+  integer(c_int), parameter, public :: TIDELANE_JOURNAL_POWER = 3
 
   public :: H5Pset_vol_async
   public :: H5Fwait, H5Dwait, H5Ftest, H5Dtest
@@ -31,6 +35,10 @@ module tidelane
   public :: tidelane_set_fapl_close, tidelane_get_fapl_close
   public :: tidelane_set_fapl_flush, tidelane_get_fapl_flush
   public :: tidelane_set_fapl_publish, tidelane_get_fapl_publish
+  public :: tidelane_set_fapl_journal, tidelane_get_fapl_journal
+  public :: tidelane_set_fapl_journal_required, tidelane_get_fapl_journal_required
+  public :: tidelane_set_fapl_journal_commits, tidelane_get_fapl_journal_commits
+  public :: tidelane_commit
 
   interface
     integer(c_int) function H5Pset_vol_async(fapl_id) bind(c, name='H5Pset_vol_async')
@@ -245,6 +253,54 @@ module tidelane
       import :: c_int, c_int64_t
       integer(c_int64_t), value :: fapl_id
       integer(c_int), intent(out) :: how
+    end function
+
+    integer(c_int) function tidelane_set_fapl_journal(fapl_id, journal) &
+        bind(c, name='tidelane_set_fapl_journal')
+      import :: c_int, c_int64_t
+      integer(c_int64_t), value :: fapl_id
+      integer(c_int), value :: journal
+    end function
+
+    integer(c_int) function tidelane_get_fapl_journal(fapl_id, journal) &
+        bind(c, name='tidelane_get_fapl_journal')
+      import :: c_int, c_int64_t
+      integer(c_int64_t), value :: fapl_id
+      integer(c_int), intent(out) :: journal
+    end function
+
+    integer(c_int) function tidelane_set_fapl_journal_required(fapl_id, is_required) &
+        bind(c, name='tidelane_set_fapl_journal_required')
+      import :: c_int, c_int64_t, c_bool
+      integer(c_int64_t), value :: fapl_id
+      logical(c_bool), value :: is_required
+    end function
+
+    integer(c_int) function tidelane_get_fapl_journal_required(fapl_id, is_required) &
+        bind(c, name='tidelane_get_fapl_journal_required')
+      import :: c_int, c_int64_t, c_bool
+      integer(c_int64_t), value :: fapl_id
+      logical(c_bool), intent(out) :: is_required
+    end function
+
+    integer(c_int) function tidelane_set_fapl_journal_commits(fapl_id, flushes, seconds) &
+        bind(c, name='tidelane_set_fapl_journal_commits')
+      import :: c_int, c_int64_t, c_double
+      integer(c_int64_t), value :: fapl_id, flushes
+      real(c_double), value :: seconds
+    end function
+
+    integer(c_int) function tidelane_get_fapl_journal_commits(fapl_id, flushes, seconds) &
+        bind(c, name='tidelane_get_fapl_journal_commits')
+      import :: c_int, c_int64_t, c_double
+      integer(c_int64_t), value :: fapl_id
+      integer(c_int64_t), intent(out) :: flushes
+      real(c_double), intent(out) :: seconds
+    end function
+
+    integer(c_int) function tidelane_commit(file_id) bind(c, name='tidelane_commit')
+      import :: c_int, c_int64_t
+      integer(c_int64_t), value :: file_id
     end function
   end interface
 end module tidelane

@@ -112,6 +112,30 @@ typedef enum tidelane_publish_t {
 herr_t tidelane_set_fapl_publish(hid_t fapl_id, tidelane_publish_t how);
 herr_t tidelane_get_fapl_publish(hid_t fapl_id, tidelane_publish_t* how);
 
+/* Which ends a file survives that is being written ------------------------------------------- */
+
+typedef enum tidelane_journal_t {
+  TIDELANE_JOURNAL_AS_CONFIGURED = 0, /* as the connector's settings say */
+  TIDELANE_JOURNAL_OFF = 1,           /* none, as natively */
+  TIDELANE_JOURNAL_PROCESS = 2,       /* the program's: the file is its last commit, or newer */
+  TIDELANE_JOURNAL_POWER = 3          /* and the machine's */
+} tidelane_journal_t;
+
+herr_t tidelane_set_fapl_journal(hid_t fapl_id, tidelane_journal_t journal);
+herr_t tidelane_get_fapl_journal(hid_t fapl_id, tidelane_journal_t* journal);
+
+/* A file that cannot be journalled is not opened, instead of being written without. */
+herr_t tidelane_set_fapl_journal_required(hid_t fapl_id, hbool_t is_required);
+herr_t tidelane_get_fapl_journal_required(hid_t fapl_id, hbool_t* is_required);
+
+/* H5Fflush commits every so many times, and when the last commit is so many seconds ago (with a fraction, to the microsecond);
+   0: that does not count; both 0: as configured. */
+herr_t tidelane_set_fapl_journal_commits(hid_t fapl_id, uint64_t flushes, double seconds);
+herr_t tidelane_get_fapl_journal_commits(hid_t fapl_id, uint64_t* flushes, double* seconds);
+
+/* H5Fflush of this file alone, which commits in any case. Without a journal a flush and nothing else. */
+herr_t tidelane_commit(hid_t file_id);
+
 #ifdef __cplusplus
 }
 #endif

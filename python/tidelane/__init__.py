@@ -17,7 +17,7 @@ from ._phase import Phase, phase
 from ._plugin import FOLDER as plugin_folder
 from ._report import Report, report, stats
 from ._tensors import read, write
-from ._wait import flush, wait, wait_async
+from ._wait import commit, flush, wait, wait_async
 
 __all__ = [
     "Phase",
@@ -25,6 +25,7 @@ __all__ = [
     "SettingError",
     "TidelaneWarning",
     "TooLateError",
+    "commit",
     "enable",
     "enabled",
     "flush",

@@ -53,9 +53,10 @@ def _is_library(path: str) -> bool:
 
 def tell(plugin: _plugin.Plugin) -> None:
     for notice in plugin.take_notices():
-        why = WORDS.get(notice["reason"], notice["text"])
+        why = WORDS.get(notice["reason"], notice["text"]).removeprefix("not journalled: ")
         name, line = _caller()
-        what = "is not published atomically" if notice["reason"].startswith("publish_") else "runs natively, not through Tidelane"
+        kind = notice["reason"].split("_")[0]
+        what = {"publish": "is not published atomically", "journal": "is not journalled"}.get(kind, "runs natively, not through Tidelane")
         message = f"{os.fspath(notice['path'])} {what}: {why} ({notice['reason']})"
         warnings.warn_explicit(message, TidelaneWarning, name, line)
 

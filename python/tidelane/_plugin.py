@@ -84,6 +84,9 @@ class Plugin:
     def waits_itself(self, begin: bool) -> None:
         self._held.tidelane_waits_itself(int(begin))
 
+    def commits_now(self, begin: bool) -> None:
+        self._held.tidelane_commits_now(int(begin))
+
     def listen(self, schedule: Any, tell: Any) -> None:
         self._free.tidelane_listen(schedule, tell)
 

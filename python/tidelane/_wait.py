@@ -98,6 +98,25 @@ async def wait_async(target: Any = None, timeout: Optional[float] = None) -> Non
         pass
 
 
+def commit(target: Any) -> None:
+    """Flushes an open file through its own library, and commits it: of a file that is written with `journal="process"` or `"power"` this
+    is what is found after any end of the program (of the machine), whatever its `journal_commits` says. Returns when that is so.
+
+    `target`: as for `flush`. Without a journal this is the library's own flush. What fails raises what that raises; what was committed
+    before stays committed. Ctrl-C is heard when it returns.
+    """
+    plugin = _plugin.loaded()
+    library_flush = _files.flush_of(target)
+    if plugin is None:
+        library_flush()
+        return
+    plugin.commits_now(True)
+    try:
+        library_flush()
+    finally:
+        plugin.commits_now(False)
+
+
 def flush(target: Any, timeout: Optional[float] = None) -> None:
     """Flushes an open file through its own library, and returns when everything is stored; Ctrl-C is heard meanwhile."""
     plugin = _plugin.loaded()

@@ -222,6 +222,7 @@ herr_t H5Dread(hid_t, hid_t, hid_t, hid_t, hid_t, void *);
 herr_t H5Dwrite(hid_t, hid_t, hid_t, hid_t, hid_t, const void *);
 herr_t H5Dwrite_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t, hid_t, hid_t, const
   void *, hid_t);
+herr_t H5Dflush(hid_t);
 herr_t H5Dclose(hid_t);
 typedef enum H5E_type_t { H5E_MAJOR, H5E_MINOR } H5E_type_t;
 hid_t H5Eregister_class(const char *, const char *, const char *);

@@ -23,6 +23,10 @@
 #define TL_PROPERTY_FLUSH "tidelane.flush"
 // Likewise, of the three below those.
 #define TL_PROPERTY_PUBLISH "tidelane.publish"
+// Likewise, of the four below those; hbool_t; struct tl_journal_commits.
+#define TL_PROPERTY_JOURNAL "tidelane.journal"
+#define TL_PROPERTY_JOURNAL_REQUIRED "tidelane.journal_required"
+#define TL_PROPERTY_JOURNAL_COMMITS "tidelane.journal_commits"
 // On transfer lists: uint64_t bytes.
 #define TL_PROPERTY_COPY_LIMIT "tidelane.copy_limit"
 // On transfer lists: uint64_t, the handle of a GPU's stream.
@@ -30,6 +34,17 @@
 
 enum { TL_WHEN_AS_CONFIGURED = 0, TL_WHEN_WAIT = 1, TL_WHEN_DEFERRED = 2 };
 enum { TL_PUBLISH_AS_CONFIGURED = 0, TL_PUBLISH_INPLACE = 1, TL_PUBLISH_ATOMIC = 2 };
+enum {
+  TL_JOURNAL_AS_CONFIGURED = 0,
+  TL_JOURNAL_OFF = 1,
+  TL_JOURNAL_PROCESS = 2,
+  TL_JOURNAL_POWER = 3
+};
+// A flush commits that is due by either; 0: it does not count; both 0: as configured.
+struct tl_journal_commits {
+  uint64_t flushes;
+  uint64_t time_us;
+};
 
 // Operations on files and on datasets.
 #define TL_FILE_WAIT "gov.lbl.async.file.wait"
@@ -37,6 +52,7 @@ enum { TL_PUBLISH_AS_CONFIGURED = 0, TL_PUBLISH_INPLACE = 1, TL_PUBLISH_ATOMIC =
 #define TL_FILE_PAUSE "gov.lbl.async.file.pause"
 #define TL_FILE_DELAY "gov.lbl.async.file.delay"
 #define TL_FILE_TEST "tidelane.file.test"
+#define TL_FILE_COMMIT "tidelane.file.commit"
 #define TL_DATASET_WAIT "gov.lbl.async.dataset.wait"
 #define TL_DATASET_START "gov.lbl.async.dataset.start"
 #define TL_DATASET_PAUSE "gov.lbl.async.dataset.pause"

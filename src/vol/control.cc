@@ -8,6 +8,8 @@
 #include "h5/protocol.h"
 #include "vol/call_queue.h"
 #include "vol/chunk_capture.h"
+#include "vol/commit.h"
+#include "vol/file.h"
 #include "vol/ranks.h"
 
 namespace tidelane::vol {
@@ -28,8 +30,18 @@ int KindAmong(const int (&numbers)[n], int operation) {
 }
 
 int KindOf(const LibraryState& library, H5I_type_t kind, int operation) {
-  return KindAmong(kind == H5I_FILE ? library.operations.file : library.operations.dataset,
-                   operation);
+  return kind == H5I_FILE ? KindAmong(library.operations.file, operation)
+                          : KindAmong(library.operations.dataset, operation);
+}
+
+// As H5Fflush, by whichever driver.
+herr_t Commit(LibraryState& library, void* file, hid_t dxpl) {
+  H5VL_file_specific_args_t flush{};
+  flush.op_type = H5VL_FILE_FLUSH;
+  flush.args.flush.obj_type = H5I_FILE;
+  flush.args.flush.scope = H5F_SCOPE_LOCAL;
+  const CommitScope now;
+  return FileSpecific(library, file, &flush, dxpl, nullptr);
 }
 
 }  // namespace
@@ -46,6 +58,7 @@ void RegisterOperations(LibraryState& library) {
     Register(hdf5, H5VL_SUBCLS_FILE, kFile[kind], ours.file[kind]);
     Register(hdf5, H5VL_SUBCLS_DATASET, kDataset[kind], ours.dataset[kind]);
   }
+  Register(hdf5, H5VL_SUBCLS_FILE, TL_FILE_COMMIT, ours.file[Operations::kCommit]);
   Register(hdf5, H5VL_SUBCLS_REQUEST, TL_REQUEST_START, ours.request[Operations::kRequestStart]);
   Register(hdf5, H5VL_SUBCLS_REQUEST, TL_REQUEST_DEPENDENCY,
            ours.request[Operations::kRequestDependency]);
@@ -57,6 +70,8 @@ bool IsOurs(const LibraryState& library, H5I_type_t kind, int operation) {
 
 herr_t Operate(LibraryState& library, void* object, H5I_type_t kind,
                const H5VL_optional_args_t& args, hid_t dxpl) {
+  if (KindOf(library, kind, args.op_type) == Operations::kCommit)
+    return Commit(library, object, dxpl);
   const std::shared_ptr<File> file = CapturedFileOf(library, object, kind);
   if (file == nullptr) {  // it runs natively: nothing is ever pending
     if (KindOf(library, kind, args.op_type) == Operations::kTest) {

@@ -7,6 +7,7 @@
 
 #include "file/file_fixture.h"
 #include "h5/protocol.h"
+#include "vol/commit.h"
 #include "vol/connector_fixture.h"
 
 namespace tidelane::vol {
@@ -92,6 +93,17 @@ TEST_F(ControlTest, TheyReachTheFile) {
   EXPECT_EQ(bench_.Stored(), "abc");
   EXPECT_GE(Ask(TL_DATASET_TEST, &test), 0);
   EXPECT_EQ(test.stored, 1);
+}
+
+TEST_F(ControlTest, ACommitIsAFlushOfTheFile) {
+  const uint64_t flushes = library().flushes;
+  EXPECT_GE(Ask(TL_FILE_COMMIT), 0);
+  EXPECT_EQ(library().flushes, flushes + 1);
+  EXPECT_FALSE(CommitScope::active());
+  driver_file.reset();  // natively, too
+  EXPECT_GE(Ask(TL_FILE_COMMIT), 0);
+  EXPECT_EQ(library().flushes, flushes + 2);
+  EXPECT_FALSE(IsOurs(library(), H5I_DATASET, NumberOf(H5VL_SUBCLS_FILE, TL_FILE_COMMIT)));
 }
 
 TEST_F(ControlTest, WhatCannotBeStoredFailsTheWait) {

@@ -24,6 +24,7 @@
 #include "vol/call_inside.h"
 #include "vol/call_queue.h"
 #include "vol/chunk_capture.h"
+#include "vol/commit.h"
 #include "vol/work_holders.h"
 
 #define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))
@@ -162,6 +163,10 @@ TIDELANE_EXPORT int tidelane_wait(const char* path, int64_t timeout_us, char* wh
 
 TIDELANE_EXPORT void tidelane_waits_itself(int begin) {
   begin != 0 ? tidelane::ExplicitWaitScope::Begin() : tidelane::ExplicitWaitScope::End();
+}
+
+TIDELANE_EXPORT void tidelane_commits_now(int begin) {
+  begin != 0 ? tidelane::vol::CommitScope::Begin() : tidelane::vol::CommitScope::End();
 }
 
 TIDELANE_EXPORT int tidelane_withhold(const char* path) {

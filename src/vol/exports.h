@@ -42,6 +42,9 @@ int tidelane_wait(const char* path, int64_t timeout_us, char* why, size_t size);
 /// Between 1 and 0 (they nest) flushes of this thread only start storing: it means to wait by tidelane_wait.
 void tidelane_waits_itself(int begin);
 
+/// Between 1 and 0 (they nest) flushes of this thread commit journalled files, whatever their journal_commits says.
+void tidelane_commits_now(int begin);
+
 /// The file of that path is not published (publish=atomic), as the program leaves it by an error; nullptr: all those that it leaves
 /// open. What is published already, or written in place, stays. 1: there is such a file.
 int tidelane_withhold(const char* path);

@@ -342,9 +342,10 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
           parallel != nullptr)
         return FlushTogether(library, *parallel, file, args, dxpl, request);
       TrackedCall call(library, Effect::kFlush, request);
-      const herr_t result = native(file, args, dxpl, nullptr);
-      call.Finish(result >= 0);
-      return result < 0 ? result : CommitFlushed(library, file, args->args.flush.obj_type, dxpl);
+      const bool done = native(file, args, dxpl, nullptr) >= 0 &&
+                        CommitFlushed(library, file, args->args.flush.obj_type, dxpl) >= 0;
+      call.Finish(done);
+      return done ? 0 : -1;
     }
     case H5VL_FILE_IS_ACCESSIBLE:
       WatchClose(library);

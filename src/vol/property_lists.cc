@@ -25,6 +25,20 @@ void SetDeferred(h5::Library& hdf5, hid_t fapl, const char* name, bool& deferred
   if (when != TL_WHEN_AS_CONFIGURED) deferred = when == TL_WHEN_DEFERRED;
 }
 
+// What the list does not say stays.
+void SetJournal(h5::Library& hdf5, hid_t fapl, FileSettings& settings) {
+  switch (Property<int>(hdf5, fapl, TL_PROPERTY_JOURNAL).value_or(TL_JOURNAL_AS_CONFIGURED)) {
+    case TL_JOURNAL_OFF: settings.journal = Journal::kOff; break;
+    case TL_JOURNAL_PROCESS: settings.journal = Journal::kProcess; break;
+    case TL_JOURNAL_POWER: settings.journal = Journal::kPower; break;
+  }
+  settings.journal_required = Property<hbool_t>(hdf5, fapl, TL_PROPERTY_JOURNAL_REQUIRED)
+                                  .value_or(settings.journal_required);
+  const auto due = Property<tl_journal_commits>(hdf5, fapl, TL_PROPERTY_JOURNAL_COMMITS)
+                       .value_or(tl_journal_commits{});
+  if (due.flushes != 0 || due.time_us != 0) settings.journal_commits = {due.flushes, due.time_us};
+}
+
 }  // namespace
 
 FileSettings SettingsFor(LibraryState& library, hid_t fapl) {
@@ -38,6 +52,7 @@ FileSettings SettingsFor(LibraryState& library, hid_t fapl) {
           Property<int>(hdf5, fapl, TL_PROPERTY_PUBLISH).value_or(TL_PUBLISH_AS_CONFIGURED);
       how != TL_PUBLISH_AS_CONFIGURED)
     settings.publish_atomic = how == TL_PUBLISH_ATOMIC;
+  SetJournal(hdf5, fapl, settings);
   settings.implicit_sync =
       Property<hbool_t>(hdf5, fapl, TL_PROPERTY_DISABLE_IMPLICIT).value_or(false);
   settings.paused = Property<hbool_t>(hdf5, fapl, TL_PROPERTY_PAUSE).value_or(false);

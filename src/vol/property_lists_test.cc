@@ -54,6 +54,24 @@ TEST_F(PropertyListsTest, AnAccessListSaysHowItsFilesAre) {
   EXPECT_EQ(settings.delay_us, 99u);
 }
 
+TEST_F(PropertyListsTest, AnAccessListSaysHowItsFilesAreJournalled) {
+  Insert(fapl_, TL_PROPERTY_JOURNAL, int{TL_JOURNAL_POWER});
+  Insert(fapl_, TL_PROPERTY_JOURNAL_REQUIRED, hbool_t{true});
+  Insert(fapl_, TL_PROPERTY_JOURNAL_COMMITS, tl_journal_commits{10, 5'000'000});
+  FileSettings settings = SettingsFor(library(), fapl_);
+  EXPECT_EQ(settings.journal, Journal::kPower);
+  EXPECT_TRUE(settings.journal_required);
+  EXPECT_EQ(settings.journal_commits, (JournalCommits{.flushes = 10, .us = 5'000'000}));
+  const FileSettings& configured = Engine::Get().config();
+  const int as_configured = TL_JOURNAL_AS_CONFIGURED;
+  const tl_journal_commits never{0, 0};
+  ASSERT_GE(H5Pset(fapl_, TL_PROPERTY_JOURNAL, &as_configured), 0);
+  ASSERT_GE(H5Pset(fapl_, TL_PROPERTY_JOURNAL_COMMITS, &never), 0);
+  settings = SettingsFor(library(), fapl_);
+  EXPECT_EQ(settings.journal, configured.journal);
+  EXPECT_EQ(settings.journal_commits, configured.journal_commits);
+}
+
 TEST_F(PropertyListsTest, ATransferListSaysHowItsWritesAre) {
   Insert(dxpl_, TL_PROPERTY_DISABLE_IMPLICIT, hbool_t{true});
   Insert(dxpl_, TL_PROPERTY_PAUSE, hbool_t{false});

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "conformance/fixture.h"
@@ -90,6 +91,19 @@ TEST_P(Control, ListsRememberWhatWasSet) {
                 tidelane_get_fapl_close(fapl, &when) >= 0 && when == TIDELANE_DEFERRED);
     EXPECT_TRUE(tidelane_set_fapl_flush(fapl, TIDELANE_WAIT) >= 0 &&
                 tidelane_get_fapl_flush(fapl, &when) >= 0 && when == TIDELANE_WAIT);
+    tidelane_journal_t journal = TIDELANE_JOURNAL_POWER;
+    double seconds = 7;
+    EXPECT_TRUE(tidelane_get_fapl_journal(fapl, &journal) >= 0 &&
+                journal == TIDELANE_JOURNAL_AS_CONFIGURED);
+    EXPECT_TRUE(tidelane_set_fapl_journal(fapl, TIDELANE_JOURNAL_OFF) >= 0 &&
+                tidelane_get_fapl_journal(fapl, &journal) >= 0 && journal == TIDELANE_JOURNAL_OFF);
+    EXPECT_TRUE(tidelane_set_fapl_journal_required(fapl, true) >= 0 &&
+                tidelane_get_fapl_journal_required(fapl, &flag) >= 0 && flag);
+    EXPECT_TRUE(tidelane_get_fapl_journal_commits(fapl, &number, &seconds) >= 0 && number == 0 &&
+                seconds == 0);
+    EXPECT_TRUE(tidelane_set_fapl_journal_commits(fapl, 3, 1e-9) >= 0 &&
+                tidelane_get_fapl_journal_commits(fapl, &number, &seconds) >= 0 && number == 3 &&
+                seconds == 1e-6);
     const Hid copy(H5Pcopy(fapl));
     EXPECT_TRUE(H5Pget_fapl_delay(copy, &number) >= 0 && number == 5);
     // Harmless where nobody reads them.
@@ -117,11 +131,18 @@ TEST_P(Control, MistakesAreErrorsThatSayWhatIsWrong) {
     fails(H5Pget_dxpl_async_cp_limit(dxpl, nullptr), "no place for the answer");
     fails(tidelane_get_fapl_flush(fapl, nullptr), "no place for the answer");
     fails(tidelane_set_fapl_close(fapl, static_cast<tidelane_when_t>(3)), "TIDELANE_DEFERRED");
+    fails(tidelane_set_fapl_journal(fapl, static_cast<tidelane_journal_t>(4)),
+          "TIDELANE_JOURNAL_POWER");
+    for (const double seconds : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN()})
+      fails(tidelane_set_fapl_journal_commits(fapl, 1, seconds), "seconds");
+    uint64_t flushes = 0;
+    fails(tidelane_get_fapl_journal_commits(fapl, &flushes, nullptr), "no place for the answer");
     fails(H5Pset_vol_async(dxpl), "not a file access list");
     const Hid opened = create(file());
     const Hid dataset = dataset_in(opened, "d");
     fails(H5Fwait(dataset, H5P_DEFAULT), "not a file");
     fails(H5Dwait(opened, H5P_DEFAULT), "not a dataset");
+    fails(tidelane_commit(dataset), "not a file");
     fails(H5Fstart(H5I_INVALID_HID, H5P_DEFAULT), "not a file");
     fails(H5Ftest(opened, nullptr), "no place for the answer");
   });
@@ -145,6 +166,22 @@ TEST_P(Control, AMistakeIsToldAloneAndOnce) {
     EXPECT_EQ(printed, 4);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   });
+}
+
+// Of a file without a journal: all that is in HDF5's caches is there for whoever reads the file then.
+TEST_P(Control, ACommitIsAFlush) {
+  run([&] {
+    Hid opened = create(file());
+    put(opened, "d", 1);
+    EXPECT_GE(tidelane_commit(opened), 0) << error_text();
+    if (!GetParam().flush_deferred()) {
+      EXPECT_TRUE(on_storage(1, kElements));
+      std::filesystem::copy_file(file(), in_folder("copy.h5"));
+    }
+    EXPECT_GE(H5Fclose(opened.release()), 0) << error_text();
+  });
+  if (!GetParam().flush_deferred()) expect_natively(in_folder("copy.h5"), {{"d", 1}});
+  expect_natively(file(), {{"d", 1}});
 }
 
 TEST_P(Control, WaitReturnsWhenEverythingIsStored) {

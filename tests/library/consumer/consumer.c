@@ -27,6 +27,9 @@ int main(int argc, char** argv) {
   int* values = (int*)malloc(kElements * sizeof *values);
   int completed = -1;
   int i;
+  tidelane_journal_t journal = TIDELANE_JOURNAL_POWER;
+  uint64_t flushes = 0;
+  double seconds = 0;
   hid_t fapl, dxpl, space, file, dataset;
   CHECK(argc == 3 && values != NULL);
   for (i = 0; i < kElements; ++i) values[i] = 3 * i;
@@ -34,6 +37,13 @@ int main(int argc, char** argv) {
   dxpl = H5Pcreate(H5P_DATASET_XFER);
   CHECK(H5Pset_vol_async(fapl) >= 0);
   CHECK(tidelane_set_fapl_close(fapl, TIDELANE_DEFERRED) >= 0);
+  CHECK(tidelane_get_fapl_journal(fapl, &journal) >= 0 &&
+        journal == TIDELANE_JOURNAL_AS_CONFIGURED);
+  CHECK(tidelane_set_fapl_journal(fapl, TIDELANE_JOURNAL_OFF) >= 0);
+  CHECK(tidelane_set_fapl_journal_required(fapl, 0) >= 0);
+  CHECK(tidelane_set_fapl_journal_commits(fapl, 10, 0.5) >= 0);
+  CHECK(tidelane_get_fapl_journal_commits(fapl, &flushes, &seconds) >= 0);
+  CHECK(flushes == 10 && seconds == 0.5);
   CHECK(H5Pset_dxpl_pause(dxpl, 1) >= 0);
   file = H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
   space = H5Screate_simple(1, &extent, NULL);
@@ -45,6 +55,7 @@ int main(int argc, char** argv) {
   CHECK(H5Fwait(file, H5P_DEFAULT) >= 0);
   CHECK(H5Ftest(file, &completed) >= 0);
   CHECK(completed == 1);
+  CHECK(tidelane_commit(file) >= 0);
   memset(values, 0, kElements * sizeof *values);
   CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
   CHECK(values[1] == 3 && values[kElements - 1] == 3 * (kElements - 1));

@@ -63,8 +63,9 @@ program consumer
   integer, parameter :: elements = 2**20
   character(len=1024) :: path, expected
   integer(c_int), allocatable :: values(:)
-  integer(c_int) :: completed, when
-  integer(c_int64_t) :: fapl, file, space, type, dataset, delay
+  integer(c_int) :: completed, when, journal
+  integer(c_int64_t) :: fapl, file, space, type, dataset, delay, flushes
+  real(c_double) :: seconds
   logical(c_bool) :: flag
 
   call get_command_argument(1, path)
@@ -83,6 +84,14 @@ program consumer
   call check(H5Pset_fapl_disable_async_implicit(fapl, .false._c_bool) >= 0, 'unset disable implicit')
   call check(tidelane_set_fapl_close(fapl, TIDELANE_DEFERRED) >= 0, 'set close')
   call check(tidelane_get_fapl_close(fapl, when) >= 0 .and. when == TIDELANE_DEFERRED, 'get close')
+  call check(tidelane_set_fapl_journal(fapl, TIDELANE_JOURNAL_OFF) >= 0, 'set journal')
+  call check(tidelane_get_fapl_journal(fapl, journal) >= 0 .and. journal == TIDELANE_JOURNAL_OFF, 'get journal')
+  call check(tidelane_set_fapl_journal_required(fapl, .true._c_bool) >= 0, 'set journal required')
+  call check(tidelane_get_fapl_journal_required(fapl, flag) >= 0 .and. flag, 'get journal required')
+  call check(tidelane_set_fapl_journal_required(fapl, .false._c_bool) >= 0, 'unset journal required')
+  call check(tidelane_set_fapl_journal_commits(fapl, 10_c_int64_t, 0.5_c_double) >= 0, 'set journal commits')
+  call check(tidelane_get_fapl_journal_commits(fapl, flushes, seconds) >= 0, 'get journal commits')
+  call check(flushes == 10 .and. abs(seconds - 0.5_c_double) < 1e-9_c_double, 'what commits')
   call check(H5Pset_fapl_pause(fapl, .true._c_bool) >= 0, 'set pause')
 
   file = H5Fcreate(trim(path)//c_null_char, TRUNCATE, DEFAULT, fapl)
@@ -95,6 +104,7 @@ program consumer
   call check(H5Dstart(dataset, TIDELANE_DEFAULT_LIST) >= 0, 'start')
   call check(H5Fwait(file, TIDELANE_DEFAULT_LIST) >= 0, 'wait')
   call check(H5Ftest(file, completed) >= 0 .and. completed == 1, 'test of the file')
+  call check(tidelane_commit(file) >= 0, 'commit')
   call check(H5Dclose(dataset) >= 0, 'close of the dataset')
   call check(H5Fclose(file) >= 0, 'close of the file')
 

@@ -52,7 +52,17 @@ def path_of(target: Any) -> Optional[bytes]:
 
 def flush_of(target: Any) -> Callable[[], Any]:
     root = _root(target)
+    if type(root).__module__.split(".")[0] == "h5netcdf":
+        return lambda: _flush_h5netcdf(root)
     for name in ("flush", "sync"):
         if callable(getattr(root, name, None)):
             return getattr(root, name)
     raise TypeError(f"{type(target).__name__} cannot be flushed: give the open file, or wait for it instead")
+
+
+def _flush_h5netcdf(root: Any) -> None:
+    """Its own flush writes an attribute, and leaves what HDF5 keeps in its caches."""
+    root.flush()
+    below = getattr(root, "_h5file", None)
+    if callable(getattr(below, "flush", None)):
+        below.flush()

@@ -93,8 +93,8 @@ int LoggedStore::Move() {
   if (next != nullptr) {
     spare_ = std::move(segment);
   } else {
-    static_cast<void>(parts_.folder->Remove(segment->name(), segment->file()));
-    if (spare_ != nullptr) static_cast<void>(parts_.folder->Remove(spare_->name(), spare_->file()));
+    RemoveSegment(*segment);
+    if (spare_ != nullptr) RemoveSegment(*spare_);
     spare_ = nullptr;
   }
   return 0;

@@ -33,19 +33,30 @@ int LoggedStore::SyncFile() {
   return parts_.file->Sync();
 }
 
-// A log that another program has left there, and that this file is not marked with.
+// What lies there is the log of another file, which had this name: this one, which we have claimed, is not marked with it. Whoever has that file
+// open finds his log by its id (RemoveSegment); of one that is left somebody may want to know.
 int LoggedStore::MakeRoomFor(const std::string& segment) {
   std::unique_ptr<Device> left;
-  if (const int error = parts_.folder->Open(segment, true, left); error != 0)
-    return error == ENOENT ? 0 : error;
+  int error = parts_.folder->Open(segment, true, left);
+  const bool in_use = error == EWOULDBLOCK;
+  if (in_use) error = parts_.folder->Open(segment, false, left);
+  if (error != 0) return error == ENOENT ? 0 : error;
   log::Sector bytes;
-  if (const int error = left->Read(0, bytes.data(), bytes.size()); error != 0) return error;
+  if (error = left->Read(0, bytes.data(), bytes.size()); error != 0) return error;
   const auto header = log::SegmentHeader::Parse(bytes);
   const std::string aside = log::AsideName(segment, header ? header->id : 0);
-  if (const int error = parts_.folder->Rename(segment, aside); error != 0) return error;
-  std::fprintf(stderr, "tidelane: %s: a log that is not this file's (of %s) is %s now\n",
-               parts_.path.c_str(), header ? header->path.c_str() : "nobody", aside.c_str());
+  if (error = parts_.folder->Rename(segment, aside); error != 0) return error;
+  if (!in_use) {
+    std::fprintf(stderr, "tidelane: %s: a log that is not this file's (of %s) is %s now\n",
+                 parts_.path.c_str(), header ? header->path.c_str() : "nobody", aside.c_str());
+  }
   return 0;
+}
+
+void LoggedStore::RemoveSegment(log::Segment& segment) {
+  if (parts_.folder->Remove(segment.name(), segment.file()) == 0) return;
+  const std::string aside = log::AsideName(segment.name(), segment.id());
+  static_cast<void>(parts_.folder->Remove(aside, segment.file()));
 }
 
 int LoggedStore::MakeSegment(uint64_t number, std::unique_ptr<Device>& file) {
@@ -84,7 +95,7 @@ int LoggedStore::BeginLogging() {
     header.number = spare_->header().number + 2;
     file = spare_->Release();
   } else {
-    if (spare_ != nullptr) static_cast<void>(parts_.folder->Remove(spare_->name(), spare_->file()));
+    if (spare_ != nullptr) RemoveSegment(*spare_);
     header.number = number_ + 1;
     if (const int error = MakeSegment(header.number, file); error != 0) return error;
   }
@@ -101,7 +112,7 @@ int LoggedStore::BeginLogging() {
     unsynced_.store(true, std::memory_order_relaxed);
   }
   if (error != 0) {  // as if it had not begun
-    static_cast<void>(parts_.folder->Remove(segment->name(), segment->file()));
+    RemoveSegment(*segment);
     return error;
   }
   marked_ = true;

@@ -426,8 +426,7 @@ void LoggedStore::RemoveIfNameless() {
   MutexLock marking(mark_mutex_);
   MutexLock lock(mutex_);
   for (const auto& segment : {current_.segment, moving_.layer.segment, spare_}) {
-    if (segment != nullptr)
-      static_cast<void>(parts_.folder->Remove(segment->name(), segment->file()));
+    if (segment != nullptr) RemoveSegment(*segment);
   }
 }
 

@@ -105,6 +105,7 @@ class LoggedStore final : public Store {
   int BeginLogging() TL_EXCLUDES(mutex_);
   int MakeSegment(uint64_t number, std::unique_ptr<Device>& file) TL_REQUIRES(mark_mutex_);
   int MakeRoomFor(const std::string& segment);
+  void RemoveSegment(log::Segment& segment);
   int CommitSuperblock() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitRecord() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);

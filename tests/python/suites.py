@@ -38,6 +38,8 @@ WAYS = {  # name: connector, settings, must it equal native?
     "async": ("async under_vol=0;under_info={}", ASYNC, True),
     "deferred": ("tidelane", DEFERRED, False),
     "atomic": ("tidelane", {**ASYNC, "TIDELANE_PUBLISH": "atomic"}, False),
+    "journal": ("tidelane", {**ASYNC, "TIDELANE_JOURNAL": "process"}, True),
+    "power": ("tidelane", {**ASYNC, "TIDELANE_JOURNAL": "power"}, True),
 }
 DEFERRED_AT_LEAST = 1 << 20
 TIME_LIMIT = 1500

@@ -42,7 +42,14 @@ Status LoggedStore::Settle() {
       if (const int error = Claimed(); error != 0)
         return failed(error, error == EWOULDBLOCK ? "recover, while a program is writing it,"
                                                   : "lock, to recover it,");
+      // Somebody else may just have recovered it.
+      if (const int error = Superblock::Find(*parts_.file, found); error != 0)
+        return failed(error, "read the superblock of");
+      direct_ = std::make_unique<DirectStore>(parts_.file);
+      size_.store(direct_->size(), std::memory_order_release);
     }
+  }
+  if (found.marked()) {
     log::Snapshot snapshot;
     Status status = log::ReadSnapshot(*parts_.folder, parts_.name, parts_.path, found,
                                       parts_.writable, snapshot);

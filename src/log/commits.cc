@@ -33,7 +33,8 @@ int LoggedStore::SyncFile() {
   return parts_.file->Sync();
 }
 
-// A log that another program has left there, and that this file is not marked with.
+// A log that another program has left there, and that this file is not marked with. It goes where it is of no use to anybody: a kill came
+// before its first byte, or after all of it was in the file.
 int LoggedStore::MakeRoomFor(const std::string& segment) {
   std::unique_ptr<Device> left;
   if (const int error = parts_.folder->Open(segment, true, left); error != 0)
@@ -41,7 +42,21 @@ int LoggedStore::MakeRoomFor(const std::string& segment) {
   log::Sector bytes;
   if (const int error = left->Read(0, bytes.data(), bytes.size()); error != 0) return error;
   const auto header = log::SegmentHeader::Parse(bytes);
-  const std::string aside = log::AsideName(segment, header ? header->id : 0);
+  uint64_t size = 0;
+  if (const int error = left->Size(size); error != 0) return error;
+  bool useless = size == 0;
+  if (header && header->version <= log::kVersion) {
+    log::Snapshot snapshot;
+    Superblock own;
+    useless = Superblock::Find(*parts_.file, own) == 0 && !own.empty() && !own.marked() &&
+              log::ReadSnapshot(*parts_.folder, parts_.name, parts_.path, own.Marked(header->id),
+                                false, snapshot)
+                  .ok() &&
+              log::IsApplied(*parts_.file, own, snapshot);
+  }
+  if (useless) return parts_.folder->Remove(segment);
+  // One that cannot be read has no id, and there may be more of them.
+  const std::string aside = log::AsideName(segment, header ? header->id : NewId());
   if (const int error = parts_.folder->Rename(segment, aside); error != 0) return error;
   std::fprintf(stderr, "tidelane: %s: a log that is not this file's (of %s) is %s now\n",
                parts_.path.c_str(), header ? header->path.c_str() : "nobody", aside.c_str());

@@ -241,6 +241,37 @@ int CopyTo(Device& file, const Layer& layer, uint64_t end) {
   return error;
 }
 
+bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot) {
+  bool same = snapshot.superblock.Closed() == own.Closed() && !snapshot.layers.empty();
+  std::vector<std::byte> there;
+  std::vector<std::byte> logged;
+  const auto compare_with = [&](const Layer& layer) {
+    return [&](uint64_t from, uint64_t to, uint64_t offset) {
+      to = std::min(to, snapshot.end);
+      while (same && from < to) {
+        const uint64_t piece = std::min(to - from, kPiece);
+        there.assign(piece, {});
+        logged.assign(piece, {});
+        same = file.Read(from, there.data(), piece) == 0 &&
+               (offset == 0 || layer.segment->Read(offset, logged.data(), piece) == 0) &&
+               there == logged;
+        if (offset != 0) offset += piece;
+        from += piece;
+      }
+    };
+  };
+  const auto nothing = [](uint64_t, uint64_t) {};
+  const auto older = [&](uint64_t from, uint64_t to) {
+    const Layer& first = snapshot.layers.front();
+    if (snapshot.layers.size() > 1) first.pieces.Visit(from, to, compare_with(first), nothing);
+  };
+  if (same) {
+    const Layer& last = snapshot.layers.back();
+    last.pieces.Visit(0, UINT64_MAX, compare_with(last), older);
+  }
+  return same;
+}
+
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
   for (const Layer& layer : snapshot.layers) {

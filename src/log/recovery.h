@@ -54,6 +54,9 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
 /// Makes the file so, on storage, and removes the segments.
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot);
 
+/// Whether the file is so already, by its superblock and by all bytes that the log has: then the log is of no use.
+bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot);
+
 /// Copies bytes of a segment to their places in the file, but for those of the superblock. `end`: beyond it nothing is.
 int CopyTo(Device& file, const Layer& layer, uint64_t end);
 

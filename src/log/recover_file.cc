@@ -187,7 +187,7 @@ Status FileByName::FindSpentLog(std::vector<std::string>& spent, bool removes) {
     // As if the file were marked with it.
     const Status status =
         ReadSnapshot(*folder_, names_, path_, superblock_.Marked(last.id), removes, snapshot);
-    if (!status.ok() || snapshot.superblock.Closed() != superblock_.Closed()) continue;
+    if (!status.ok() || !IsApplied(*file_, superblock_, snapshot)) continue;
     std::vector<std::string> names;
     if (!snapshot.moved.empty()) names.push_back(snapshot.moved);
     for (const Layer& layer : snapshot.layers) names.push_back(layer.segment->name());

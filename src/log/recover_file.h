@@ -65,7 +65,7 @@ class FileByName {
   Status Recover(const Snapshot& snapshot);
   /// Of a marked file, without its log: takes the mark away, and what is there counts as the file, up to its size.
   Status ClearMark();
-  /// Of a file that is not marked: logs beside it whose last commit it is already. `removed`: their names, none by Purpose::kLook.
+  /// Of a file that is not marked: logs beside it of which it has everything already. `removed`: their names, none by Purpose::kLook.
   Status FindSpentLog(std::vector<std::string>& spent, bool removes);
 
  private:

@@ -9,8 +9,8 @@ from conftest import TOOL, clean_environment
 KILLED = """
 import os, sys
 import h5py
-file = h5py.File(sys.argv[1], "w", libver=sys.argv[2])
-data = file.create_dataset("data", shape=(100000,), dtype="f8")
+file = h5py.File(sys.argv[1], sys.argv[5], libver=sys.argv[2])
+data = file["data"] if sys.argv[5] == "r+" else file.create_dataset("data", shape=(100000,), dtype="f8")
 data[:] = 1
 file.flush()
 for commit in range(int(sys.argv[4])):
@@ -39,10 +39,10 @@ def environment(**settings):
     return clean_environment(HDF5_PLUGIN_PATH=plugins(), HDF5_VOL_CONNECTOR="tidelane", **settings)
 
 
-def killed(path, libver="earliest", commits=1, **settings):
+def killed(path, libver="earliest", commits=1, mode="w", **settings):
     """A file that is marked, with its log beside it."""
     env = environment(**{"TIDELANE_JOURNAL": "process"} | settings)
-    done = subprocess.run([sys.executable, "-B", "-c", KILLED, path, libver, "kill", str(commits)], env=env, timeout=60)
+    done = subprocess.run([sys.executable, "-B", "-c", KILLED, path, libver, "kill", str(commits), mode], env=env, timeout=60)
     assert done.returncode == -9
     return path
 
@@ -55,7 +55,7 @@ def being_written(path):
     """The process that writes it; ended by a line on its stdin."""
     env = environment(TIDELANE_JOURNAL="process")
     process = subprocess.Popen(
-        [sys.executable, "-B", "-c", KILLED, path, "earliest", "wait", "1"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-B", "-c", KILLED, path, "earliest", "wait", "1", "w"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout.readline() == "ready\n"
     return process

@@ -204,3 +204,15 @@ def test_what_a_kill_of_the_recovery_leaves_is_removed(tidelane):
 )
 def test_what_is_done_by_hand_is_for_files(tidelane, words, said):
     assert said in error_line(tidelane("recover", *words))
+
+
+def test_logs_of_no_use_are_removed_by_the_next_writer(tidelane):
+    path = journalled.killed(tidelane.data / "a.h5")
+    log = journalled.log_of(path)
+    kept = log.read_bytes()
+    for left, aside in ((kept, 0), (b"", 0), (b"damaged", 1), (b"damaged again", 2)):
+        assert "recovered" in tidelane("recover", path).stdout
+        log.write_bytes(left)
+        journalled.killed(path, mode="r+")
+        assert len(list(tidelane.data.glob("a.h5-wal.0.*"))) == aside
+        assert log.stat().st_size > 4096

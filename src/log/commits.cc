@@ -156,14 +156,20 @@ int LoggedStore::CommitLocked() {
 int LoggedStore::CommitSuperblock() {
   MutexLock marking(mark_mutex_);
   Superblock superblock;
+  bool is_first = false;
   const uint64_t end = size();
   {
     MutexLock lock(mutex_);
     superblock = superblock_;
+    is_first = committed_.empty();
   }
   if (superblock.empty()) return 0;
   if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
+  }
+  // The name of a file that was created is the folder's to keep.
+  if (power() && is_first && !MutationEnabled("log_folder_sync")) {
+    if (const int error = parts_.folder->Sync(); error != 0) return error;
   }
   if (const int error = PutSuperblock(superblock); error != 0) return error;
   if (power() && !MutationEnabled("log_superblock_sync")) {

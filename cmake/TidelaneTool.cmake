@@ -18,7 +18,7 @@ function(tidelane_tool name)
       -P "${CMAKE_SOURCE_DIR}/cmake/EmbedPage.cmake"
     DEPENDS ${assets} "${CMAKE_SOURCE_DIR}/cmake/EmbedPage.cmake" VERBATIM)
   add_executable(tidelane_tool ${sources} "${embedded}")
-  tidelane_link_rooms(tidelane_tool ${name} 3 publish)
+  tidelane_link_rooms(tidelane_tool ${name} 4 log)
   target_link_libraries(tidelane_tool PRIVATE nlohmann_json::nlohmann_json)
   target_include_directories(tidelane_tool SYSTEM PRIVATE "${TIDELANE_CLI11_INCLUDE_DIR}")
   # A folder of its own, which build/env.sh puts on PATH.

@@ -138,6 +138,8 @@ enum class Counter : unsigned {
     "not journalled: another program holds a log of that name")                                    \
   X(JournalFork, "journal_fork", "file",                                                           \
     "not journalled: a forked process writes its parent's file")                                   \
+  X(JournalAddress, "journal_address", "call",                                                     \
+    "committed, and moved into the file: the program asked where chunks lie in it")                \
   X(JournalFlush, "journal_flush", "call",                                                         \
     "flushes that were to return early waited: they commit")                                       \
   X(ModeSync, "mode_sync", "file", "the setting mode=sync")                                        \

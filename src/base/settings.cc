@@ -107,7 +107,7 @@ A flush returns when what it flushes is committed, also with `flush=deferred`. A
 Not journalled, as the summary says with the reason, and written as without it: files with hard links; in folders that are not writable, or whose names are too long for a log's; where there are no
 file locks; files that SWMR readers follow; that another program's log lies beside; whose descriptor the program asks HDF5 for; that a forked process has from its parent; that are created with
 `publish=atomic`, as nobody sees these before they are whole; that the ranks of an MPI program share; and those of other drivers. `journal_required=on` refuses them.
-[The log's format](formats/log.md).)";
+[More](survive.md); [the log's format](formats/log.md).)";
 
 constexpr char kJournalRequiredDetails[] =
     R"(`off`: a file that cannot be journalled is opened all the same, and written as without a journal; the summary says how many, and why.

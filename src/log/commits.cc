@@ -34,7 +34,8 @@ int LoggedStore::SyncFile() {
 }
 
 // What lies there is the log of another file, which had this name: this one, which we have claimed, is not marked with it. Whoever has that file
-// open finds his log by its id (RemoveSegment); of one that is left somebody may want to know.
+// open finds his log by its id (RemoveSegment). Of one that is left somebody may want to know, unless it is of no use to anybody: a kill
+// came before its first byte, or after all of it was in the file.
 int LoggedStore::MakeRoomFor(const std::string& segment) {
   std::unique_ptr<Device> left;
   int error = parts_.folder->Open(segment, true, left);
@@ -44,7 +45,21 @@ int LoggedStore::MakeRoomFor(const std::string& segment) {
   log::Sector bytes;
   if (error = left->Read(0, bytes.data(), bytes.size()); error != 0) return error;
   const auto header = log::SegmentHeader::Parse(bytes);
-  const std::string aside = log::AsideName(segment, header ? header->id : 0);
+  uint64_t size = 0;
+  if (error = left->Size(size); error != 0) return error;
+  bool useless = !in_use && size == 0;
+  if (!in_use && header && header->version <= log::kVersion) {
+    log::Snapshot snapshot;
+    Superblock own;
+    useless = Superblock::Find(*parts_.file, own) == 0 && !own.empty() && !own.marked() &&
+              log::ReadSnapshot(*parts_.folder, parts_.name, parts_.path, own.Marked(header->id),
+                                false, snapshot)
+                  .ok() &&
+              log::IsApplied(*parts_.file, own, snapshot);
+  }
+  if (useless) return parts_.folder->Remove(segment, *left);
+  // One that cannot be read has no id, and there may be more of them.
+  const std::string aside = log::AsideName(segment, header ? header->id : NewId());
   if (error = parts_.folder->Rename(segment, aside); error != 0) return error;
   if (!in_use) {
     std::fprintf(stderr, "tidelane: %s: a log that is not this file's (of %s) is %s now\n",
@@ -128,7 +143,9 @@ int LoggedStore::Commit(Committing when) {
   const bool is_due =
       (due.flushes != 0 && flushes_ >= due.flushes) ||
       (due.us != 0 && Lanes::Clock::now() - committed_at_ >= std::chrono::microseconds(due.us));
-  return is_due || when == Committing::kNow ? CommitLocked() : 0;
+  int error = is_due || when != Committing::kIfDue ? CommitLocked() : 0;
+  if (error == 0 && when == Committing::kIntoFile) error = MoveAll();
+  return error;
 }
 
 int LoggedStore::CommitLocked() {
@@ -157,16 +174,22 @@ int LoggedStore::CommitLocked() {
 int LoggedStore::CommitSuperblock() {
   MutexLock marking(mark_mutex_);
   Superblock superblock;
+  bool is_first = false;
   const uint64_t end = size();
   {
     MutexLock lock(mutex_);
     superblock = superblock_;
+    is_first = committed_.empty();
     // From now on storage may know of it, whether it comes to an end or not.
     high_water_ = std::max(high_water_, end);
   }
   if (superblock.empty()) return 0;
   if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
+  }
+  // The name of a file that was created is the folder's to keep.
+  if (power() && is_first && !MutationEnabled("log_folder_sync")) {
+    if (const int error = parts_.folder->Sync(); error != 0) return error;
   }
   if (const int error = PutSuperblock(superblock.Closed()); error != 0) return error;
   if (power() && !MutationEnabled("log_superblock_sync")) {

@@ -42,9 +42,11 @@ Status LoggedStore::Settle() {
       if (const int error = Claimed(); error != 0)
         return failed(error, error == EWOULDBLOCK ? "recover, while a program is writing it,"
                                                   : "lock, to recover it,");
-      // Somebody may have recovered it meanwhile.
+      // Somebody else may just have recovered it.
       if (const int error = Superblock::Find(*parts_.file, found); error != 0)
         return failed(error, "read the superblock of");
+      direct_ = std::make_unique<DirectStore>(parts_.file);
+      size_.store(direct_->size(), std::memory_order_release);
     }
   }
   // What a file had that is written anew must not come back under what is written now.

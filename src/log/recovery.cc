@@ -17,8 +17,18 @@ namespace {
 constexpr uint64_t kPiece = 1u << 20;
 constexpr uint64_t kMostRecord = uint64_t{1} << 32;
 
-std::string InWords(const std::string& verb, const std::string& segment) {
-  return verb + " " + segment + ", the log of";
+Status Failed(int error, const char* verb, const std::string& segment, const std::string& path) {
+  return Status::Failed(error, std::string(verb) + " " + segment + ", the log of").At(path, 0, 0);
+}
+
+// A log that is there, and does not help.
+Status Useless(int error, const std::string& segment, const std::string& why,
+               const std::string& path) {
+  return Status::Failed(error, "use " + segment + ", " + why + ", to recover").At(path, 0, 0);
+}
+
+Status Damaged(const std::string& segment, const std::string& path) {
+  return Useless(EIO, segment, "a damaged log", path);
 }
 
 // What is found of one commit.
@@ -90,15 +100,10 @@ class SegmentReader {
  private:
   Status ReadSector(uint64_t offset, Sector& bytes) {
     const int error = segment_.Read(offset, bytes.data(), bytes.size());
-    return error == 0 ? Status() : Failed(error, "read");
+    return error == 0 ? Status() : Failed(error);
   }
-  Status Failed(int error, const char* verb) const {
-    return Status::Failed(error, InWords(verb, segment_.name())).At(path_, 0, 0);
-  }
-  Status Damaged() const {
-    return Status::Failed(EIO, InWords("trust", segment_.name() + ", which is damaged"))
-        .At(path_, 0, 0);
-  }
+  Status Failed(int error) const { return log::Failed(error, "read", segment_.name(), path_); }
+  Status Damaged() const { return log::Damaged(segment_.name(), path_); }
 
   // Whether the record and all its bytes are as they were written. What cannot be read is a failure, and no torn tail.
   Status ReadCommit(Commit& commit, bool& right) {
@@ -106,7 +111,7 @@ class SegmentReader {
     if (commit.slot.length > kMostRecord) return {};
     std::vector<std::byte> bytes(commit.slot.length);
     if (const int error = segment_.Read(commit.slot.offset, bytes.data(), bytes.size()); error != 0)
-      return Failed(error, "read");
+      return Failed(error);
     if (Crc32c(bytes.data(), bytes.size()) != commit.slot.crc) return {};
     std::optional<CommitRecord> record = CommitRecord::Parse(bytes);
     if (!record || record->id != segment_.id() || record->generation != commit.slot.generation)
@@ -118,7 +123,7 @@ class SegmentReader {
         const uint64_t piece = std::min(entry.size - done, kPiece);
         bytes_.resize(piece);
         if (const int error = segment_.Read(entry.offset + done, bytes_.data(), piece); error != 0)
-          return Failed(error, "read");
+          return Failed(error);
         crc = Crc32c(bytes_.data(), piece, crc);
         done += piece;
       }
@@ -137,23 +142,20 @@ class SegmentReader {
 
 // A segment that is there and has a right header; nothing otherwise.
 Status OpenSegment(Folder& folder, const std::string& name, const std::string& path, bool claims,
-                   std::shared_ptr<Segment>& segment) {
+                   std::shared_ptr<Segment>& segment, bool& is_no_log) {
   std::unique_ptr<Device> file;
   int error = folder.Open(name, claims, file);
   if (error == ENOENT) return {};
   Sector bytes;
   if (error == 0) error = file->Read(0, bytes.data(), bytes.size());
-  if (error == EWOULDBLOCK)
-    return Status::Failed(error, InWords("recover by", name + ", which a program is writing"))
-        .At(path, 0, 0);
-  if (error != 0) return Status::Failed(error, InWords("open", name)).At(path, 0, 0);
+  if (error == EWOULDBLOCK) return Useless(error, name, "which a program is writing", path);
+  if (error != 0) return Failed(error, "open", name, path);
   std::optional<SegmentHeader> header = SegmentHeader::Parse(bytes);
   if (header && header->version > kVersion) {
-    return Status::Failed(ENOTSUP,
-                          InWords("read", name + " (of format " + std::to_string(header->version) +
-                                              ", written by a newer Tidelane)"))
-        .At(path, 0, 0);
+    const std::string format = std::to_string(header->version);
+    return Useless(ENOTSUP, name, "a log of format " + format + ", of a newer Tidelane", path);
   }
+  is_no_log = !header;
   if (header) segment = std::make_shared<Segment>(name, std::move(file), *std::move(header));
   return {};
 }
@@ -173,7 +175,7 @@ Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& 
         std::array<std::byte, Superblock::kMost> bytes;
         if (const int error = layer.segment->Read(entry.offset, bytes.data(), entry.size);
             error != 0)
-          return Status::Failed(error, InWords("read", layer.segment->name())).At(path, 0, 0);
+          return Failed(error, "read", layer.segment->name(), path);
         snapshot.superblock = Superblock(entry.address, std::span(bytes).first(entry.size));
         continue;
       }
@@ -192,34 +194,51 @@ Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& 
 
 Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& path,
                     const Superblock& marked, bool claims, Snapshot& snapshot) {
+  return ReadSnapshot(folder, {SegmentName(name, 1), SegmentName(name, 2)}, path, marked, claims,
+                      snapshot);
+}
+
+Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string& path,
+                    const Superblock& marked, bool claims, Snapshot& snapshot) {
   snapshot = {};
   if (marked.mark() == kNeverCommitted) return {};
   std::array<std::shared_ptr<Segment>, 2> found;
+  std::array<bool, 2> no_log{};
   for (size_t i = 0; i < found.size(); ++i) {
-    if (Status status = OpenSegment(folder, SegmentName(name, i + 1), path, claims, found[i]);
+    if (Status status = OpenSegment(folder, names[i], path, claims, found[i], no_log[i]);
         !status.ok())
       return status;
   }
   if (found[0] == nullptr || !marked.MarkedWith(found[0]->id())) std::swap(found[0], found[1]);
-  if (found[0] == nullptr)
-    return Status::Failed(ENOENT, InWords("find", SegmentName(name, 1))).At(path, 0, 0);
-  if (!marked.MarkedWith(found[0]->id()) && !MutationEnabled("log_id"))
-    return Status::Failed(ESTALE, InWords("use", found[0]->name() + " (another file's)"))
+  if (found[0] == nullptr || !marked.MarkedWith(found[0]->id())) {
+    const auto damaged = std::ranges::find(no_log, true);
+    if (damaged != no_log.end())
+      return Damaged(names[static_cast<size_t>(damaged - no_log.begin())], path);
+  }
+  if (found[0] == nullptr) {
+    const std::string& name = names[0].empty() ? names[1] : names[0];
+    return Status::Failed(kNoLog, "find " + name + ", the log that is needed to recover")
         .At(path, 0, 0);
+  }
+  const auto anothers = [&] {
+    const std::string whose = "the log of another file (" + found[0]->header().path + ")";
+    return Useless(kNoLog, found[0]->name(), whose, path);
+  };
+  if (!marked.MarkedWith(found[0]->id()) && !MutationEnabled("log_id")) return anothers();
   const SegmentHeader& first = found[0]->header();
   if (first.superblock.base() != marked.base() || first.superblock.size() != marked.size())
-    return Status::Failed(ESTALE, InWords("use", found[0]->name())).At(path, 0, 0);
+    return anothers();
   snapshot.end = first.end;
   snapshot.superblock = first.superblock;
   const uint64_t id = first.id;
   const uint64_t before = first.before;
-  const uint64_t first_number = first.number;
+  const std::string& other = names[0] == found[0]->name() ? names[1] : names[0];
   SegmentNote note;
   if (Status status = Add(std::move(found[0]), path, snapshot, note); !status.ok()) return status;
   if (found[1] != nullptr && found[1]->id() == before) snapshot.moved = found[1];
   const bool goes_on = found[1] != nullptr && found[1]->header().before == id;
   if (note.next != 0 && (!goes_on || found[1]->id() != note.next) && !MutationEnabled("log_note"))
-    return Status::Failed(ENOENT, InWords("find", SegmentName(name, first_number + 1)))
+    return Status::Failed(kNoLog, "find " + other + ", the newest part of the log of")
         .At(path, 0, 0);
   return goes_on ? Add(std::move(found[1]), path, snapshot, note) : Status();
 }
@@ -280,6 +299,37 @@ int CopyTo(Device& file, const Layer& layer, uint64_t end) {
   return error;
 }
 
+bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot) {
+  bool same = snapshot.superblock.Closed() == own.Closed() && !snapshot.layers.empty();
+  std::vector<std::byte> there;
+  std::vector<std::byte> logged;
+  const auto compare_with = [&](const Layer& layer) {
+    return [&](uint64_t from, uint64_t to, uint64_t offset) {
+      to = std::min(to, snapshot.end);
+      while (same && from < to) {
+        const uint64_t piece = std::min(to - from, kPiece);
+        there.assign(piece, {});
+        logged.assign(piece, {});
+        same = file.Read(from, there.data(), piece) == 0 &&
+               (offset == 0 || layer.segment->Read(offset, logged.data(), piece) == 0) &&
+               there == logged;
+        if (offset != 0) offset += piece;
+        from += piece;
+      }
+    };
+  };
+  const auto nothing = [](uint64_t, uint64_t) {};
+  const auto older = [&](uint64_t from, uint64_t to) {
+    const Layer& first = snapshot.layers.front();
+    if (snapshot.layers.size() > 1) first.pieces.Visit(from, to, compare_with(first), nothing);
+  };
+  if (same) {
+    const Layer& last = snapshot.layers.back();
+    last.pieces.Visit(0, UINT64_MAX, compare_with(last), older);
+  }
+  return same;
+}
+
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
   uint64_t size = 0;
@@ -306,10 +356,11 @@ Status Restore(Device& file, Folder& folder, const std::string& path, const Snap
     if (const int error = file.Write(closed.base(), &part, 1); error != 0) return failed(error);
     if (const int error = file.Sync(); error != 0) return failed(error);
   }
-  for (const Layer& layer : snapshot.layers)
-    static_cast<void>(folder.Remove(layer.segment->name(), layer.segment->file()));
+  // The newest last: it shows whose they are.
   if (snapshot.moved != nullptr)
     static_cast<void>(folder.Remove(snapshot.moved->name(), snapshot.moved->file()));
+  for (const Layer& layer : snapshot.layers)
+    static_cast<void>(folder.Remove(layer.segment->name(), layer.segment->file()));
   return {};
 }
 

@@ -5,6 +5,8 @@
 /// Thread safety: one thread a file; that no other process does the same is the caller's to see to (device/claim.h).
 #pragma once
 
+#include <array>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,12 +39,26 @@ struct Snapshot {
   std::shared_ptr<Segment> moved;  ///< one whose bytes are in the file already; may be none
 };
 
-/// `path`: of the file, for words. `claims`: the segments are claimed, to be removed; EWOULDBLOCK: somebody has them.
+/// The log is not there, or is another file's. Not ENOENT: programs create a file anew that is told not to be there.
+inline constexpr int kNoLog = ENODATA;
+
+/// The names of a file's two segments, in their folder.
+using SegmentNames = std::array<std::string, 2>;
+
+/// `path`: of the file, for words. `claims`: the segments are claimed, to be removed; EWOULDBLOCK: somebody has them. kNoLog; EIO: it is
+/// damaged, or cannot be read.
 Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& path,
+                    const Superblock& marked, bool claims, Snapshot& snapshot);
+
+/// The same, of segments by any name.
+Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string& path,
                     const Superblock& marked, bool claims, Snapshot& snapshot);
 
 /// Makes the file so, on storage, and removes the segments.
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot);
+
+/// Whether the file is so already, by its superblock and by all bytes that the log has: then the log is of no use.
+bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot);
 
 /// Copies bytes of a segment to their places in the file, but for those of the superblock. `end`: beyond it nothing is.
 int CopyTo(Device& file, const Layer& layer, uint64_t end);

@@ -18,8 +18,12 @@
 
 namespace tidelane {
 
-/// Whether a commit is made in any case, or if it is due by what the program asked for.
-enum class Committing : uint8_t { kNow, kIfDue };
+/// When a commit is made.
+enum class Committing : uint8_t {
+  kIfDue,    ///< if it is due by what the program asked for
+  kNow,      ///< in any case
+  kIntoFile  ///< and then the file by itself has all of it
+};
 
 /// Functions return 0 or an errno unless they say otherwise; addresses and sizes are bytes.
 class Store {

@@ -10,6 +10,7 @@
 #include "tools/recover.h"
 #include "tools/report_command.h"
 #include "tools/run.h"
+#include "tools/status_command.h"
 
 namespace tidelane::tools {
 namespace {
@@ -169,20 +170,48 @@ Command ConfigCommand() {
 Command RecoverCommand() {
   Command command;
   command.name = "recover";
-  command.operands_text = "[FOLDER...]";
-  command.summary = "remove what killed programs have left of files that were not published";
+  command.operands_text = "[FILE|FOLDER...]";
+  command.summary = "make files of killed programs what they were at their last commit";
   command.description = {
-      "With publish=atomic a program writes a file under a hidden name beside its own, "
-      "`.NAME.unpublished`, and renames it when it is whole. Of a program that was killed that "
-      "file "
-      "stays, until the next one creates NAME, or until this. What a program still writes is left "
-      "alone, and so is `NAME.unpublished`, which is whole and could not be published. Without "
-      "FOLDER: this one."};
+      "With journal=process or power a file that was open for writing when its program was killed "
+      "has a mark, and a log beside it (`NAME-wal.0`). Tidelane recovers it when it is opened; "
+      "HDF5 without Tidelane refuses it. This recovers FILE, or every such file in FOLDER (without "
+      "an operand: this one), and removes the log.",
+      "It also removes hidden files of publish=atomic, `.NAME.unpublished`, that nobody writes any "
+      "more. `NAME.unpublished` stays: it is whole and could not be published. What a program "
+      "still "
+      "writes is left alone. Logs that belong to no file here are named and left alone."};
+  command.operands = Operands::kFiles;
+  command.options = {
+      {"-r,--recursive", "", "the folders below, too"},
+      {"-n,--dry-run", "", "say what would be done"},
+      {"--log", "SEGMENT", "the log of FILE, which was renamed or moved without it", false,
+       Completes::kFile},
+      {"--without-log", "",
+       "FILE's log is lost or damaged: make HDF5 open it all the same; its content may be torn"}};
+  command.examples = {
+      {"tidelane recover -r /scratch/run7", "after a walltime limit"},
+      {"tidelane recover --log old.h5-wal.0 new.h5", "old.h5 was renamed, its log was not"}};
+  command.main = Recover;
+  return command;
+}
+
+Command StatusCommand() {
+  Command command;
+  command.name = "status";
+  command.operands_text = "[FILE|FOLDER...]";
+  command.summary = "say what state files are in: plain, being written, to be recovered";
+  command.description = {
+      "A line for each HDF5 file: plain; being written; to be recovered, with its last commit and "
+      "its "
+      "log's size and age; never committed; without its log, or with one that cannot be used; not "
+      "published yet (publish=atomic). Logs that belong to no file are stray. Without an operand: "
+      "of this folder. Nothing is changed."};
   command.operands = Operands::kFiles;
   command.options = {{"-r,--recursive", "", "the folders below, too"},
-                     {"-n,--dry-run", "", "say what would be removed"}};
-  command.examples = {{"tidelane recover -r /scratch/run7", "after a walltime limit"}};
-  command.main = Recover;
+                     {"--json", "", "as JSON, for scripts"}};
+  command.examples = {{"tidelane status -r /scratch/run7", "before anything is copied from there"}};
+  command.main = ShowStatus;
   return command;
 }
 
@@ -227,6 +256,7 @@ const std::vector<Command>& Commands() {
                                 PredictCommand(),
                                 ConfigCommand(),
                                 RecoverCommand(),
+                                StatusCommand(),
                                 CompletionCommand(),
                                 Hidden("manual", Operands::kNone, Manual),
                                 Hidden("probe", Operands::kWords, Probe)};
@@ -242,7 +272,7 @@ const Command* FindCommand(const std::string& name) {
 
 std::vector<ExitStatus> ExitStatuses() {
   return {{"0", "done; `check`: usable"},
-          {"1", "`check`: not usable; `recover`: something could not be removed"},
+          {"1", "`check`: not usable; `recover`, `status`: of some file it could not be done"},
           {"2", "a wrong option or setting, a file that cannot be read or written"},
           {"125", "`run`: a wrong option or setting, or no plugin; the program was not started"},
           {"126, 127", "`run`: the program cannot be executed, or does not exist"},

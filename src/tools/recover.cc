@@ -3,88 +3,204 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "base/words.h"
+#include "log/recover_file.h"
 #include "publish/directory_entry.h"
 #include "publish/publication.h"
+#include "tools/survey.h"
+#include "tools/terminal.h"
 
 namespace tidelane::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Sweep {
+std::string SizeOf(const std::string& path) {
+  std::error_code ignored;
+  return BytesInWords(fs::file_size(path, ignored));
+}
+
+class Recovery final : public Survey {
  public:
-  explicit Sweep(bool only_tell) : only_tell_(only_tell) {}
+  explicit Recovery(const Arguments& arguments)
+      : only_tell_(arguments.Has("dry-run")),
+        without_log_(arguments.Has("without-log")),
+        log_(arguments.Get("log")) {}
 
-  void Folder(const fs::path& folder, bool with_folders) {
-    std::error_code error;
-    std::vector<fs::path> below;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-      std::error_code ignored;
-      if (IsHiddenName(at->path().filename().string())) {
-        File(at->path());
-      } else if (with_folders && at->is_directory(ignored) && !at->is_symlink(ignored)) {
-        below.push_back(at->path());
-      }
-    }
-    if (error) {
-      std::fprintf(stderr, "tidelane: %s: %s\n", folder.c_str(), error.message().c_str());
-      failed_ = true;
-    }
-    for (const fs::path& next : below) Folder(next, true);
-  }
-
-  int End() const {
-    if (found_ == 0) std::printf("nothing was left behind\n");
-    return failed_ ? kFailed : kDone;
-  }
+  bool told() const { return told_; }
 
  private:
-  void File(const fs::path& path) {
-    ++found_;
-    std::error_code ignored;
-    const std::string size = BytesInWords(fs::file_size(path, ignored));
-    const Descriptor folder(open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    const int error =
-        folder.valid() ? SweepHidden(folder.get(), path.filename().string(), only_tell_) : errno;
-    if (error == 0) {
-      std::printf("%s %s (%s)\n", only_tell_ ? "left behind:" : "removed", path.c_str(),
-                  size.c_str());
-    } else if (error == EWOULDBLOCK) {
-      std::printf("in use: %s (%s), which a program is writing\n", path.c_str(), size.c_str());
-    } else if (error != ENOENT) {
-      std::fprintf(stderr, "tidelane: %s: %s\n", path.c_str(), std::strerror(error));
-      failed_ = true;
+  void File(const std::string& path, bool named) override {
+    log::FileByName file;
+    const Status status = file.Open(path, log::Purpose::kLook);
+    if (!status.ok()) {
+      // Of what others keep for themselves nobody has asked.
+      if (named || status.code() != EACCES) Complain(path, status.code());
+      return;
     }
+    if (file.marked()) return only_tell_ ? Marked(file, path) : Open(path);
+    if (!file.in_use()) Spent(path);
+    if (!named) return;
+    if (file.superblock().empty() && file.size() != 0) return Complain(path + ": no HDF5 file");
+    file.in_use() ? InUse(path) : Say("nothing to recover: " + path);
+  }
+
+  // To be changed, if nobody has it; by then it may be another one.
+  void Open(const std::string& path) {
+    log::FileByName file;
+    const Status status = file.Open(path, log::Purpose::kChange);
+    if (IsInUse(status.code())) return InUse(path);
+    if (!status.ok()) return Complain(path, status.code());
+    if (file.marked()) Marked(file, path);
+  }
+
+  void Marked(log::FileByName& file, const std::string& path) {
+    if (file.in_use()) return InUse(path);
+    if (!log_.empty()) {
+      std::error_code ignored;
+      if (const std::string owner = OwnerOf(log_);
+          !owner.empty() && !fs::equivalent(owner, path, ignored))
+        return Complain(log_ + ": " + owner + " needs this log");
+      if (const int error = file.UseLog(log_); error != 0) return Complain(log_, error);
+    }
+    log::Snapshot snapshot;
+    Status status = file.Read(snapshot);
+    if (IsInUse(status.code())) return InUse(path);
+    if (without_log_) return WithoutLog(file, path, status);
+    if (!status.ok()) return NoLog(file, path, status);
+    const std::string what =
+        file.never_committed() || snapshot.superblock.empty()
+            ? ""
+            : " (" +
+                  (snapshot.generation == 0 ? "the commit before its log"
+                                            : "commit " + std::to_string(snapshot.generation)) +
+                  ", " + BytesInWords(log::BytesLogged(snapshot)) + ")";
+    if (only_tell_) {
+      return Say(what.empty() ? path + ": never committed; recovered, it would be empty"
+                              : "to be recovered: " + path + what);
+    }
+    status = file.Recover(snapshot);
+    if (!status.ok()) return Complain(InWords(status));
+    Say(what.empty() ? path + ": never committed; it is empty now" : "recovered " + path + what);
+  }
+
+  void NoLog(const log::FileByName& file, const std::string& path, const Status& status) {
+    std::string words = InWords(status);
+    const std::string other = LogElsewhere(path, file.superblock());
+    if (!other.empty() && log_.empty())
+      words += "; " + other + " is its log: tidelane recover --log " + other + " " + path;
+    Complain(words);
+  }
+
+  // Only where nothing better is left.
+  void WithoutLog(log::FileByName& file, const std::string& path, const Status& status) {
+    if (status.ok() && !file.never_committed())
+      return Complain(path +
+                      ": its log is there; tidelane recover, without --without-log, uses it");
+    if (!status.ok() && status.code() != log::kNoLog && status.code() != EIO)
+      return Complain(InWords(status));
+    if (const std::string other = LogElsewhere(path, file.superblock());
+        !other.empty() && status.code() == log::kNoLog)
+      return NoLog(file, path, status);
+    const std::string torn = " (" + BytesInWords(file.size()) +
+                             "): its content may be torn, a mixture of older and newer bytes";
+    if (only_tell_) return Say("the mark would be cleared: " + path + torn);
+    if (const Status cleared = file.ClearMark(); !cleared.ok()) return Complain(InWords(cleared));
+    Say("mark cleared, without a log: " + path + torn);
+  }
+
+  // What a kill has left behind its file's last step.
+  void Spent(const std::string& path) {
+    const std::vector<log::FoundSegment> beside = log::SegmentsBeside(path);
+    if (beside.empty()) return;
+    log::FileByName file;
+    Status status = file.Open(path, only_tell_ ? log::Purpose::kLook : log::Purpose::kChange);
+    std::vector<std::string> spent;
+    if (status.ok()) status = file.FindSpentLog(spent, !only_tell_);
+    if (IsInUse(status.code())) return;
+    if (!status.ok()) Complain(InWords(status));
+    const std::set<std::string> names(spent.begin(), spent.end());
+    for (const log::FoundSegment& segment : beside) {
+      if (!names.contains(segment.name)) continue;
+      told_of_.insert(segment.path);
+      Say((only_tell_ ? "left behind: " : "removed ") + segment.path + " (" +
+          BytesInWords(segment.size) + ")");
+    }
+  }
+
+  void Stray(const log::FoundSegment& segment, const std::string& beside) override {
+    if (told_of_.contains(segment.path)) return;
+    if (segment.in_use) return InUse(segment.path);
+    const std::string what = segment.id == 0 ? "no log that can be read" : "a log of " + segment.of;
+    Say(segment.path + ": " + what +
+        (beside.empty() ? ", of no file here" : ", not of " + beside + " as it is"));
+  }
+
+  void Hidden(const std::string& path) override {
+    const std::string size = SizeOf(path);
+    DirectoryEntry entry;
+    int error = DirectoryEntry::Find(path.c_str(), false, entry);
+    if (error == 0) error = SweepHidden(entry.folder.get(), entry.name, only_tell_);
+    if (error == 0) {
+      Say((only_tell_ ? "left behind: " : "removed ") + path + " (" + size + ")");
+    } else if (IsInUse(error)) {
+      InUse(path);
+    } else if (error != ENOENT) {
+      Complain(path, error);
+    }
+  }
+
+  void InUse(const std::string& path) {
+    Say("in use: " + path + " (" + SizeOf(path) + "), which a program has open");
+  }
+
+  void Say(const std::string& line) {
+    std::puts(line.c_str());
+    told_ = true;
   }
 
   const bool only_tell_;
-  size_t found_ = 0;
-  bool failed_ = false;
+  const bool without_log_;
+  const std::string log_;
+  std::set<std::string> told_of_;
+  bool told_ = false;
 };
+
+// By hand: of files that are named.
+std::string Mistake(const Arguments& arguments) {
+  const bool by_log = arguments.Has("log");
+  const bool without = arguments.Has("without-log");
+  if (!by_log && !without) return {};
+  if (by_log && without) return "--log and --without-log are one or the other";
+  if (by_log && arguments.operands.size() != 1) return "--log is the log of one FILE";
+  if (arguments.operands.empty()) return "--without-log of which FILE?";
+  for (const std::string& operand : arguments.operands) {
+    std::error_code error;
+    if (fs::is_directory(operand, error))
+      return (by_log ? "--log " : "--without-log ") + ("is for a file: " + operand) +
+             " is a folder";
+  }
+  return {};
+}
 
 }  // namespace
 
 int Recover(const Arguments& arguments) {
-  Sweep sweep(arguments.Has("dry-run"));
-  std::vector<std::string> folders = arguments.operands;
-  if (folders.empty()) folders.emplace_back(".");
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    if (!fs::is_directory(folder, error)) {
-      std::fprintf(stderr, "tidelane: %s: no folder\n", folder.c_str());
-      return kUsage;
-    }
-    sweep.Folder(folder, arguments.Has("recursive"));
-  }
-  return sweep.End();
+  if (const std::string mistake = Mistake(arguments); !mistake.empty())
+    return Fail(kUsage, mistake);
+  Recovery recovery(arguments);
+  const int status = recovery.Run(arguments);
+  if (status == kDone && !recovery.told()) std::puts("nothing was left behind");
+  return status;
 }
 
 }  // namespace tidelane::tools

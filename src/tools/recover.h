@@ -1,5 +1,6 @@
 /// \file
-/// `tidelane recover`: removes what programs that were killed have left of files that they had not published (publish=atomic).
+/// `tidelane recover`: makes files that were journalled what they were at their last commit, and removes what programs that were killed have
+/// left of files that they had not published (publish=atomic).
 ///
 /// Thread safety: one thread.
 #pragma once

@@ -1,5 +1,8 @@
 #include "vol/commit.h"
 
+#include <algorithm>
+
+#include "h5/error.h"
 #include "vol/find_file.h"
 
 namespace tidelane::vol {
@@ -8,16 +11,44 @@ namespace {
 
 constinit thread_local unsigned scopes = 0;
 
+herr_t Told(LibraryState& library, const Status& status) {
+  if (status.ok()) return 0;
+  h5::PushError(library.hdf5(), status);
+  return -1;
+}
+
+// All that the program has of the file, but for `flushed`.
+bool FlushOthers(LibraryState& library, const File& file, const void* flushed, hid_t dxpl) {
+  if (library.open_files == nullptr) return true;
+  H5VL_file_specific_args_t flush{};
+  flush.op_type = H5VL_FILE_FLUSH;
+  flush.args.flush.obj_type = H5I_FILE;
+  flush.args.flush.scope = H5F_SCOPE_LOCAL;
+  return std::ranges::all_of(*library.open_files, [&](void* other) {
+    return other == flushed || FileOf(library, other, H5I_FILE).get() != &file ||
+           library.hdf5().native().file_cls.specific(other, &flush, dxpl, nullptr) >= 0;
+  });
+}
+
 }  // namespace
 
 void CommitScope::Begin() { ++scopes; }
 void CommitScope::End() { --scopes; }
 bool CommitScope::active() { return scopes != 0; }
 
-Status CommitFile(LibraryState& library, void* object, H5I_type_t type) {
+herr_t CommitFlushed(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
   const std::shared_ptr<File> file = FileOf(library, object, type);
-  if (file == nullptr) return {};
-  return file->Commit(CommitScope::active() ? Committing::kNow : Committing::kIfDue);
+  if (file == nullptr || !file->commits()) return 0;
+  if (!FlushOthers(library, *file, object, dxpl)) return -1;
+  return Told(library, file->Commit(CommitScope::active() ? Committing::kNow : Committing::kIfDue));
+}
+
+herr_t CommitForOutsiders(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
+  const std::shared_ptr<File> file = FileOf(library, object, type);
+  if (file == nullptr || !file->commits()) return 0;
+  if (!FlushOthers(library, *file, nullptr, dxpl)) return -1;
+  Count(Fallback::kJournalAddress);
+  return Told(library, file->Commit(Committing::kIntoFile));
 }
 
 }  // namespace tidelane::vol

@@ -24,8 +24,11 @@ class CommitScope {
   static bool active();
 };
 
-/// Commits what was flushed of the file that `object`, of HDF5's kind `type`, is in. After the native flush, if that has
-/// succeeded. Does nothing, successfully, where the file is not journalled, or has nothing that is not committed.
-Status CommitFile(LibraryState& library, void* object, H5I_type_t type);
+/// After a native flush of `object`, of HDF5's kind `type`: flushes what else has the file open, since HDF5 flushes the elements of those
+/// datasets alone that were opened by the same H5Fopen, and commits all of it. Fails with the reason on the error stack. Does nothing,
+/// successfully, where the file is not journalled.
+herr_t CommitFlushed(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl);
+/// The same without a flush before, and then the file by itself has all of it: for who reads there past HDF5.
+herr_t CommitForOutsiders(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl);
 
 }  // namespace tidelane::vol

@@ -15,6 +15,7 @@
 #include "vol/call_queue.h"
 #include "vol/chunk_capture.h"
 #include "vol/chunk_insert.h"
+#include "vol/commit.h"
 #include "vol/control.h"
 #include "vol/dataset_catalogue.h"
 #include "vol/device_buffers.h"
@@ -420,7 +421,8 @@ bool GivesPlace(const H5VL_optional_args_t& answered) {
 // Who asks for an address may read there past HDF5: everything is stored when the answer is given, by all ranks that write
 // the file. Who asks where a dataset of a file of its own lies in one piece may map it, and then sees what is written
 // later, too: natively at once. It may also change it there, whether HDF5 has the file open for writing or not.
-herr_t StoreAll(LibraryState& library, void* dataset, const H5VL_optional_args_t& answered) {
+herr_t StoreAll(LibraryState& library, void* dataset, const H5VL_optional_args_t& answered,
+                hid_t dxpl) {
   const std::shared_ptr<File> file = CapturedFileOf(library, dataset, H5I_DATASET);
   if (file == nullptr) return 0;
   Status status;
@@ -430,6 +432,7 @@ herr_t StoreAll(LibraryState& library, void* dataset, const H5VL_optional_args_t
     int* descriptor = nullptr;
     status = file->Descriptor(descriptor, CallContext::Current());
   } else {
+    if (CommitForOutsiders(library, dataset, H5I_DATASET, dxpl) < 0) return -1;
     status = file->drainer().Drain(Wait::kOther);
     if (!MutationEnabled("ranks_address")) file->AwaitOthers(0, UINT64_MAX);
   }
@@ -493,7 +496,8 @@ herr_t DatasetOptional(LibraryState& library, void* dataset, H5VL_optional_args_
   if (request == nullptr) {
     if (changes && !MayChange(library, dataset, H5I_DATASET)) return -1;
     const herr_t result = operate();
-    return result >= 0 && GivesAddress(args->op_type) ? StoreAll(library, dataset, *args) : result;
+    return result >= 0 && GivesAddress(args->op_type) ? StoreAll(library, dataset, *args, dxpl)
+                                                      : result;
   }
   TrackedCall call(library, Effect::kWrite, request);
   const herr_t result = operate();

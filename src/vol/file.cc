@@ -127,21 +127,6 @@ herr_t NativeFlush(LibraryState& library, void* file, hid_t dxpl) {
   return NativeFile(library).specific(file, &flush, dxpl, nullptr);
 }
 
-// After a flush. HDF5 flushes the elements of those datasets alone that were opened by the same H5Fopen; a commit is of all of them.
-herr_t CommitFlushed(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
-  const std::shared_ptr<File> ours = FileOf(library, object, type);
-  if (ours == nullptr || !ours->commits()) return 0;
-  for (void* const other : *library.open_files) {
-    if (other != object && FileOf(library, other, H5I_FILE) == ours &&
-        NativeFlush(library, other, dxpl) < 0)
-      return -1;
-  }
-  const Status status = CommitFile(library, object, type);
-  if (status.ok()) return 0;
-  h5::PushError(library.hdf5(), status);
-  return -1;
-}
-
 herr_t FlushForClose(LibraryState& library, void* file, hid_t dxpl) {
   const CallScope scope(CallScope::kForClose);
   return NativeFlush(library, file, dxpl);

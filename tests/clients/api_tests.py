@@ -25,6 +25,8 @@ RESULTS = {"PASSED": "passed", "*FAILED*": "failed", "-SKIP-": "skipped"}
 BOTH = {"TIDELANE_MODE": "async", "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "deferred"}
 MODES = {
     "wait": ("tidelane", {"TIDELANE_CLOSE": "wait", "TIDELANE_FLUSH": "wait"}),
+    "journal": ("tidelane", {"TIDELANE_MODE": "async", "TIDELANE_JOURNAL": "process"}),
+    "journal_power": ("tidelane", {"TIDELANE_MODE": "async", "TIDELANE_JOURNAL": "power", "TIDELANE_CLOSE": "deferred"}),
     "deferred_close": ("tidelane", {"TIDELANE_MODE": "async", "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "wait"}),
     "deferred_flush": ("tidelane", {"TIDELANE_CLOSE": "wait", "TIDELANE_FLUSH": "deferred"}),
     "deferred_both": ("tidelane", BOTH),

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import REPO, error_line
 
-COMMANDS = ["run", "check", "report", "trace", "predict", "config", "completion"]
+COMMANDS = ["run", "check", "report", "trace", "predict", "config", "recover", "status", "completion"]
 
 
 def options_of(tidelane, command):
@@ -67,6 +67,9 @@ def test_every_setting_is_an_option(tidelane):
         (["predict", "-s", "64M", "-c", "1", "-n", "0"], 2, "--ranks is a number from 1 on"),
         (["predict", "-s", "64M", "-c", "1", "-d", "/nonexistent"], 2, "/nonexistent: No such file"),
         (["config", "more"], 2, "'more' is one word too many"),
+        (["recover", "/nonexistent"], 2, "/nonexistent: no such file or folder"),
+        (["recover", "--without"], 2, "the nearest is --without-log"),
+        (["status", "/nonexistent"], 2, "/nonexistent: no such file or folder"),
         (["completion", "tcsh"], 2, "bash, zsh or fish"),
         (["config", "--lanes", "900"], 2, "lanes='900' (command line): accepted are a number from 1 to 64"),
         (["config", "--arena", "99999999999999999999"], 2, "a size of at least 64k"),

@@ -1,0 +1,203 @@
+#include "log/recover_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "device/claim.h"
+#include "log/format.h"
+
+namespace tidelane::log {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kIdDigits = 16;
+
+bool AreLocksMissing(int error) { return error == ENOSYS || error == EOPNOTSUPP; }
+
+bool Continues(const FoundSegment& one, const FoundSegment& other) {
+  return other.id != 0 && one.before == other.id;
+}
+
+}  // namespace
+
+bool IsLogName(const std::string& name, std::string& file) {
+  if (IsSegmentName(name, file)) return true;
+  const size_t point = name.rfind('.');
+  return point != std::string::npos && name.size() - point - 1 == kIdDigits &&
+         name.find_first_not_of("0123456789abcdef", point + 1) == std::string::npos &&
+         IsSegmentName(name.substr(0, point), file);
+}
+
+int LookAtSegment(const std::string& path, FoundSegment& found) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return errno;
+  const std::unique_ptr<Device> file = MakePosixDevice(fd);
+  struct stat status;
+  if (fstat(fd, &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode)) return EINVAL;
+  found = {.path = path,
+           .name = path.substr(path.rfind('/') + 1),
+           .of = {},
+           .size = static_cast<uint64_t>(status.st_size),
+           .modified = status.st_mtim.tv_sec,
+           .in_use = IsClaimed(fd)};
+  Sector bytes;
+  if (const int error = file->Read(0, bytes.data(), bytes.size()); error != 0) return error;
+  if (const auto header = SegmentHeader::Parse(bytes); header && header->version <= kVersion) {
+    found.id = header->id;
+    found.before = header->before;
+    found.of = header->path;
+  }
+  return 0;
+}
+
+std::vector<FoundSegment> LogsIn(const std::string& folder) {
+  std::vector<FoundSegment> found;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    std::string whose;
+    FoundSegment segment;
+    if (IsLogName(at->path().filename().string(), whose) &&
+        LookAtSegment(at->path().string(), segment) == 0)
+      found.push_back(std::move(segment));
+  }
+  std::ranges::sort(found, {}, &FoundSegment::name);
+  return found;
+}
+
+std::vector<FoundSegment> SegmentsBeside(const std::string& path) {
+  std::vector<FoundSegment> found;
+  std::error_code error;
+  // A log lies where a symbolic link leads to.
+  fs::path file = fs::is_symlink(path, error) ? fs::canonical(path, error) : fs::path(path);
+  if (error) return found;
+  for (const uint64_t number : {1, 2}) {
+    FoundSegment segment;
+    if (LookAtSegment(SegmentName(file.string(), number), segment) == 0)
+      found.push_back(std::move(segment));
+  }
+  return found;
+}
+
+uint64_t BytesLogged(const Snapshot& snapshot) {
+  uint64_t bytes = 0;
+  const auto add = [&](uint64_t begin, uint64_t end, uint64_t offset) {
+    if (offset != 0) bytes += end - begin;
+  };
+  for (const Layer& layer : snapshot.layers)
+    layer.pieces.Visit(0, UINT64_MAX, add, [](uint64_t, uint64_t) {});
+  return bytes;
+}
+
+Status FileByName::Failed(int error, const char* operation) const {
+  return Status::Failed(error, operation).At(path_, 0, 0);
+}
+
+Status FileByName::Open(const std::string& path, Purpose purpose) {
+  path_ = path;
+  purpose_ = purpose;
+  DirectoryEntry entry;
+  if (const int error = DirectoryEntry::Find(path.c_str(), true, entry); error != 0)
+    return Failed(error, "open");
+  const int flags = purpose == Purpose::kChange ? O_RDWR : O_RDONLY;
+  const int fd =
+      openat(entry.folder.get(), entry.name.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return Failed(errno, "open");
+  file_ = MakePosixDevice(fd);
+  struct stat found;
+  if (fstat(fd, &found) != 0) return Failed(errno, "open");
+  if (!S_ISREG(found.st_mode)) return Failed(EINVAL, "use what is no file:");
+  names_ = {SegmentName(entry.name, 1), SegmentName(entry.name, 2)};
+  folder_ = MakeFolder(std::move(entry.folder), found.st_mode & 0777);
+  if (Status status = LockIt(); !status.ok()) return status;
+  if (const int error = Superblock::Find(*file_, superblock_); error != 0)
+    return Failed(error, "read");
+  if (const int error = file_->Size(size_); error != 0) return Failed(error, "read");
+  return {};
+}
+
+// Who changes it has it for himself, before he looks at it.
+Status FileByName::LockIt() {
+  if (purpose_ == Purpose::kLook) {
+    in_use_ = HasWriter();
+    return {};
+  }
+  int error = file_->Lock(true);
+  if (error == 0 || AreLocksMissing(error)) error = Claim(*file_->descriptor());
+  if (error != 0) return Failed(error, "lock");
+  return {};
+}
+
+// HDF5's own lock cannot be asked for but by taking it: as a reader does, for a moment.
+bool FileByName::HasWriter() const {
+  if (IsClaimed(*file_->descriptor())) return true;
+  const int error = file_->Lock(false);
+  if (error == 0) static_cast<void>(file_->Unlock());
+  return error == EWOULDBLOCK;
+}
+
+int FileByName::UseLog(const std::string& segment) {
+  FoundSegment first;
+  if (const int error = LookAtSegment(segment, first); error != 0) return error;
+  names_ = {first.name, {}};
+  const std::string folder = fs::path(segment).parent_path().string();
+  for (const FoundSegment& other : LogsIn(folder.empty() ? "." : folder)) {
+    if (Continues(first, other) || Continues(other, first)) names_[1] = other.name;
+  }
+  DirectoryEntry entry;
+  if (const int error = DirectoryEntry::Find(segment.c_str(), false, entry); error != 0)
+    return error;
+  folder_ = MakeFolder(std::move(entry.folder), 0600);
+  return 0;
+}
+
+Status FileByName::Read(Snapshot& snapshot) {
+  return ReadSnapshot(*folder_, names_, path_, superblock_, purpose_ == Purpose::kChange, snapshot);
+}
+
+Status FileByName::Recover(const Snapshot& snapshot) {
+  return Restore(*file_, *folder_, path_, snapshot);
+}
+
+Status FileByName::ClearMark() {
+  const Superblock clear = superblock_.Unmarked(size_).Closed();
+  const iovec part{const_cast<std::byte*>(clear.bytes().data()), clear.size()};
+  if (const int error = file_->Write(clear.base(), &part, 1); error != 0)
+    return Failed(error, "clear the mark of");
+  if (const int error = file_->Sync(); error != 0) return Failed(error, "clear the mark of");
+  return {};
+}
+
+Status FileByName::FindSpentLog(std::vector<std::string>& spent, bool removes) {
+  if (superblock_.empty() || marked()) return {};
+  const std::vector<FoundSegment> beside = SegmentsBeside(path_);
+  for (const FoundSegment& last : beside) {
+    const auto goes_on = [&](const FoundSegment& other) { return Continues(other, last); };
+    if (last.id == 0 || last.in_use || std::ranges::any_of(beside, goes_on)) continue;
+    Snapshot snapshot;
+    // As if the file were marked with it.
+    const Status status =
+        ReadSnapshot(*folder_, names_, path_, superblock_.Marked(last.id), removes, snapshot);
+    if (!status.ok() || !IsApplied(*file_, superblock_, snapshot)) continue;
+    std::vector<std::shared_ptr<Segment>> segments;
+    if (snapshot.moved != nullptr) segments.push_back(snapshot.moved);
+    for (const Layer& layer : snapshot.layers) segments.push_back(layer.segment);
+    for (const auto& segment : segments) {
+      const int error = removes ? folder_->Remove(segment->name(), segment->file()) : 0;
+      if (error != 0 && error != ENOENT) return Failed(error, "remove the log of");
+      spent.push_back(segment->name());
+    }
+  }
+  return {};
+}
+
+}  // namespace tidelane::log

@@ -40,7 +40,7 @@ bool LoggedStore::MayMove() {
 
 bool LoggedStore::BeginMoving() {
   if (moving_.layer.segment != nullptr || !MayMove()) return false;
-  moving_ = {.layer = std::exchange(current_, {}), .superblock = committed_, .end = committed_end_};
+  moving_ = {.layer = std::exchange(current_, {}), .superblock = committed_};
   return true;
 }
 
@@ -54,14 +54,13 @@ int LoggedStore::Move() {
   if (segment == nullptr) return 0;
   // Others read it meanwhile; nobody changes it.
   const auto& layer = [this]() TL_NO_ANALYSIS -> const log::Layer& { return moving_.layer; }();
-  uint64_t end = 0;
   Superblock superblock;
   {
     MutexLock lock(mutex_);
-    end = moving_.end;
     superblock = moving_.superblock;
   }
-  if (const int error = log::CopyTo(*parts_.file, layer, end); error != 0) return error;
+  // With the zeros of what was cut off: if the file grows again, they are seen.
+  if (const int error = log::CopyTo(*parts_.file, layer, UINT64_MAX); error != 0) return error;
   if (power() && !MutationEnabled("log_move_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
   }

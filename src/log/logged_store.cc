@@ -192,7 +192,8 @@ int LoggedStore::WriteStraight(Run& run, std::span<const Part> parts) {
     }
     run.write_end_ns = NowNs();
   }
-  RaiseSize(direct_->size());
+  // The file may be longer: it has bytes yet that were cut off.
+  RaiseSize(error == 0 ? run.end : std::min(run.end, direct_->size()));
   return error;
 }
 
@@ -273,7 +274,7 @@ int LoggedStore::WriteSuperblock(uint64_t offset, std::span<const std::byte> byt
   MutexLock lock(mark_mutex_);
   marked_ = true;
   const int error = PutSuperblock(first.Marked(kNeverCommitted));
-  RaiseSize(direct_->size());
+  if (error == 0) RaiseSize(first.end());
   return error;
 }
 

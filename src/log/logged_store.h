@@ -90,7 +90,6 @@ class LoggedStore final : public Store {
   struct Moving {
     log::Layer layer;
     Superblock superblock;
-    uint64_t end = 0;
   };
 
   int WriteParts(Run& run, std::span<const Part> parts);

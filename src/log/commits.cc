@@ -142,11 +142,17 @@ int LoggedStore::CommitSuperblock() {
   MutexLock marking(mark_mutex_);
   Superblock superblock;
   const uint64_t end = size();
+  bool created = false;
   {
     MutexLock lock(mutex_);
     superblock = superblock_;
+    created = committed_.empty();
   }
   if (superblock.empty()) return 0;
+  // Its name is as new as it is.
+  if (power() && created && !MutationEnabled("log_created_sync")) {
+    if (const int error = parts_.folder->Sync(); error != 0) return error;
+  }
   if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
   }

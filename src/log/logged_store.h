@@ -124,7 +124,8 @@ class LoggedStore final : public Store {
   std::atomic<uint64_t> size_{0};
   const int process_;  // a child of fork is not who writes the log
   std::atomic<bool> claimed_{false};
-  std::atomic<bool> unsynced_{false};  // bytes in the file that no sync was asked for
+  std::atomic<bool> unsynced_{
+      true};  // bytes in the file that no sync was asked for; who wrote it before asked for none
 
   std::atomic<int> broken_{0};  // a sync failed: nobody knows any more what storage has
 

@@ -19,7 +19,8 @@ std::string Hex(std::byte byte) { return std::to_string(std::to_integer<unsigned
 void PowerProgram::Wrong(const std::string& what) {
   if (wrong_.empty())
     wrong_ = "life " + std::to_string(life_) + ", call " + std::to_string(call_) + ", state " +
-             std::to_string(tally_.states) + ": " + what;
+             std::to_string(tally_.states) + ", change " + std::to_string(disk_->changes()) + ": " +
+             what;
 }
 
 std::shared_ptr<PowerDisk> PowerProgram::MadeUp(const PowerDisk& disk) {
@@ -31,12 +32,16 @@ void PowerProgram::AfterChange() {
   const unsigned ends = power() ? options_.ends : 1;
   for (unsigned i = 0; i < ends && wrong_.empty(); ++i) {
     const auto found = MadeUp(*disk_);
-    if (end_random_() % 100 == 0) {
-      end_ = found->AfterEnd();
-      images_of_end_ = images_;
-    }
+    if (end_random_() % 100 == 0) KeepEnd();
     CheckEnd(found);
   }
+}
+
+// Of the program, or of the machine: but not of the program alone after storage has failed to keep what the next one would see.
+void PowerProgram::KeepEnd() {
+  end_is_durable_ = !power() || lost_ || end_random_() % 2 == 0;
+  end_ = end_is_durable_ ? MadeUp(*disk_) : disk_->AfterEnd();
+  images_of_end_ = images_;
 }
 
 void PowerProgram::CheckEnd(const std::shared_ptr<PowerDisk>& found) {

@@ -94,6 +94,7 @@ class PowerProgram {
   void CheckReopened(const std::shared_ptr<PowerDisk>& disk, bool writable, const char* how)
       TL_REQUIRES(mutex_);
   std::shared_ptr<PowerDisk> MadeUp(const PowerDisk& disk) TL_REQUIRES(mutex_);
+  void KeepEnd() TL_REQUIRES(mutex_);
   void CheckForeign(const PowerDisk& found, const Superblock& marked) TL_REQUIRES(mutex_);
   std::optional<View> Reopen(const std::shared_ptr<PowerDisk>& disk, bool writable,
                              std::string& why) const;
@@ -126,6 +127,8 @@ class PowerProgram {
   std::vector<Image> images_ TL_GUARDED_BY(mutex_);       // from the acknowledged one on
   std::shared_ptr<PowerDisk> end_ TL_GUARDED_BY(mutex_);  // one that was made up, for the next life
   std::vector<Image> images_of_end_ TL_GUARDED_BY(mutex_);
+  bool end_is_durable_ TL_GUARDED_BY(mutex_) = true;
+  bool lost_ TL_GUARDED_BY(mutex_) = false;  // storage has lost something that programs see
   std::map<std::string, Bytes> old_log_ TL_GUARDED_BY(mutex_);  // another state's
   std::string wrong_ TL_GUARDED_BY(mutex_);
   Tally tally_ TL_GUARDED_BY(mutex_);

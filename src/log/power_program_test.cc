@@ -94,7 +94,10 @@ LoggedFile PowerProgram::Parts(const std::shared_ptr<PowerDisk>& disk, std::uniq
 // ---- the program
 
 void PowerProgram::Run() {
-  for (life_ = 0; life_ < options_.lives && wrong().empty(); ++life_) Live();
+  for (life_ = 0; life_ < options_.lives && wrong().empty(); ++life_) {
+    call_ = 0;
+    Live();
+  }
 }
 
 void PowerProgram::Live() {
@@ -122,10 +125,12 @@ void PowerProgram::Live() {
   disk_->after_change = nullptr;
   MutexLock lock(mutex_);
   durable_ = !power();
+  if (end_ == nullptr && lost_) KeepEnd();
+  lost_ = false;
   if (end_ == nullptr) return;
   disk_ = std::exchange(end_, nullptr);
   images_ = std::move(images_of_end_);
-  durable_ = true;
+  durable_ = end_is_durable_;
 }
 
 bool PowerProgram::OpenFile() {
@@ -173,6 +178,7 @@ Fault PowerProgram::Plan(FaultPoint point, uint64_t size) {
   const uint64_t drawn = fault_random_();
   const bool hit = point == FaultPoint::kSync ? drawn % 60 == 0 : drawn % 40 == 0;
   if (!hit) return {};
+  if (point == FaultPoint::kSync) lost_ = true;
   // All, or nothing, or some whole sectors of it.
   const uint64_t way = drawn >> 32 & 3;
   return {.code = point == FaultPoint::kSync ? EIO : ENOSPC,
@@ -349,10 +355,7 @@ void PowerProgram::EndLife() {
     MutexLock lock(mutex_);
     if (way == 0 && end_ != nullptr) return;
     end_ = nullptr;
-    if (way == 1) {
-      end_ = MadeUp(*disk_);
-      images_of_end_ = images_;
-    }
+    if (way == 1) KeepEnd();
   }
   if (way < 3 || store_ == nullptr) return;
   CommitNow(true);

@@ -71,8 +71,11 @@ int LoggedStore::Move() {
     next = current_.segment;
   }
   if (const int error = PutSuperblock(next == nullptr ? superblock : superblock.Marked(next->id()));
-      error != 0)
+      error != 0) {
+    // It may have no mark all the same: who begins another segment gives it that one's.
+    if (next == nullptr) marked_ = false;
     return error;
+  }
   if (power() && !MutationEnabled("log_unmark_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
   }

@@ -41,10 +41,12 @@ int LoggedStore::MakeRoomFor(const std::string& segment) {
   log::Sector bytes;
   if (const int error = left->Read(0, bytes.data(), bytes.size()); error != 0) return error;
   const auto header = log::SegmentHeader::Parse(bytes);
-  const std::string aside = log::AsideName(segment, header ? header->id : 0);
+  // Made, and not begun: there is nothing in it.
+  if (!header) return parts_.folder->Remove(segment);
+  const std::string aside = log::AsideName(segment, header->id);
   if (const int error = parts_.folder->Rename(segment, aside); error != 0) return error;
   std::fprintf(stderr, "tidelane: %s: a log that is not this file's (of %s) is %s now\n",
-               parts_.path.c_str(), header ? header->path.c_str() : "nobody", aside.c_str());
+               parts_.path.c_str(), header->path.c_str(), aside.c_str());
   return 0;
 }
 
@@ -59,12 +61,17 @@ int LoggedStore::MakeSegment(uint64_t number, std::unique_ptr<Device>& file) {
   return error;
 }
 
+bool LoggedStore::TakeMarkBack(const Superblock& committed) {
+  return PutSuperblock(committed) == 0 && (!power() || SyncFile() == 0);
+}
+
 int LoggedStore::BeginLogging() {
   {
     MutexLock lock(mutex_);
     if (current_.segment != nullptr) return 0;
   }
   MutexLock marking(mark_mutex_);
+  if (const int broken = broken_.load(); broken != 0) return broken;
   log::SegmentHeader header;
   Superblock committed;
   {
@@ -87,18 +94,20 @@ int LoggedStore::BeginLogging() {
     if (const int error = MakeSegment(header.number, file); error != 0) return error;
   }
   spare_ = nullptr;
-  number_ = header.number;
   auto segment = std::make_shared<log::Segment>(log::SegmentName(parts_.name, header.number),
                                                 std::move(file), header);
   int error = segment->Begin(power());
   if (error == 0 && !marked_ && !MutationEnabled("log_mark")) {
-    error = PutSuperblock(committed.Marked(segment->id()));
     unsynced_.store(true, std::memory_order_relaxed);
+    error = PutSuperblock(committed.Marked(segment->id()));
+    // It may be there all the same, and then so must the segment.
+    if (error != 0 && !TakeMarkBack(committed)) return broken_ = error;
   }
   if (error != 0) {  // as if it had not begun
     static_cast<void>(parts_.folder->Remove(segment->name()));
     return error;
   }
+  number_ = header.number;
   marked_ = true;
   MutexLock lock(mutex_);
   current_.segment = std::move(segment);
@@ -137,6 +146,12 @@ int LoggedStore::CommitLocked() {
   return 0;
 }
 
+// Also a commit that fails may be the one that is found: what it has is not overwritten any more.
+void LoggedStore::ProtectBelow(uint64_t end) {
+  MutexLock lock(mutex_);
+  high_water_ = std::max(high_water_, end);
+}
+
 // All else is in the file: the superblock is the commit.
 int LoggedStore::CommitSuperblock() {
   MutexLock marking(mark_mutex_);
@@ -151,11 +166,12 @@ int LoggedStore::CommitSuperblock() {
   if (superblock.empty()) return 0;
   // Its name is as new as it is.
   if (power() && created && !MutationEnabled("log_created_sync")) {
-    if (const int error = parts_.folder->Sync(); error != 0) return error;
+    if (const int error = parts_.folder->Sync(); error != 0) return broken_ = error;
   }
   if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
   }
+  ProtectBelow(end);
   if (const int error = PutSuperblock(superblock); error != 0) return error;
   if (power() && !MutationEnabled("log_superblock_sync")) {
     if (const int error = SyncFile(); error != 0) return broken_ = error;
@@ -197,6 +213,7 @@ int LoggedStore::CommitRecord() {
                               .offset = offset,
                               .crc = Crc32c(bytes.data(), bytes.size())});
   }
+  ProtectBelow(record.end);
   bool failed_sync = false;
   if (const int error = segment->Commit(record, power(), failed_sync); error != 0) {
     if (failed_sync) broken_ = error;

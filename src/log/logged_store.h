@@ -94,7 +94,7 @@ class LoggedStore final : public Store {
 
   int WriteParts(Run& run, std::span<const Part> parts);
   int WriteStraight(Run& run, std::span<const Part> parts);
-  int WriteLogged(Run& run, std::span<const Part> parts);
+  int WriteLogged(std::span<const Part> parts);
   int WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes);
   int ReadStored(uint64_t address, std::byte* buffer, uint64_t n);
   void RaiseSize(uint64_t end);
@@ -104,6 +104,8 @@ class LoggedStore final : public Store {
   int BeginLogging() TL_EXCLUDES(mutex_);
   int MakeSegment(uint64_t number, std::unique_ptr<Device>& file) TL_REQUIRES(mark_mutex_);
   int MakeRoomFor(const std::string& segment);
+  bool TakeMarkBack(const Superblock& committed);
+  void ProtectBelow(uint64_t end) TL_EXCLUDES(mutex_);
   int CommitSuperblock() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitRecord() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
@@ -127,7 +129,7 @@ class LoggedStore final : public Store {
   std::atomic<bool> unsynced_{
       true};  // bytes in the file that no sync was asked for; who wrote it before asked for none
 
-  std::atomic<int> broken_{0};  // a sync failed: nobody knows any more what storage has
+  std::atomic<int> broken_{0};  // a sync or a mark failed: nobody knows any more what storage has
 
   Mutex commit_mutex_;  // one commit at a time; and nothing begins to move meanwhile
   uint64_t generation_ TL_GUARDED_BY(commit_mutex_) = 0;

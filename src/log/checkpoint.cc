@@ -62,7 +62,7 @@ int LoggedStore::Move() {
   // With the zeros of what was cut off: if the file grows again, they are seen.
   if (const int error = log::CopyTo(*parts_.file, layer, UINT64_MAX); error != 0) return error;
   if (power() && !MutationEnabled("log_move_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+    if (const int error = SyncFile(); error != 0) return error;
   }
   MutexLock marking(mark_mutex_);
   std::shared_ptr<log::Segment> next;
@@ -77,7 +77,7 @@ int LoggedStore::Move() {
     return error;
   }
   if (power() && !MutationEnabled("log_unmark_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+    if (const int error = SyncFile(); error != 0) return error;
   }
   marked_ = next != nullptr;
   Count(Counter::kCheckpoints);

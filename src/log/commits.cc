@@ -29,8 +29,21 @@ uint64_t NewId() {
 }  // namespace
 
 int LoggedStore::SyncFile() {
+  MutexLock lock(sync_mutex_);
   unsynced_.store(false, std::memory_order_relaxed);
-  return parts_.file->Sync();
+  const int error = parts_.file->Sync();
+  if (error != 0) broken_ = error;
+  return error;
+}
+
+// Waits for one that is under way: what it is asked for is not stored before.
+int LoggedStore::SyncWritten() {
+  MutexLock lock(sync_mutex_);
+  if (const int broken = broken_.load(); broken != 0) return broken;
+  if (!unsynced_.exchange(false, std::memory_order_relaxed)) return 0;
+  const int error = parts_.file->Sync();
+  if (error != 0) broken_ = error;
+  return error;
 }
 
 // A log that another program has left there, and that this file is not marked with.
@@ -43,6 +56,10 @@ int LoggedStore::MakeRoomFor(const std::string& segment) {
   const auto header = log::SegmentHeader::Parse(bytes);
   // Made, and not begun: there is nothing in it.
   if (!header) return parts_.folder->Remove(segment);
+  // Whose mark may be on storage yet, if its program has been killed while it took that back.
+  if (power() && !MutationEnabled("log_aside_sync")) {
+    if (const int error = SyncFile(); error != 0) return error;
+  }
   const std::string aside = log::AsideName(segment, header->id);
   if (const int error = parts_.folder->Rename(segment, aside); error != 0) return error;
   std::fprintf(stderr, "tidelane: %s: a log that is not this file's (of %s) is %s now\n",
@@ -98,8 +115,8 @@ int LoggedStore::BeginLogging() {
                                                 std::move(file), header);
   int error = segment->Begin(power());
   if (error == 0 && !marked_ && !MutationEnabled("log_mark")) {
-    unsynced_.store(true, std::memory_order_relaxed);
     error = PutSuperblock(committed.Marked(segment->id()));
+    unsynced_.store(true, std::memory_order_relaxed);
     // It may be there all the same, and then so must the segment.
     if (error != 0 && !TakeMarkBack(committed)) return broken_ = error;
   }
@@ -128,13 +145,16 @@ int LoggedStore::CommitLocked() {
   if (!commits() || getpid() != process_) return 0;
   if (const int broken = broken_.load(); broken != 0) return broken;
   try {
+    bool nothing_new = false;
     bool nothing_logged = false;
     {
       MutexLock lock(mutex_);
-      if (entries_.empty() && !superblock_changed_) return 0;
+      nothing_new = entries_.empty() && !superblock_changed_;
       nothing_logged =
           entries_.empty() && current_.segment == nullptr && moving_.layer.segment == nullptr;
     }
+    // What was there before is committed, too.
+    if (nothing_new) return power() ? SyncWritten() : 0;
     const int error = nothing_logged ? CommitSuperblock() : CommitRecord();
     if (error != 0) return error;
   } catch (const std::bad_alloc&) {
@@ -168,13 +188,13 @@ int LoggedStore::CommitSuperblock() {
   if (power() && created && !MutationEnabled("log_created_sync")) {
     if (const int error = parts_.folder->Sync(); error != 0) return broken_ = error;
   }
-  if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+  if (power() && !MutationEnabled("log_file_sync")) {
+    if (const int error = SyncWritten(); error != 0) return error;
   }
   ProtectBelow(end);
   if (const int error = PutSuperblock(superblock); error != 0) return error;
   if (power() && !MutationEnabled("log_superblock_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+    if (const int error = SyncFile(); error != 0) return error;
   }
   marked_ = false;
   MutexLock lock(mutex_);
@@ -186,8 +206,8 @@ int LoggedStore::CommitSuperblock() {
 
 int LoggedStore::CommitRecord() {
   if (const int error = BeginLogging(); error != 0) return error;
-  if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+  if (power() && !MutationEnabled("log_file_sync")) {
+    if (const int error = SyncWritten(); error != 0) return error;
   }
   log::CommitRecord record;
   std::shared_ptr<log::Segment> segment;

@@ -189,7 +189,6 @@ int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
 
 // No commit has these addresses. What lies between the parts is zeros, or was written before.
 int LoggedStore::WriteStraight(Run& run, std::span<const Part> parts) {
-  unsynced_.store(true, std::memory_order_relaxed);
   int error = 0;
   if (parts.size() == run.extents.size() && !run.extents.empty()) {
     error = direct_->Write(run);
@@ -203,6 +202,7 @@ int LoggedStore::WriteStraight(Run& run, std::span<const Part> parts) {
     }
     run.write_end_ns = NowNs();
   }
+  unsynced_.store(true, std::memory_order_relaxed);
   // The file may be longer: it has bytes yet that were cut off.
   RaiseSize(error == 0 ? run.end : std::min(run.end, direct_->size()));
   return error;
@@ -392,8 +392,9 @@ int LoggedStore::SetSize(uint64_t size) {
   // Above it no commit knows anything.
   const uint64_t stored = std::max(size, high_water);
   if ((size < before && direct_->size() > stored) || direct_->size() < size) {
+    const int error = direct_->SetSize(stored);
     unsynced_.store(true, std::memory_order_relaxed);
-    if (const int error = direct_->SetSize(stored); error != 0) return error;
+    if (error != 0) return error;
     // So far it is cut, also if the rest fails.
     if (size < before) size_.store(std::min(before, stored), std::memory_order_release);
   }

@@ -10,7 +10,7 @@
 ///   checkpoint.cc     how it ends: the log's bytes move to the file
 ///
 /// Invariant: at every moment the file, its mark and its log give the last commit that was acknowledged, or one that was begun later.
-/// Thread safety: as Store; Settle before any other call but size. Lock order: commit, move, mark, state. No storage is asked under the
+/// Thread safety: as Store; Settle before any other call but size. Lock order: commit, move, mark, state; sync. No storage is asked under the
 /// state's lock.
 #pragma once
 
@@ -110,7 +110,8 @@ class LoggedStore final : public Store {
   int CommitRecord() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int PutSuperblock(const Superblock& superblock);
-  int SyncFile();
+  int SyncFile() TL_EXCLUDES(sync_mutex_);
+  int SyncWritten() TL_EXCLUDES(sync_mutex_);
   bool power() const { return parts_.journal == Journal::kPower; }
 
   bool MayMove() TL_REQUIRES(mutex_);
@@ -130,6 +131,8 @@ class LoggedStore final : public Store {
       true};  // bytes in the file that no sync was asked for; who wrote it before asked for none
 
   std::atomic<int> broken_{0};  // a sync or a mark failed: nobody knows any more what storage has
+
+  Mutex sync_mutex_;  // one sync of the file at a time; innermost
 
   Mutex commit_mutex_;  // one commit at a time; and nothing begins to move meanwhile
   uint64_t generation_ TL_GUARDED_BY(commit_mutex_) = 0;

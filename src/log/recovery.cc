@@ -222,8 +222,24 @@ int CopyTo(Device& file, const Layer& layer, uint64_t end) {
   return error;
 }
 
+namespace {
+
+// What a program that was killed has left may not be on storage yet: neither the mark nor the log is then what would be found after the
+// next end, of the machine.
+int SyncAll(Device& file, Folder& folder, const Snapshot& snapshot) {
+  if (MutationEnabled("log_restore_sync")) return 0;
+  for (const Layer& layer : snapshot.layers) {
+    if (const int error = layer.segment->file().Sync(); error != 0) return error;
+  }
+  if (const int error = folder.Sync(); error != 0) return error;
+  return file.Sync();
+}
+
+}  // namespace
+
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
+  if (const int error = SyncAll(file, folder, snapshot); error != 0) return failed(error);
   for (const Layer& layer : snapshot.layers) {
     if (const int error = CopyTo(file, layer, snapshot.end); error != 0) return failed(error);
   }

@@ -40,7 +40,7 @@ bool LoggedStore::MayMove() {
 
 bool LoggedStore::BeginMoving() {
   if (moving_.layer.segment != nullptr || !MayMove()) return false;
-  moving_ = {.layer = std::exchange(current_, {}), .superblock = committed_, .end = committed_end_};
+  moving_ = {.layer = std::exchange(current_, {}), .superblock = committed_};
   return true;
 }
 
@@ -54,23 +54,24 @@ int LoggedStore::Move() {
   if (segment == nullptr) return 0;
   // Others read it meanwhile; nobody changes it.
   const auto& layer = [this]() TL_NO_ANALYSIS -> const log::Layer& { return moving_.layer; }();
-  uint64_t end = 0;
   Superblock superblock;
   {
     MutexLock lock(mutex_);
-    end = moving_.end;
     superblock = moving_.superblock;
   }
   if (broken_.load() != 0) return broken_.load();
   {
     // From now on its last commit is no torn one that could be left out.
     MutexLock marking(mark_mutex_);
-    if (const int error = segment->WriteNote({.whole = segment->generation()}, power()); error != 0)
-      return error;
+    bool unknown = false;
+    const int error = segment->WriteNote({.whole = segment->generation()}, power(), unknown);
+    if (unknown) broken_ = error;
+    if (error != 0) return error;
   }
-  if (const int error = log::CopyTo(*parts_.file, layer, end); error != 0) return error;
+  // With the zeros of what was cut off: if the file grows again, they are seen.
+  if (const int error = log::CopyTo(*parts_.file, layer, UINT64_MAX); error != 0) return error;
   if (power() && !MutationEnabled("log_move_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+    if (const int error = SyncFile(); error != 0) return error;
   }
   MutexLock marking(mark_mutex_);
   std::shared_ptr<log::Segment> next;
@@ -79,10 +80,13 @@ int LoggedStore::Move() {
     next = current_.segment;
   }
   if (const int error = PutSuperblock(next == nullptr ? superblock : superblock.Marked(next->id()));
-      error != 0)
+      error != 0) {
+    // It may have no mark all the same: who begins another segment gives it that one's.
+    if (next == nullptr) marked_ = false;
     return error;
+  }
   if (power() && !MutationEnabled("log_unmark_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+    if (const int error = SyncFile(); error != 0) return error;
   }
   marked_ = next != nullptr;
   Count(Counter::kCheckpoints);

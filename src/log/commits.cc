@@ -29,8 +29,21 @@ uint64_t NewId() {
 }  // namespace
 
 int LoggedStore::SyncFile() {
+  MutexLock lock(sync_mutex_);
   unsynced_.store(false, std::memory_order_relaxed);
-  return parts_.file->Sync();
+  const int error = parts_.file->Sync();
+  if (error != 0) broken_ = error;
+  return error;
+}
+
+// Waits for one that is under way: what it is asked for is not stored before.
+int LoggedStore::SyncWritten() {
+  MutexLock lock(sync_mutex_);
+  if (const int broken = broken_.load(); broken != 0) return broken;
+  if (!unsynced_.exchange(false, std::memory_order_relaxed)) return 0;
+  const int error = parts_.file->Sync();
+  if (error != 0) broken_ = error;
+  return error;
 }
 
 // What lies there is the log of another file, which had this name: this one, which we have claimed, is not marked with it. Whoever has that file
@@ -47,6 +60,7 @@ int LoggedStore::MakeRoomFor(const std::string& segment) {
   const auto header = log::SegmentHeader::Parse(bytes);
   uint64_t size = 0;
   if (error = left->Size(size); error != 0) return error;
+  // Made, and not begun: there is nothing in it.
   bool useless = !in_use && size == 0;
   if (!in_use && header && header->version <= log::kVersion) {
     log::Snapshot snapshot;
@@ -56,6 +70,10 @@ int LoggedStore::MakeRoomFor(const std::string& segment) {
                                 false, snapshot)
                   .ok() &&
               log::IsApplied(*parts_.file, own, snapshot);
+  }
+  // Its mark may be on storage yet, if its program has been killed while it took that back.
+  if (power() && !MutationEnabled("log_aside_sync")) {
+    if (error = SyncFile(); error != 0) return error;
   }
   if (useless) return parts_.folder->Remove(segment, *left);
   // One that cannot be read has no id, and there may be more of them.
@@ -85,12 +103,17 @@ int LoggedStore::MakeSegment(uint64_t number, std::unique_ptr<Device>& file) {
   return error;
 }
 
+bool LoggedStore::TakeMarkBack(const Superblock& committed) {
+  return PutSuperblock(committed) == 0 && (!power() || SyncFile() == 0);
+}
+
 int LoggedStore::BeginLogging() {
   {
     MutexLock lock(mutex_);
     if (current_.segment != nullptr) return 0;
   }
   MutexLock marking(mark_mutex_);
+  if (const int broken = broken_.load(); broken != 0) return broken;
   log::SegmentHeader header;
   Superblock committed;
   std::shared_ptr<log::Segment> before;
@@ -115,21 +138,26 @@ int LoggedStore::BeginLogging() {
     if (const int error = MakeSegment(header.number, file); error != 0) return error;
   }
   spare_ = nullptr;
-  number_ = header.number;
   auto segment = std::make_shared<log::Segment>(log::SegmentName(parts_.name, header.number),
                                                 std::move(file), header);
   int error = segment->Begin(power());
   // Whoever recovers must not take the segment before for the last one, once this one has a commit.
-  if (error == 0 && before != nullptr && !MutationEnabled("log_note"))
-    error = before->WriteNote({.next = segment->id()}, power());
+  if (error == 0 && before != nullptr && !MutationEnabled("log_note")) {
+    bool unknown = false;
+    error = before->WriteNote({.next = segment->id()}, power(), unknown);
+    if (unknown) return broken_ = error;
+  }
   if (error == 0 && !marked_ && !MutationEnabled("log_mark")) {
     error = PutSuperblock(committed.Marked(segment->id()));
     unsynced_.store(true, std::memory_order_relaxed);
+    // It may be there all the same, and then so must the segment.
+    if (error != 0 && !TakeMarkBack(committed)) return broken_ = error;
   }
   if (error != 0) {  // as if it had not begun
     RemoveSegment(*segment);
     return error;
   }
+  number_ = header.number;
   marked_ = true;
   MutexLock lock(mutex_);
   current_.segment = std::move(segment);
@@ -152,13 +180,16 @@ int LoggedStore::CommitLocked() {
   if (!commits() || getpid() != process_) return 0;
   if (const int broken = broken_.load(); broken != 0) return broken;
   try {
+    bool nothing_new = false;
     bool nothing_logged = false;
     {
       MutexLock lock(mutex_);
-      if (entries_.empty() && !superblock_changed_) return 0;
+      nothing_new = entries_.empty() && !superblock_changed_;
       nothing_logged =
           entries_.empty() && current_.segment == nullptr && moving_.layer.segment == nullptr;
     }
+    // What was there before is committed, too.
+    if (nothing_new) return power() ? SyncWritten() : 0;
     const int error = nothing_logged ? CommitSuperblock() : CommitRecord();
     if (error != 0) return error;
   } catch (const std::bad_alloc&) {
@@ -170,30 +201,36 @@ int LoggedStore::CommitLocked() {
   return 0;
 }
 
+// Also a commit that fails may be the one that is found: what it has is not overwritten any more.
+void LoggedStore::ProtectBelow(uint64_t end) {
+  MutexLock lock(mutex_);
+  high_water_ = std::max(high_water_, end);
+}
+
 // All else is in the file: the superblock is the commit.
 int LoggedStore::CommitSuperblock() {
   MutexLock marking(mark_mutex_);
   Superblock superblock;
-  bool is_first = false;
   const uint64_t end = size();
+  bool created = false;
   {
     MutexLock lock(mutex_);
     superblock = superblock_;
-    is_first = committed_.empty();
-    // From now on storage may know of it, whether it comes to an end or not.
-    high_water_ = std::max(high_water_, end);
+    created = committed_.empty();
   }
   if (superblock.empty()) return 0;
-  if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+  // Its name is as new as it is.
+  if (power() && created && !MutationEnabled("log_created_sync")) {
+    if (const int error = parts_.folder->Sync(); error != 0) return broken_ = error;
   }
-  // The name of a file that was created is the folder's to keep.
-  if (power() && is_first && !MutationEnabled("log_folder_sync")) {
-    if (const int error = parts_.folder->Sync(); error != 0) return error;
+  if (power() && !MutationEnabled("log_file_sync")) {
+    if (const int error = SyncWritten(); error != 0) return error;
   }
+  // From now on storage may know of it, whether it comes to an end or not.
+  ProtectBelow(end);
   if (const int error = PutSuperblock(superblock.Closed()); error != 0) return error;
   if (power() && !MutationEnabled("log_superblock_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+    if (const int error = SyncFile(); error != 0) return error;
   }
   marked_ = false;
   MutexLock lock(mutex_);
@@ -205,8 +242,8 @@ int LoggedStore::CommitSuperblock() {
 
 int LoggedStore::CommitRecord() {
   if (const int error = BeginLogging(); error != 0) return error;
-  if (power() && unsynced_.load(std::memory_order_relaxed) && !MutationEnabled("log_file_sync")) {
-    if (const int error = SyncFile(); error != 0) return broken_ = error;
+  if (power() && !MutationEnabled("log_file_sync")) {
+    if (const int error = SyncWritten(); error != 0) return error;
   }
   log::CommitRecord record;
   std::shared_ptr<log::Segment> segment;
@@ -234,6 +271,7 @@ int LoggedStore::CommitRecord() {
                               .offset = offset,
                               .crc = Crc32c(bytes.data(), bytes.size())});
   }
+  ProtectBelow(record.end);
   bool failed_sync = false;
   if (const int error = segment->Commit(record, power(), failed_sync); error != 0) {
     if (failed_sync) broken_ = error;

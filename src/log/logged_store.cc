@@ -19,6 +19,17 @@
 
 namespace tidelane {
 
+namespace {
+
+int CrcOf(log::Segment& segment, uint64_t offset, uint64_t size, uint32_t& crc) {
+  std::vector<std::byte> bytes(size);
+  if (const int error = segment.Read(offset, bytes.data(), size); error != 0) return error;
+  crc = Crc32c(bytes.data(), size);
+  return 0;
+}
+
+}  // namespace
+
 LoggedStore::LoggedStore(LoggedFile parts)
     : parts_(std::move(parts)),
       direct_(std::make_unique<DirectStore>(parts_.file)),
@@ -172,7 +183,7 @@ int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
   }
   run.write_begin_ns = NowNs();
   int error = 0;
-  if (!logged.empty()) error = WriteLogged(run, logged);
+  if (!logged.empty()) error = WriteLogged(logged);
   if (error == 0 && !straight.empty()) {
     Run rest;
     rest.begin = straight.front().address;
@@ -189,7 +200,6 @@ int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
 
 // No commit has these addresses. What lies between the parts is zeros, or was written before.
 int LoggedStore::WriteStraight(Run& run, std::span<const Part> parts) {
-  unsynced_.store(true, std::memory_order_relaxed);
   int error = 0;
   if (parts.size() == run.extents.size() && !run.extents.empty()) {
     error = direct_->Write(run);
@@ -203,11 +213,13 @@ int LoggedStore::WriteStraight(Run& run, std::span<const Part> parts) {
     }
     run.write_end_ns = NowNs();
   }
-  RaiseSize(direct_->size());
+  unsynced_.store(true, std::memory_order_relaxed);
+  // The file may be longer: it has bytes yet that were cut off.
+  RaiseSize(error == 0 ? run.end : std::min(run.end, direct_->size()));
   return error;
 }
 
-int LoggedStore::WriteLogged(Run& run, std::span<const Part> parts) {
+int LoggedStore::WriteLogged(std::span<const Part> parts) {
   uint64_t bytes = 0;
   std::vector<iovec> vector;
   std::vector<log::CommitEntry> entries;
@@ -238,13 +250,17 @@ int LoggedStore::WriteLogged(Run& run, std::span<const Part> parts) {
     offset = again ? before->offset : segment->Take(bytes);
   }
   const int error = segment->Write(offset, vector.data(), vector.size());
+  if (error != 0 && again) {
+    // Some of it may be there in the place of what was.
+    uint32_t crc = 0;
+    const int unknown = CrcOf(*segment, offset, bytes, crc);
+    if (unknown != 0) broken_ = unknown;
+    MutexLock lock(mutex_);
+    entries_[current_.pieces.Exact(parts[0].address, bytes)->entry].crc = crc;
+  }
   MutexLock lock(mutex_);
   --writing_;
-  if (error != 0) {
-    // What was there before is not any more.
-    if (again) entries_[current_.pieces.Exact(parts[0].address, bytes)->entry].crc = 0;
-    return error;
-  }
+  if (error != 0) return error;
   Count(Counter::kBytesLogged, bytes);
   for (log::CommitEntry& entry : entries) {
     entry.offset = offset;
@@ -258,7 +274,7 @@ int LoggedStore::WriteLogged(Run& run, std::span<const Part> parts) {
           {.size = entry.size, .offset = entry.offset, .entry = entries_.size() - 1});
     }
   }
-  RaiseSize(run.end);
+  RaiseSize(parts.back().address + parts.back().bytes.size());
   return 0;
 }
 
@@ -284,7 +300,7 @@ int LoggedStore::WriteSuperblock(uint64_t offset, std::span<const std::byte> byt
   MutexLock lock(mark_mutex_);
   marked_ = true;
   const int error = PutSuperblock(first.Marked(kNeverCommitted));
-  RaiseSize(direct_->size());
+  if (error == 0) RaiseSize(first.end());
   return error;
 }
 
@@ -387,8 +403,11 @@ int LoggedStore::SetSize(uint64_t size) {
   // Above it no commit knows anything.
   const uint64_t stored = std::max(size, high_water);
   if ((size < before && direct_->size() > stored) || direct_->size() < size) {
+    const int error = direct_->SetSize(stored);
     unsynced_.store(true, std::memory_order_relaxed);
-    if (const int error = direct_->SetSize(stored); error != 0) return error;
+    if (error != 0) return error;
+    // So far it is cut, also if the rest fails.
+    if (size < before) size_.store(std::min(before, stored), std::memory_order_release);
   }
   while (size < before && size < high_water) {
     if (const int error = BeginLogging(); error != 0) return error;

@@ -10,7 +10,7 @@
 ///   checkpoint.cc     how it ends: the log's bytes move to the file
 ///
 /// Invariant: at every moment the file, its mark and its log give the last commit that was acknowledged, or one that was begun later.
-/// Thread safety: as Store; Settle before any other call but size. Lock order: commit, move, mark, state. No storage is asked under the
+/// Thread safety: as Store; Settle before any other call but size. Lock order: commit, move, mark, state; sync. No storage is asked under the
 /// state's lock.
 #pragma once
 
@@ -90,12 +90,11 @@ class LoggedStore final : public Store {
   struct Moving {
     log::Layer layer;
     Superblock superblock;
-    uint64_t end = 0;
   };
 
   int WriteParts(Run& run, std::span<const Part> parts);
   int WriteStraight(Run& run, std::span<const Part> parts);
-  int WriteLogged(Run& run, std::span<const Part> parts);
+  int WriteLogged(std::span<const Part> parts);
   int WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes);
   int ReadStored(uint64_t address, std::byte* buffer, uint64_t n);
   void RaiseSize(uint64_t end);
@@ -106,11 +105,14 @@ class LoggedStore final : public Store {
   int MakeSegment(uint64_t number, std::unique_ptr<Device>& file) TL_REQUIRES(mark_mutex_);
   int MakeRoomFor(const std::string& segment);
   void RemoveSegment(log::Segment& segment);
+  bool TakeMarkBack(const Superblock& committed);
+  void ProtectBelow(uint64_t end) TL_EXCLUDES(mutex_);
   int CommitSuperblock() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitRecord() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int PutSuperblock(const Superblock& superblock);
-  int SyncFile();
+  int SyncFile() TL_EXCLUDES(sync_mutex_);
+  int SyncWritten() TL_EXCLUDES(sync_mutex_);
   bool power() const { return parts_.journal == Journal::kPower; }
 
   bool MayMove() TL_REQUIRES(mutex_);
@@ -126,9 +128,12 @@ class LoggedStore final : public Store {
   std::atomic<uint64_t> size_{0};
   const int process_;  // a child of fork is not who writes the log
   std::atomic<bool> claimed_{false};
-  std::atomic<bool> unsynced_{false};  // bytes in the file that no sync was asked for
+  std::atomic<bool> unsynced_{
+      true};  // bytes in the file that no sync was asked for; who wrote it before asked for none
 
-  std::atomic<int> broken_{0};  // a sync failed: nobody knows any more what storage has
+  std::atomic<int> broken_{0};  // a sync or a mark failed: nobody knows any more what storage has
+
+  Mutex sync_mutex_;  // one sync of the file at a time; innermost
 
   Mutex commit_mutex_;  // one commit at a time; and nothing begins to move meanwhile
   uint64_t generation_ TL_GUARDED_BY(commit_mutex_) = 0;

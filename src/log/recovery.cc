@@ -41,11 +41,13 @@ class SegmentReader {
  public:
   SegmentReader(Segment& segment, const std::string& path) : segment_(segment), path_(path) {}
 
-  /// What it says of its end.
-  Status ReadNote(SegmentNote& note) {
+  /// What it says of its end; `torn`: nobody knows.
+  Status ReadNote(SegmentNote& note, bool& torn) {
     Sector bytes;
     if (Status status = ReadSector(SegmentNote::kPlace, bytes); !status.ok()) return status;
-    note = note_ = SegmentNote::Parse(bytes, segment_.id()).value_or(SegmentNote());
+    const std::optional<SegmentNote> found = SegmentNote::Parse(bytes, segment_.id());
+    torn = !found && !IsBlank(bytes);
+    note = note_ = found.value_or(SegmentNote());
     return {};
   }
 
@@ -162,10 +164,11 @@ Status OpenSegment(Folder& folder, const std::string& name, const std::string& p
 
 // Adds what a segment's commits say.
 Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& snapshot,
-           SegmentNote& note) {
+           SegmentNote& note, bool& torn) {
   std::vector<Commit> commits;
   SegmentReader reader(*segment, path);
-  if (Status status = reader.ReadNote(note); !status.ok()) return status;
+  if (Status status = reader.ReadNote(note, torn); !status.ok()) return status;
+  segment->AssumeNote(note);
   if (Status status = reader.Read(commits); !status.ok()) return status;
   Layer layer{.segment = std::move(segment), .pieces = {}};
   for (const auto& [record, slot] : commits) {
@@ -234,13 +237,23 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
   const uint64_t before = first.before;
   const std::string& other = names[0] == found[0]->name() ? names[1] : names[0];
   SegmentNote note;
-  if (Status status = Add(std::move(found[0]), path, snapshot, note); !status.ok()) return status;
+  bool torn = false;
+  if (Status status = Add(std::move(found[0]), path, snapshot, note, torn); !status.ok())
+    return status;
   if (found[1] != nullptr && found[1]->id() == before) snapshot.moved = found[1];
   const bool goes_on = found[1] != nullptr && found[1]->header().before == id;
-  if (note.next != 0 && (!goes_on || found[1]->id() != note.next) && !MutationEnabled("log_note"))
+  if (MutationEnabled("log_note")) torn = true;
+  // A segment that the note does not name has no commits; of a torn note nobody knows.
+  if (note.next != 0 && (!goes_on || found[1]->id() != note.next)) {
     return Status::Failed(kNoLog, "find " + other + ", the newest part of the log of")
         .At(path, 0, 0);
-  return goes_on ? Add(std::move(found[1]), path, snapshot, note) : Status();
+  }
+  if (!goes_on) return {};
+  if (note.next == 0 && !torn) {
+    snapshot.moved = found[1];
+    return {};
+  }
+  return Add(std::move(found[1]), path, snapshot, note, torn);
 }
 
 namespace {
@@ -330,6 +343,21 @@ bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot) {
   return same;
 }
 
+namespace {
+
+// What a program that was killed has left may not be on storage yet: neither the mark nor the log is then what would be found after the
+// next end, of the machine.
+int SyncAll(Device& file, Folder& folder, const Snapshot& snapshot) {
+  if (MutationEnabled("log_restore_sync")) return 0;
+  for (const Layer& layer : snapshot.layers) {
+    if (const int error = layer.segment->file().Sync(); error != 0) return error;
+  }
+  if (const int error = folder.Sync(); error != 0) return error;
+  return file.Sync();
+}
+
+}  // namespace
+
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
   uint64_t size = 0;
@@ -338,12 +366,14 @@ Status Restore(Device& file, Folder& folder, const std::string& path, const Snap
     return Status::Failed(ESTALE, "recover (it is shorter than its log knows it; an older copy?)")
         .At(path, size, snapshot.stored - size);
   if (const auto& [segment, slot] = snapshot.newest; segment != nullptr) {
-    int error = Rewrite(*segment, slot);
-    for (const Layer& layer : snapshot.layers) {
-      if (error == 0) error = layer.segment->file().Sync();
-    }
-    if (error == 0) error = segment->WriteNote({.whole = slot.generation}, true);
-    if (error != 0) return failed(error);
+    if (const int error = Rewrite(*segment, slot); error != 0) return failed(error);
+  }
+  if (const int error = SyncAll(file, folder, snapshot); error != 0) return failed(error);
+  if (const auto& [segment, slot] = snapshot.newest; segment != nullptr) {
+    // From now on it is no torn one that could be left out.
+    bool unknown = false;
+    if (const int error = segment->WriteNote({.whole = slot.generation}, true, unknown); error != 0)
+      return failed(error);
   }
   for (const Layer& layer : snapshot.layers) {
     if (const int error = CopyTo(file, layer, snapshot.end); error != 0) return failed(error);

@@ -36,7 +36,7 @@ struct Snapshot {
   uint64_t generation = 0;                                 ///< of the last commit, 0: there is none
   uint64_t stored = 0;                                     ///< so long is the file itself, at least
   std::pair<std::shared_ptr<Segment>, CommitSlot> newest;  ///< the last commit, if there is one
-  std::shared_ptr<Segment> moved;  ///< one whose bytes are in the file already; may be none
+  std::shared_ptr<Segment> moved;  ///< one that says nothing more; may be none
 };
 
 /// The log is not there, or is another file's. Not ENOENT: programs create a file anew that is told not to be there.

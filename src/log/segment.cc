@@ -56,14 +56,21 @@ int Segment::Commit(CommitRecord& record, bool sync, bool& failed_sync) {
   return 0;
 }
 
-// What it said before stays said.
-int Segment::WriteNote(const SegmentNote& note, bool sync) {
+// What it said before stays said. If that fails it may say it all the same: it is made to say what it said before.
+int Segment::WriteNote(const SegmentNote& note, bool sync, bool& unknown) {
+  const SegmentNote before = note_;
+  const auto put = [&] {
+    const int error = WriteSector(*file_, SegmentNote::kPlace, note_.Encode(header_.id));
+    return error == 0 && sync && !MutationEnabled("log_note_sync") ? file_->Sync() : error;
+  };
   if (note.next != 0) note_.next = note.next;
   if (note.whole != 0) note_.whole = note.whole;
-  if (const int error = WriteSector(*file_, SegmentNote::kPlace, note_.Encode(header_.id));
-      error != 0)
-    return error;
-  return sync && !MutationEnabled("log_note_sync") ? file_->Sync() : 0;
+  const int error = put();
+  unknown = false;
+  if (error == 0) return 0;
+  note_ = before;
+  unknown = put() != 0;
+  return error;
 }
 
 }  // namespace tidelane::log

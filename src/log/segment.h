@@ -40,8 +40,10 @@ class Segment {
   /// happened. `failed_sync`: the error is that of a sync, after which nobody knows what storage has.
   int Commit(CommitRecord& record, bool sync, bool& failed_sync);
 
-  /// Says how it ends: 0 or an errno.
-  int WriteNote(const SegmentNote& note, bool sync);
+  /// Says how it ends: 0 or an errno; then `unknown` tells that it may say so all the same.
+  int WriteNote(const SegmentNote& note, bool sync, bool& unknown);
+  /// That it says so already, as was read.
+  void AssumeNote(const SegmentNote& note) { note_ = note; }
   /// The generation of its last commit, 0: there is none.
   uint64_t generation() const { return last_.generation; }
 

@@ -1,0 +1,81 @@
+// The seeds the simulated program is run with; and with rules of the log switched off, its checks must notice each of them.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "extent/test_hooks.h"
+#include "log/power_program.h"
+
+namespace tidelane::log {
+namespace {
+
+using Moves = PowerOptions::Moves;
+
+// A number from the environment: TIDELANE_TEST_SEEDS=500 runs so many, TIDELANE_TEST_SEED=17 that one alone.
+unsigned FromEnvironment(const char* name, unsigned usual) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? usual : static_cast<unsigned>(std::atoi(text));
+}
+
+PowerOptions OfSeed(PowerOptions options, uint64_t seed) {
+  options.seed = seed;
+  options.base = seed % 3 == 0 ? 512 : 0;
+  options.version = seed % 4 < 2 ? 0 : seed % 4;
+  options.existing = seed / 4 % 2 == 0;
+  return options;
+}
+
+PowerProgram::Tally RunSeeds(PowerOptions options, unsigned seeds) {
+  PowerProgram::Tally all;
+  const auto begin = std::chrono::steady_clock::now();
+  const unsigned only = FromEnvironment("TIDELANE_TEST_SEED", 0);
+  seeds = FromEnvironment("TIDELANE_TEST_SEEDS", seeds);
+  for (unsigned seed = only != 0 ? only : 1; seed <= std::max(only, seeds); ++seed) {
+    PowerProgram program(OfSeed(options, seed));
+    program.Run();
+    EXPECT_EQ(program.wrong(), "") << "seed " << seed;
+    all += program.tally();
+    if (::testing::Test::HasFailure() || only != 0) break;
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  std::printf(
+      "%lu states in %.2f s: %lu recovered (%lu cut meanwhile), %lu only read, %lu with another "
+      "log, "
+      "%lu without the file; %lu commits, %lu closes, %lu commits and %lu calls failed\n",
+      all.states, took.count(), all.recovered, all.cut_recoveries, all.only_read, all.foreign,
+      all.none, all.commits, all.closes, all.failed_commits, all.failed_calls);
+  return all;
+}
+
+constexpr Moves kAllMoves[] = {Moves::kWithCommits, Moves::kWhenFull, Moves::kLater,
+                               Moves::kByLanes};
+
+class PowerTest : public testing::TestWithParam<Moves> {};
+
+INSTANTIATE_TEST_SUITE_P(Moves, PowerTest, testing::ValuesIn(kAllMoves), [](const auto& moves) {
+  return std::to_string(static_cast<int>(moves.param));
+});
+
+TEST_P(PowerTest, PowerIsCut) {
+  const PowerProgram::Tally all = RunSeeds({.moves = GetParam()}, 10);
+  EXPECT_GT(all.recovered, 500u);
+}
+
+TEST_P(PowerTest, PowerIsCutAndStorageFails) {
+  EXPECT_GT(RunSeeds({.moves = GetParam(), .faults = true}, 10).failed_calls, 10u);
+}
+
+TEST_P(PowerTest, TheProgramIsKilled) {
+  RunSeeds({.journal = Journal::kProcess, .moves = GetParam()}, 20);
+}
+
+TEST_P(PowerTest, TheProgramIsKilledAndStorageFails) {
+  RunSeeds({.journal = Journal::kProcess, .moves = GetParam(), .faults = true}, 20);
+}
+
+}  // namespace
+}  // namespace tidelane::log

@@ -62,6 +62,22 @@ function(tidelane_driver target)
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)  # storage_gate.cc: its calls must be found first
 endfunction()
 
+# Negative controls of a room: its sources with rules that can be switched off (extent/test_hooks.h), and those of its *_test.cc that are
+# named, in a binary of their own. tidelane_broken_unit_tests(<room> <rank> <sources...>)
+function(tidelane_broken_unit_tests room rank)
+  set(target ${room}_broken_test)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*.cc")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+  list(TRANSFORM ARGN PREPEND "${CMAKE_SOURCE_DIR}/src/${room}/")
+  add_executable(${target} ${sources} ${ARGN})
+  target_compile_definitions(${target} PRIVATE TIDELANE_BREAK=1)
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main nlohmann_json::nlohmann_json)
+  tidelane_link_rooms(${target} tidelane ${rank})
+  add_dependencies(tidelane_unit_tests ${target})
+  gtest_discover_tests(${target} TEST_PREFIX "${room}.broken." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
+    PROPERTIES LABELS unit TIMEOUT 120)
+endfunction()
+
 # One binary per room from its *_test.cc, each case a ctest test labelled `unit` (and `core` below h5/).
 function(tidelane_unit_tests room rank)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*_test.cc")

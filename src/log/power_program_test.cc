@@ -145,6 +145,10 @@ bool PowerProgram::OpenFile() {
   }
   disk_->after_change = [this] { AfterChange(); };
   if (created) disk_->Create(kName);
+  // Killed before it had a superblock: a program can but make it anew.
+  Superblock left;
+  static_cast<void>(Superblock::Find(*disk_->Open(kName), left));
+  if (left.empty()) static_cast<void>(disk_->Open(kName)->Truncate(0));
   LoggedFile parts = Parts(disk_, disk_->Open(kName), true);
   parts.lanes = lanes_.get();
   store_ = std::make_unique<LoggedStore>(std::move(parts));

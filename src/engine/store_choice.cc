@@ -112,13 +112,13 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
                             lanes = &environment.lanes](const std::shared_ptr<Device>& file) {
     return std::make_unique<LoggedStore>(
         LoggedFile{.file = file,
-                   .folder = log::MakeFolder(std::move(*folder), found.st_mode & 0777),
-                   .name = name,
-                   .path = path,
                    .writable = writable,
                    .journal = journal,
-                   .commits = commits,
-                   .lanes = lanes});
+                   .log = {.folder = log::MakeFolder(std::move(*folder), found.st_mode & 0777),
+                           .name = name,
+                           .path = path,
+                           .commits = commits,
+                           .lanes = lanes}});
   };
   return {};
 }

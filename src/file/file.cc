@@ -8,7 +8,6 @@
 #include <new>
 #include <utility>
 
-#include "base/incidents.h"
 #include "base/notices.h"
 #include "base/trace.h"
 #include "extent/test_hooks.h"
@@ -176,8 +175,9 @@ Status File::Flush(bool closing, const CallContext& call) {
   }
   // What is written after a flush must not be in its commit.
   const bool early = call.MayFlushEarly(settings());
-  if (early && commits()) Count(Fallback::kJournalFlush);
-  if (!early || commits()) {
+  const bool commits = writes_.commits().enabled();
+  if (early && commits) Count(Fallback::kJournalFlush);
+  if (!early || commits) {
     Status status = drainer_.Drain(closing || call.is_close() ? Wait::kClose : Wait::kFlush);
     if (status.ok()) (void)writes_.superblock().LacksSignature();  // all of it is stored
     return status;
@@ -190,35 +190,6 @@ Status File::Flush(bool closing, const CallContext& call) {
   drainer_.StartLocked();
   epochs_.AddBarrier(backlog, call);
   return {};
-}
-
-Status File::SettleNow() {
-  Status status = context_.store->Settle();
-  if (!status.ok()) return status;
-  settled_ = true;
-  context_.eof.store(context_.store->size(), std::memory_order_relaxed);
-  return {};
-}
-
-Status File::Commit(Committing when) {
-  if (!commits()) return {};
-  if (Status status = drainer_.Drain(Wait::kFlush); !status.ok()) return status;
-  const Waiting waiting(Wait::kFlush);
-  const int error = context_.store->Commit(when);
-  if (error == 0) return {};
-  Status status = context_.Failure(error, "commit", 0, 0);
-  NoteError(status);
-  return status;
-}
-
-// Others look at the file itself from now on.
-Status File::EndCommits(Fallback reason) {
-  if (!commits()) return {};
-  Count(reason);
-  NoteNative(reason, path());
-  if (Status status = drainer_.Drain(Wait::kOther); !status.ok()) return status;
-  const int error = context_.store->EndCommits();
-  return error == 0 ? Status() : context_.Failure(error, "commit", 0, 0);
 }
 
 Status File::Lock(bool exclusive) {
@@ -256,7 +227,8 @@ Status File::Descriptor(int*& descriptor, const CallContext& call) {
   if (!out && !call.starts_swmr()) return {};
   context_.lock.HandOut();
   reads_.ForgetBlocks();
-  if (Status status = EndCommits(out ? Fallback::kJournalHandle : Fallback::kJournalSwmr);
+  if (Status status =
+          writes_.commits().End(out ? Fallback::kJournalHandle : Fallback::kJournalSwmr);
       !status.ok())
     return status;
   return WriteThrough(out ? Fallback::kHandleOut : Fallback::kSwmrWrite);

@@ -87,15 +87,6 @@ class File final : public std::enable_shared_from_this<File> {
   /// `closing`: as a part of a close, whose wait it then is.
   Status Flush(bool closing = false, const CallContext& call = {});
 
-  /// Before the first read or write, and after HDF5 has locked the file, if it does: a file that a killed program has left becomes
-  /// what it was at its last commit. Does nothing from then on.
-  Status Settle() { return settled_ ? Status() : SettleNow(); }
-  /// Whether commits mean something for it.
-  bool commits() const { return context_.store->commits(); }
-  /// All that was written until now is what is found after any end of the program: after a flush that succeeded, of all that has the
-  /// file open. Waits.
-  Status Commit(Committing when);
-
   /// While paused, bytes are captured and stay: until a flush, a close, a request or the arena wants them stored.
   void SetPaused(bool paused);
   /// Bytes stay at least so long, unless wanted as above; 0: as the process's settings say.
@@ -141,8 +132,6 @@ class File final : public std::enable_shared_from_this<File> {
   void UnlockAfterFork(bool child) TL_NO_ANALYSIS;
 
  private:
-  Status SettleNow();
-  Status EndCommits(Fallback reason);
   bool DeferRead(uint64_t address, uint64_t size, void* buffer, const CallContext& call);
 
   FileContext context_;
@@ -152,7 +141,6 @@ class File final : public std::enable_shared_from_this<File> {
   ReadPath reads_;
   WritePath writes_;
   Closing closing_;
-  bool settled_ = false;  // the program's side's
 };
 
 }  // namespace tidelane

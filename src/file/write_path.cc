@@ -40,6 +40,7 @@ WritePath::WritePath(FileContext& file, Drainer& drainer, FileEpochs& epochs, Re
       drainer_(drainer),
       epochs_(epochs),
       reads_(reads),
+      commits_(file, drainer),
       superblock_(!IsEmpty(*file.device)) {}
 
 Status WritePath::Write(uint64_t address, uint64_t size, const void* bytes,
@@ -54,7 +55,7 @@ Status WritePath::Write(uint64_t address, uint64_t size, const void* bytes,
   }
   reads_.Written(address, size, bytes);
   if (write_through) {
-    if (file_.store->commits() && superblock_.MayBeIn(address, size))
+    if (commits_.enabled() && superblock_.MayBeIn(address, size))
       FindSuperblock(address, size, bytes);
     return WriteAsNatively(address, size, bytes);
   }

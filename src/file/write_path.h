@@ -19,6 +19,7 @@
 #include "content/read_path.h"
 #include "file/call_scope.h"
 #include "file/drainer.h"
+#include "file/file_commits.h"
 #include "file/file_epochs.h"
 #include "file/reservation.h"
 #include "file/superblock_order.h"
@@ -44,6 +45,7 @@ class WritePath {
   /// Flushes and closes of a new file will return before it is stored: whoever looks at its first bytes meanwhile (netCDF does)
   /// finds an HDF5 file. What storage refuses of them is counted, and fails where the rest of the superblock does.
   void StoreSignature();
+  FileCommits& commits() { return commits_; }
   SuperblockPlace& superblock() { return superblock_; }
   Reservation& reservation() { return reservation_; }
 
@@ -104,6 +106,7 @@ class WritePath {
   Drainer& drainer_;
   FileEpochs& epochs_;
   ReadPath& reads_;
+  FileCommits commits_;
   SuperblockPlace superblock_;
   Reservation reservation_;
 };

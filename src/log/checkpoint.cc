@@ -1,17 +1,15 @@
 // How a log's bytes move to the file, and a chain ends.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <utility>
 
 #include "base/counters.h"
 #include "extent/test_hooks.h"
-#include "log/checkpointer.h"
-#include "log/logged_store.h"
+#include "log/commit_log.h"
 
-namespace tidelane {
+namespace tidelane::log {
 namespace {
 
 using Clock = Lanes::Clock;
@@ -21,72 +19,63 @@ constexpr auto kQuiet = std::chrono::seconds(1);
 
 }  // namespace
 
-void LoggedStore::Checkpointer::RunOne() {
-  MutexLock lock(mutex_);
-  if (store_ == nullptr) return;
-  const auto again = store_->MoveIfDue();
-  if (again) {
-    try {
-      store_->parts_.lanes->ScheduleAfter(shared_from_this(), *again);
-    } catch (const std::bad_alloc&) {  // the next commit does
-    }
-  }
-}
-
-// All that is logged is committed, and nobody is writing there.
-bool LoggedStore::MayMove() {
-  return current_.segment != nullptr && entries_.empty() && writing_ == 0;
-}
-
-bool LoggedStore::BeginMoving() {
-  if (moving_.layer.segment != nullptr || !MayMove()) return false;
+// All that is logged must be committed, and nobody writing there.
+bool CommitLog::BeginMoving() {
+  if (moving_.layer.segment != nullptr || current_.segment == nullptr || !entries_.empty() ||
+      writing_ != 0)
+    return false;
   moving_ = {.layer = std::exchange(current_, {}), .superblock = committed_};
   return true;
 }
 
-int LoggedStore::Move() {
+int CommitLog::Move() {
   MutexLock moving(move_mutex_);
-  std::shared_ptr<log::Segment> segment;
+  std::shared_ptr<Segment> segment;
+  Superblock superblock;
+  const Layer* layer = nullptr;
   {
     MutexLock lock(mutex_);
     segment = moving_.layer.segment;
+    superblock = moving_.superblock;
+    layer = &moving_.layer;  // others read it meanwhile; nobody changes it
   }
   if (segment == nullptr) return 0;
-  // Others read it meanwhile; nobody changes it.
-  const auto& layer = [this]() TL_NO_ANALYSIS -> const log::Layer& { return moving_.layer; }();
-  Superblock superblock;
-  {
-    MutexLock lock(mutex_);
-    superblock = moving_.superblock;
-  }
-  if (broken_.load() != 0) return broken_.load();
+  if (const int error = MoveBytes(*segment, *layer); error != 0) return error;
+  return EndMove(std::move(segment), superblock);
+}
+
+int CommitLog::MoveBytes(Segment& segment, const Layer& layer) {
+  if (file_.broken() != 0) return file_.broken();
   {
     // From now on its last commit is no torn one that could be left out.
     MutexLock marking(mark_mutex_);
     bool unknown = false;
-    const int error = segment->WriteNote({.whole = segment->generation()}, power(), unknown);
-    if (unknown) broken_ = error;
+    const int error = segment.WriteNote({.whole = segment.generation()}, file_.syncs(), unknown);
+    if (unknown) file_.Break(error);
     if (error != 0) return error;
   }
   // With the zeros of what was cut off: if the file grows again, they are seen.
-  if (const int error = log::CopyTo(*parts_.file, layer, UINT64_MAX); error != 0) return error;
-  if (power() && !MutationEnabled("log_move_sync")) {
-    if (const int error = SyncFile(); error != 0) return error;
-  }
+  if (const int error = CopyTo(file_.device(), layer, UINT64_MAX); error != 0) return error;
+  return file_.syncs() && !MutationEnabled("log_move_sync") ? file_.Sync() : 0;
+}
+
+// The file is marked with the segment that goes on, or not any more.
+int CommitLog::EndMove(std::shared_ptr<Segment> segment, const Superblock& superblock) {
   MutexLock marking(mark_mutex_);
-  std::shared_ptr<log::Segment> next;
+  std::shared_ptr<Segment> next;
   {
     MutexLock lock(mutex_);
     next = current_.segment;
   }
-  if (const int error = PutSuperblock(next == nullptr ? superblock : superblock.Marked(next->id()));
-      error != 0) {
+  const int error =
+      file_.Put(next == nullptr ? superblock.Closed() : superblock.Marked(next->id()));
+  if (error != 0) {
     // It may have no mark all the same: who begins another segment gives it that one's.
     if (next == nullptr) marked_ = false;
     return error;
   }
-  if (power() && !MutationEnabled("log_unmark_sync")) {
-    if (const int error = SyncFile(); error != 0) return error;
+  if (file_.syncs() && !MutationEnabled("log_unmark_sync")) {
+    if (const int failed = file_.Sync(); failed != 0) return failed;
   }
   marked_ = next != nullptr;
   Count(Counter::kCheckpoints);
@@ -96,15 +85,15 @@ int LoggedStore::Move() {
   }
   if (next != nullptr) {
     spare_ = std::move(segment);
-  } else {
-    RemoveSegment(*segment);
-    if (spare_ != nullptr) RemoveSegment(*spare_);
-    spare_ = nullptr;
+    return 0;
   }
+  RemoveSegment(*segment);
+  if (spare_ != nullptr) RemoveSegment(*spare_);
+  spare_ = nullptr;
   return 0;
 }
 
-int LoggedStore::MoveAll() {
+int CommitLog::MoveAll() {
   try {
     if (const int error = Move(); error != 0) return error;
     {
@@ -118,7 +107,7 @@ int LoggedStore::MoveAll() {
 }
 
 // The commit has happened: what cannot be moved now is moved later.
-void LoggedStore::AfterCommit() {
+void CommitLog::AfterCommit() {
   committed_at_ = Clock::now();
   bool logged = false;
   bool full = false;
@@ -127,39 +116,24 @@ void LoggedStore::AfterCommit() {
     MutexLock lock(mutex_);
     logged = current_.segment != nullptr || moving_.layer.segment != nullptr;
     full = current_.segment != nullptr && current_.segment->bytes() >= parts_.segment_bytes;
-    if (full) begun = BeginMoving();
+    if (full && checkpointer_->works()) begun = BeginMoving();
   }
   if (!logged) return;
-  if (parts_.lanes == nullptr || !parts_.lanes->threaded()) {
-    if (full || parts_.lanes == nullptr) static_cast<void>(MoveAll());
-    return;
-  }
-  try {
-    if (begun) return parts_.lanes->Schedule(checkpointer_);
-    // Both segments are full: who fills them waits.
-    if (full) return static_cast<void>(MoveAll());
-    parts_.lanes->ScheduleAfter(checkpointer_, kQuiet);
-  } catch (const std::bad_alloc&) {  // the next commit does
-  }
+  if (begun) return checkpointer_->Come(Clock::duration::zero());
+  // Both segments are full: who fills them waits. Or there is nobody else.
+  if (full || !checkpointer_->has_lanes()) return static_cast<void>(MoveAll());
+  checkpointer_->Come(kQuiet);
 }
 
-// After how long to come again.
-std::optional<Clock::duration> LoggedStore::MoveIfDue() {
-  if (!commits() || getpid() != process_ || broken_.load() != 0) return std::nullopt;
+Checkpointer::Delay CommitLog::MoveIfDue() {
+  if (getpid() != process_ || file_.broken() != 0) return std::nullopt;
   {
     MutexLock lock(commit_mutex_);
-    bool begun = false;
-    bool logged = false;
-    {
-      MutexLock state(mutex_);
-      begun = moving_.layer.segment != nullptr;
-      logged = current_.segment != nullptr;
-    }
-    if (!begun) {
-      if (!logged) return std::nullopt;
-      const auto quiet = Clock::now() - committed_at_;
+    const auto quiet = Clock::now() - committed_at_;
+    MutexLock state(mutex_);
+    if (moving_.layer.segment == nullptr) {
+      if (current_.segment == nullptr) return std::nullopt;
       if (quiet < kQuiet) return kQuiet - quiet;
-      MutexLock state(mutex_);
       if (!BeginMoving()) return std::nullopt;
     }
   }
@@ -173,26 +147,13 @@ std::optional<Clock::duration> LoggedStore::MoveIfDue() {
   return kQuiet;
 }
 
-int LoggedStore::Finish() {
+int CommitLog::Finish() {
   MutexLock lock(commit_mutex_);
-  const Way way = way_.load(std::memory_order_relaxed);
-  if (way != Way::kJournal || getpid() != process_ || !claimed_.load()) return 0;
   int error = CommitLocked();
   if (error == 0) error = MoveAll();
-  {
-    MutexLock state(mutex_);
-    if (error == 0 && (current_.segment != nullptr || moving_.layer.segment != nullptr))
-      error = EBUSY;
-  }
-  if (error != 0) return error;
-  way_.store(Way::kFinished, std::memory_order_relaxed);
-  return direct_->size() == size() ? 0 : direct_->SetSize(size());
+  MutexLock state(mutex_);
+  const bool logged = current_.segment != nullptr || moving_.layer.segment != nullptr;
+  return error == 0 && logged ? EBUSY : error;
 }
 
-int LoggedStore::EndCommits() {
-  if (const int error = Finish(); error != 0) return error;
-  way_.store(Way::kThrough, std::memory_order_relaxed);
-  return 0;
-}
-
-}  // namespace tidelane
+}  // namespace tidelane::log

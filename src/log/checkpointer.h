@@ -1,34 +1,55 @@
 /// \file
-/// The lane's task that moves a file's log into the file when nothing was committed for a while.
+/// The lane's task that moves a file's log into the file, at once or when nothing was committed for a while.
 ///
-/// Invariant: it never outlives its store's use of it.
+/// Invariant: it never outlives its log's use of it.
 /// Thread safety: all functions may be called from any thread.
 #pragma once
 
-#include <chrono>
+#include <functional>
 #include <memory>
+#include <new>
+#include <optional>
+#include <utility>
 
 #include "base/annotations.h"
 #include "lane/lanes.h"
-#include "log/logged_store.h"
 
-namespace tidelane {
+namespace tidelane::log {
 
-class LoggedStore::Checkpointer final : public LaneTask,
-                                        public std::enable_shared_from_this<Checkpointer> {
+class Checkpointer final : public LaneTask, public std::enable_shared_from_this<Checkpointer> {
  public:
-  explicit Checkpointer(LoggedStore* store) : store_(store) {}
+  using Delay = std::optional<Lanes::Clock::duration>;
 
-  void RunOne() override TL_EXCLUDES(mutex_);
-  /// The store has no more use for it; waits until a move that is under way is over.
+  /// `move`: says after how long it is to come again, if it is.
+  Checkpointer(Lanes* lanes, std::function<Delay()> move) : lanes_(lanes), move_(std::move(move)) {}
+
+  /// Whether lanes do anything: otherwise whoever commits does it.
+  bool works() const { return lanes_ != nullptr && lanes_->threaded(); }
+  bool has_lanes() const { return lanes_ != nullptr; }
+
+  void RunOne() override TL_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!move_) return;
+    if (const Delay again = move_(); again) Come(*again);
+  }
+  /// After so long; without memory the next commit asks again.
+  void Come(Lanes::Clock::duration delay) {
+    try {
+      if (delay == Lanes::Clock::duration::zero()) return lanes_->Schedule(shared_from_this());
+      lanes_->ScheduleAfter(shared_from_this(), delay);
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  /// The log has no more use for it; waits until a move that is under way is over.
   void Detach() TL_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    store_ = nullptr;
+    move_ = nullptr;
   }
 
  private:
+  Lanes* const lanes_;
   Mutex mutex_;
-  LoggedStore* store_ TL_GUARDED_BY(mutex_);
+  std::function<Delay()> move_ TL_GUARDED_BY(mutex_);
 };
 
-}  // namespace tidelane
+}  // namespace tidelane::log

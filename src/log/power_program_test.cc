@@ -81,14 +81,14 @@ PowerProgram::Bytes PowerProgram::NewSuperblock(uint64_t end) {
 LoggedFile PowerProgram::Parts(const std::shared_ptr<PowerDisk>& disk, std::unique_ptr<Device> file,
                                bool writable) const {
   return {.file = std::move(file),
-          .folder = disk->MakeFolder(),
-          .name = kName,
-          .path = "/there/" + kName,
           .writable = writable,
           .journal = options_.journal,
-          .commits = {},
-          .lanes = nullptr,
-          .segment_bytes = kSegmentBytes};
+          .log = {.folder = disk->MakeFolder(),
+                  .name = kName,
+                  .path = "/there/" + kName,
+                  .commits = {},
+                  .lanes = nullptr,
+                  .segment_bytes = kSegmentBytes}};
 }
 
 // ---- the program
@@ -150,7 +150,7 @@ bool PowerProgram::OpenFile() {
   static_cast<void>(Superblock::Find(*disk_->Open(kName), left));
   if (left.empty()) static_cast<void>(disk_->Open(kName)->Truncate(0));
   LoggedFile parts = Parts(disk_, disk_->Open(kName), true);
-  parts.lanes = lanes_.get();
+  parts.log.lanes = lanes_.get();
   store_ = std::make_unique<LoggedStore>(std::move(parts));
   finished_ = false;
   const Status status = store_->Settle();

@@ -286,6 +286,21 @@ int Rewrite(Segment& segment, const CommitSlot& slot) {
 
 }  // namespace
 
+void FindIn(const Layer& newer, const Layer& older, uint64_t begin, uint64_t end,
+            std::vector<Source>& sources) {
+  const auto add = [&sources](const Layer& layer) {
+    return [&sources, &layer](uint64_t from, uint64_t to, uint64_t offset) {
+      sources.push_back({from, to, layer.segment, offset});
+    };
+  };
+  const auto from_file = [&](uint64_t from, uint64_t to) {
+    sources.push_back({from, to, nullptr, 0});
+  };
+  newer.pieces.Visit(begin, end, add(newer), [&](uint64_t from, uint64_t to) {
+    older.pieces.Visit(from, to, add(older), from_file);
+  });
+}
+
 int CopyTo(Device& file, const Layer& layer, uint64_t end) {
   uint64_t size = 0;
   if (const int error = file.Size(size); error != 0) return error;

@@ -27,6 +27,18 @@ struct Layer {
   PieceMap pieces;
 };
 
+/// Where bytes of a read lie: in a segment, in the file, or nowhere (zeros).
+struct Source {
+  uint64_t begin;
+  uint64_t end;
+  std::shared_ptr<Segment> segment;  ///< nullptr: the file
+  uint64_t offset;                   ///< in the segment; 0: zeros
+};
+
+/// Adds where the bytes of [begin, end) lie, in address order: `newer` over `older` over the file.
+void FindIn(const Layer& newer, const Layer& older, uint64_t begin, uint64_t end,
+            std::vector<Source>& sources);
+
 /// A marked file's state at its last commit.
 struct Snapshot {
   std::vector<Layer>

@@ -247,7 +247,8 @@ herr_t ReadPiece(Handle& handle, H5FD_mem_t type, haddr_t address, size_t size, 
   if (Overflows(address, size))
     return Report(handle, Status::Failed(EOVERFLOW, "read").At(handle.file->path(), address, size));
   File& file = *handle.file;
-  if (Status settled = file.Settle(); !settled.ok()) return Report(handle, settled);
+  if (Status settled = file.writes().commits().Settle(); !settled.ok())
+    return Report(handle, settled);
   // What HDF5's sieve buffer reads it keeps: a block of ours would have nobody to answer.
   const bool sieved =
       type == H5FD_MEM_DRAW && size < ReadPath::kLarge && handle.registered != nullptr;
@@ -274,7 +275,7 @@ Status WriteUntold(Handle& handle, haddr_t address, size_t size, const void* buf
   // As write(2) to a descriptor for reading. HDF5 writes there where a call that failed has left something in its caches.
   if (handle.read_only || handle.file->abandoned()) return Status::Failed(EBADF, "write");
   if (size >= kLeastProbed && !MayReadFrom(buffer, size)) return Status::Failed(EFAULT, "write");
-  if (Status settled = handle.file->Settle(); !settled.ok()) return settled;
+  if (Status settled = handle.file->writes().commits().Settle(); !settled.ok()) return settled;
   handle.file->writes().superblock().SetBase(handle.pub.base_addr);
   return call.held() != nullptr ? WriteHeld(*handle.file, address, size, buffer, call)
                                 : handle.file->Write(address, size, buffer, call);

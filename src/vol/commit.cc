@@ -38,17 +38,18 @@ bool CommitScope::active() { return scopes != 0; }
 
 herr_t CommitFlushed(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
   const std::shared_ptr<File> file = FileOf(library, object, type);
-  if (file == nullptr || !file->commits()) return 0;
+  if (file == nullptr || !file->writes().commits().enabled()) return 0;
   if (!FlushOthers(library, *file, object, dxpl)) return -1;
-  return Told(library, file->Commit(CommitScope::active() ? Committing::kNow : Committing::kIfDue));
+  return Told(library, file->writes().commits().Commit(CommitScope::active() ? Committing::kNow
+                                                                             : Committing::kIfDue));
 }
 
 herr_t CommitForOutsiders(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
   const std::shared_ptr<File> file = FileOf(library, object, type);
-  if (file == nullptr || !file->commits()) return 0;
+  if (file == nullptr || !file->writes().commits().enabled()) return 0;
   if (!FlushOthers(library, *file, nullptr, dxpl)) return -1;
   Count(Fallback::kJournalAddress);
-  return Told(library, file->Commit(Committing::kIntoFile));
+  return Told(library, file->writes().commits().Commit(Committing::kIntoFile));
 }
 
 }  // namespace tidelane::vol

@@ -1,0 +1,149 @@
+// What is logged, and what is read.
+#include "log/commit_log.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/counters.h"
+#include "log/crc32c.h"
+
+namespace tidelane::log {
+namespace {
+
+int CrcOf(Segment& segment, uint64_t offset, uint64_t size, uint32_t& crc) {
+  std::vector<std::byte> bytes(size);
+  if (const int error = segment.Read(offset, bytes.data(), size); error != 0) return error;
+  crc = Crc32c(bytes.data(), size);
+  return 0;
+}
+
+}  // namespace
+
+CommitLog::CommitLog(MarkedFile& file, LogParts& parts, const std::atomic<uint64_t>& size)
+    : file_(file),
+      parts_(parts),
+      size_(size),
+      process_(getpid()),
+      checkpointer_(std::make_shared<Checkpointer>(parts.lanes, [this] { return MoveIfDue(); })) {}
+
+CommitLog::~CommitLog() { Stop(); }
+
+void CommitLog::Begin(const Superblock& superblock) {
+  MutexLock lock(mutex_);
+  committed_end_ = file_.direct().size();
+  places_ = {committed_end_, superblock.base(), superblock.end()};
+  committed_ = superblock_ = superblock;
+}
+
+CommitLog::Places CommitLog::places() const {
+  MutexLock lock(mutex_);
+  return places_;
+}
+
+void CommitLog::SetSuperblock(uint64_t begin, uint64_t end) {
+  MutexLock lock(mutex_);
+  places_.superblock_begin = begin;
+  places_.superblock_end = end;
+}
+
+void CommitLog::AddEntry(const CommitEntry& entry) {
+  entries_.push_back(entry);
+  current_.pieces.Insert(
+      entry.address, {.size = entry.size, .offset = entry.offset, .entry = entries_.size() - 1});
+}
+
+// An entry of just these bytes that no commit has yet: its place can be written again.
+CommitEntry* CommitLog::UncommittedAt(uint64_t address, uint64_t size) {
+  const LoggedPiece* const piece = current_.pieces.Exact(address, size);
+  if (piece == nullptr || piece->offset == 0 || piece->entry >= entries_.size()) return nullptr;
+  CommitEntry& entry = entries_[piece->entry];
+  return entry.offset == piece->offset && entry.size == size ? &entry : nullptr;
+}
+
+int CommitLog::Write(std::span<const Part> parts) {
+  uint64_t bytes = 0;
+  std::vector<iovec> vector;
+  std::vector<CommitEntry> entries;
+  vector.reserve(parts.size());
+  entries.reserve(parts.size());
+  for (const Part& part : parts) {
+    vector.push_back({const_cast<std::byte*>(part.bytes.data()), part.bytes.size()});
+    entries.push_back({.address = part.address,
+                       .size = part.bytes.size(),
+                       .offset = 0,
+                       .crc = Crc32c(part.bytes.data(), part.bytes.size())});
+    bytes += part.bytes.size();
+  }
+  std::shared_ptr<Segment> segment;
+  uint64_t offset = 0;
+  bool again = false;  // in the place of what no commit has yet
+  while (segment == nullptr) {
+    if (const int error = BeginLogging(); error != 0) return error;
+    MutexLock lock(mutex_);
+    segment = current_.segment;
+    if (segment == nullptr) continue;  // it was moved meanwhile
+    ++writing_;
+    const CommitEntry* const before =
+        parts.size() == 1 ? UncommittedAt(parts[0].address, bytes) : nullptr;
+    again = before != nullptr;
+    offset = again ? before->offset : segment->Take(bytes);
+  }
+  const int error = segment->Write(offset, vector.data(), vector.size());
+  // Some of it may be there in the place of what was.
+  if (error != 0 && again) {
+    if (const int unknown = CrcOf(*segment, offset, bytes, entries[0].crc); unknown != 0)
+      file_.Break(unknown);
+  }
+  MutexLock lock(mutex_);
+  --writing_;
+  if (again) UncommittedAt(parts[0].address, bytes)->crc = entries[0].crc;
+  if (error != 0) return error;
+  Count(Counter::kBytesLogged, bytes);
+  for (CommitEntry& entry : entries) {
+    entry.offset = offset;
+    offset += entry.size;
+    if (!again) AddEntry(entry);
+  }
+  return 0;
+}
+
+// A new file's is on storage from the first one on, with a mark: nobody takes what is there for a file before the first commit.
+int CommitLog::WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes) {
+  Superblock first;
+  {
+    MutexLock lock(mutex_);
+    const Superblock whole =
+        offset == 0 ? Superblock(places_.superblock_begin, bytes) : Superblock();
+    if (superblock_.empty()) first = whole;
+    if (!whole.empty()) superblock_ = whole;
+    superblock_.Overwrite(offset, bytes);
+    superblock_changed_ |= !superblock_.empty();
+  }
+  if (first.empty()) return 0;
+  MutexLock lock(mark_mutex_);
+  marked_ = true;
+  return file_.Put(first.Marked(kNeverCommitted));
+}
+
+int CommitLog::Cut(uint64_t begin) {
+  for (;;) {
+    if (const int error = BeginLogging(); error != 0) return error;
+    MutexLock lock(mutex_);
+    if (current_.segment == nullptr) continue;  // it was moved meanwhile
+    if (begin < places_.high_water)
+      AddEntry({.address = begin, .size = places_.high_water - begin, .offset = 0, .crc = 0});
+    return 0;
+  }
+}
+
+void CommitLog::Find(uint64_t begin, uint64_t end, std::vector<Source>& sources,
+                     Superblock& superblock) const {
+  MutexLock lock(mutex_);
+  superblock = superblock_;
+  FindIn(current_, moving_.layer, begin, end, sources);
+}
+
+}  // namespace tidelane::log

@@ -1,0 +1,153 @@
+/// \file
+/// The log of one file that is open for writing: what it has in the place of the file's own bytes, commits, and checkpoints.
+///
+///   commit_log.cc   what is logged, and what is read
+///   segments.cc     how a chain of segments begins and goes on
+///   commits.cc      what a commit writes, in which order
+///   checkpoint.cc   how the log's bytes move to the file, and a chain ends
+///
+/// Invariant: at every moment the file, its mark and its log give the last commit that was acknowledged, or one that was begun later.
+/// Thread safety: all functions may be called from any thread; calls on overlapping bytes are ordered by the caller, and nothing may be on its
+/// way to storage during Commit and Finish. Lock order: commit, move, mark, state. No storage is asked under the state's lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/annotations.h"
+#include "base/config.h"
+#include "lane/lanes.h"
+#include "log/checkpointer.h"
+#include "log/folder.h"
+#include "log/mark.h"
+#include "log/marked_file.h"
+#include "log/recovery.h"
+#include "store/store.h"
+
+namespace tidelane::log {
+
+/// What a log is made of.
+struct LogParts {
+  std::unique_ptr<Folder> folder;               ///< where the file's name leads
+  std::string name;                             ///< there
+  std::string path;                             ///< for words
+  JournalCommits commits;                       ///< which flushes are commits
+  Lanes* lanes = nullptr;                       ///< nullptr: whoever commits moves the log's bytes
+  uint64_t segment_bytes = uint64_t{64} << 20;  ///< of a segment when its bytes are moved
+};
+
+/// Bytes that belong at an address.
+struct Part {
+  uint64_t address;
+  std::span<const std::byte> bytes;
+};
+
+/// Functions return 0 or an errno unless they say otherwise.
+class CommitLog {
+ public:
+  /// `size`: what the file has, with all that was written.
+  CommitLog(MarkedFile& file, LogParts& parts, const std::atomic<uint64_t>& size);
+  ~CommitLog();
+  CommitLog(const CommitLog&) = delete;
+  CommitLog& operator=(const CommitLog&) = delete;
+
+  /// The file as it is now is the last commit.
+  void Begin(const Superblock& superblock) TL_EXCLUDES(mutex_);
+
+  // Which bytes it has ------------------------------------------------------------------------------------------
+
+  struct Places {
+    uint64_t high_water;  ///< no commit has anything from here on
+    uint64_t superblock_begin;
+    uint64_t superblock_end;
+  };
+  Places places() const TL_EXCLUDES(mutex_);
+  void SetSuperblock(uint64_t begin, uint64_t end) TL_EXCLUDES(mutex_);
+
+  /// Of bytes below the high water, beside the superblock.
+  int Write(std::span<const Part> parts) TL_EXCLUDES(mutex_);
+  int WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes) TL_EXCLUDES(mutex_);
+  /// From here to the high water there are zeros.
+  int Cut(uint64_t begin) TL_EXCLUDES(mutex_);
+  /// Where the bytes of [begin, end) lie, in address order; over them, HDF5's superblock.
+  void Find(uint64_t begin, uint64_t end, std::vector<Source>& sources,
+            Superblock& superblock) const TL_EXCLUDES(mutex_);
+
+  // Commits -----------------------------------------------------------------------------------------------------
+
+  int Commit(Committing when) TL_EXCLUDES(commit_mutex_, mutex_);
+  /// A last one, and the file by itself is it.
+  int Finish() TL_EXCLUDES(commit_mutex_, mutex_);
+  /// Nobody moves anything any more.
+  void Stop() { checkpointer_->Detach(); }
+  /// Removes the log of a file that nobody can open any more.
+  void Remove() TL_EXCLUDES(mark_mutex_, mutex_);
+
+ private:
+  // Committed bytes of a segment that are on their way to the file, and the commit that they end with.
+  struct Moving {
+    Layer layer;
+    Superblock superblock;
+  };
+
+  void AddEntry(const CommitEntry& entry) TL_REQUIRES(mutex_);
+  CommitEntry* UncommittedAt(uint64_t address, uint64_t size) TL_REQUIRES(mutex_);
+
+  int BeginLogging() TL_EXCLUDES(mark_mutex_, mutex_);
+  int NextSegment(SegmentHeader& header, std::shared_ptr<Segment>& segment)
+      TL_REQUIRES(mark_mutex_);
+  int MakeSegment(uint64_t number, std::unique_ptr<Device>& made);
+  int MakeRoomFor(const std::string& segment);
+  bool IsUseless(const SegmentHeader& header);
+  void RemoveSegment(Segment& segment);
+
+  int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  int CommitSuperblock() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  int CommitRecord() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  void ProtectBelow(uint64_t end) TL_EXCLUDES(mutex_);
+  void Committed(const Superblock& superblock, uint64_t end) TL_EXCLUDES(mutex_);
+
+  bool BeginMoving() TL_REQUIRES(mutex_);
+  int Move() TL_EXCLUDES(move_mutex_, mutex_);
+  int MoveBytes(Segment& segment, const Layer& layer) TL_REQUIRES(move_mutex_);
+  int EndMove(std::shared_ptr<Segment> segment, const Superblock& superblock)
+      TL_EXCLUDES(mark_mutex_, mutex_);
+  int MoveAll() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  void AfterCommit() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  Checkpointer::Delay MoveIfDue() TL_EXCLUDES(commit_mutex_, mutex_);
+
+  MarkedFile& file_;
+  LogParts& parts_;
+  const std::atomic<uint64_t>& size_;
+  const int process_;  // a child of fork is not who writes the log
+  const std::shared_ptr<Checkpointer> checkpointer_;
+
+  Mutex commit_mutex_;  // one commit at a time; and nothing begins to move meanwhile
+  uint64_t generation_ TL_GUARDED_BY(commit_mutex_) = 0;
+  uint64_t flushes_ TL_GUARDED_BY(commit_mutex_) = 0;  // since the last commit
+  Lanes::Clock::time_point committed_at_ TL_GUARDED_BY(commit_mutex_) = Lanes::Clock::now();
+
+  Mutex move_mutex_;  // one segment at a time is moved
+
+  Mutex mark_mutex_;  // who changes the superblock on storage, or begins a segment
+  bool marked_ TL_GUARDED_BY(mark_mutex_) = false;
+  uint64_t number_ TL_GUARDED_BY(mark_mutex_) = 0;  // of the last segment
+  std::shared_ptr<Segment> spare_ TL_GUARDED_BY(mark_mutex_);
+
+  mutable Mutex mutex_;
+  Places places_ TL_GUARDED_BY(mutex_){};
+  unsigned writing_ TL_GUARDED_BY(mutex_) = 0;             // to the log, now
+  Superblock superblock_ TL_GUARDED_BY(mutex_);            // as HDF5 has written it
+  bool superblock_changed_ TL_GUARDED_BY(mutex_) = false;  // since the last commit
+  Superblock committed_ TL_GUARDED_BY(mutex_);  // the last commit's; empty: there is none
+  uint64_t committed_end_ TL_GUARDED_BY(mutex_) = 0;
+  std::vector<CommitEntry> entries_ TL_GUARDED_BY(mutex_);  // of the next COMMIT
+  Layer current_ TL_GUARDED_BY(mutex_);
+  Moving moving_ TL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tidelane::log

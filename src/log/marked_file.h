@@ -65,7 +65,8 @@ class MarkedFile {
  private:
   int SyncIf(bool always) TL_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    if (!always && broken() != 0) return broken();
+    // After one that failed, whoever asked for it: what others have written may be lost with it, and the next one says nothing of that.
+    if (broken() != 0) return broken();
     if (!unsynced_.exchange(false, std::memory_order_relaxed) && !always) return 0;
     const int error = device_->Sync();
     return error == 0 ? 0 : Break(error);

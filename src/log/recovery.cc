@@ -212,7 +212,8 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
         !status.ok())
       return status;
   }
-  if (found[0] == nullptr || !marked.MarkedWith(found[0]->id())) std::swap(found[0], found[1]);
+  if (found[0] == nullptr || (found[1] != nullptr && !marked.MarkedWith(found[0]->id())))
+    std::swap(found[0], found[1]);
   if (found[0] == nullptr || !marked.MarkedWith(found[0]->id())) {
     const auto damaged = std::ranges::find(no_log, true);
     if (damaged != no_log.end())

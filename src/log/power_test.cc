@@ -18,7 +18,7 @@ using Moves = PowerOptions::Moves;
 PowerOptions OfSeed(PowerOptions options, uint64_t seed) {
   options.seed = seed;
   options.base = seed % 3 == 0 ? 512 : 0;
-  options.version = seed % 4 < 2 ? 0 : seed % 4;
+  options.version = seed % 4;
   options.existing = seed / 4 % 2 == 0;
   return options;
 }

@@ -1,0 +1,514 @@
+/// \file
+/// Where bytes go, what a commit makes of them, and what a log that is not right is taken for.
+#include "log/logged_store.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/counters.h"
+#include "log/format.h"
+#include "log/power_disk.h"
+#include "log/superblocks.h"
+
+namespace tidelane {
+namespace {
+
+using log::PowerDisk;
+using Bytes = PowerDisk::Bytes;
+
+constexpr uint64_t kEnd = 4000;
+const std::string kName = "a.h5";
+const std::string kFirst = log::SegmentName(kName, 1);
+const std::string kSecond = log::SegmentName(kName, 2);
+
+class LoggedStoreTest : public testing::Test {
+ protected:
+  LoggedStoreTest() {
+    Bytes bytes(kEnd, std::byte{'o'});
+    Put(bytes, SuperblockFor(kEnd));
+    disk_->Add(kName, bytes);
+    committed_ = bytes;
+  }
+
+  static void Put(Bytes& bytes, const Bytes& front) { std::ranges::copy(front, bytes.begin()); }
+  static Bytes SuperblockFor(uint64_t end) {
+    const Superblock superblock = Superblock(0, log::SuperblockOfVersion(0)).Unmarked(end);
+    return {superblock.bytes().begin(), superblock.bytes().end()};
+  }
+  // Over a copy of the disk, or this one.
+  std::unique_ptr<LoggedStore> StoreOn(const std::shared_ptr<PowerDisk>& disk, bool writable,
+                                       Lanes* lanes = nullptr) const {
+    return std::make_unique<LoggedStore>(LoggedFile{.file = disk->Open(kName),
+                                                    .folder = disk->MakeFolder(),
+                                                    .name = kName,
+                                                    .path = "/there/" + kName,
+                                                    .writable = writable,
+                                                    .journal = Journal::kProcess,
+                                                    .commits = commits_,
+                                                    .lanes = lanes,
+                                                    .segment_bytes = segment_bytes_});
+  }
+  void Open(Lanes* lanes) {
+    store_ = StoreOn(disk_, true, lanes);
+    ASSERT_TRUE(store_->Settle().ok());
+  }
+  int Write(uint64_t address, uint64_t size, char what) {
+    const std::string bytes(size, what);
+    tidelane::Run run;
+    run.begin = address;
+    run.end = address + size;
+    return store_->WriteBytes(run, bytes.data());
+  }
+  int WriteSuperblock() {
+    const Bytes bytes = SuperblockFor(store_->size());
+    store_->SetSuperblock(0, bytes.size());
+    tidelane::Run run;
+    run.begin = 0;
+    run.end = bytes.size();
+    return store_->WriteBytes(run, bytes.data());
+  }
+  int Commit() {
+    const int error = store_->Commit(Committing::kNow);
+    committed_ = Contents(*store_);
+    return error;
+  }
+  static Bytes Contents(Store& store) {
+    Bytes bytes(store.size());
+    EXPECT_EQ(store.Read(0, bytes.data(), bytes.size()), 0);
+    return bytes;
+  }
+  // What somebody finds who opens it after this program's end.
+  static Status Recovered(const std::shared_ptr<PowerDisk>& disk, Bytes& bytes,
+                          const LoggedStoreTest& test) {
+    const auto store = test.StoreOn(disk, true);
+    Status status = store->Settle();
+    if (status.ok()) bytes = Contents(*store);
+    return status;
+  }
+  void ExpectRefused(const std::shared_ptr<PowerDisk>& disk, int code) {
+    for (const bool writable : {true, false}) {
+      const uint64_t changes = disk->changes();
+      const auto store = StoreOn(disk, writable);
+      const Status status = store->Settle();
+      EXPECT_EQ(status.code(), code) << status.Message();
+      EXPECT_NE(status.Message().find(kName), std::string::npos);
+      EXPECT_EQ(disk->changes(), changes);
+    }
+  }
+  // Another disk, with other bytes in one of its files.
+  std::shared_ptr<PowerDisk> Changed(const std::string& name, Bytes bytes) const {
+    const auto disk = std::make_shared<PowerDisk>(true);
+    for (const std::string& other : disk_->Names())
+      disk->Add(other, other == name ? std::move(bytes) : disk_->Contents(other));
+    return disk;
+  }
+  std::shared_ptr<PowerDisk> Without(const std::string& name) const {
+    const auto disk = Changed({}, {});
+    EXPECT_EQ(disk->MakeFolder()->Remove(name), 0);
+    return disk;
+  }
+
+  const std::shared_ptr<PowerDisk> disk_ = std::make_shared<PowerDisk>(true);
+  Lanes unthreaded_{0};  // commits move nothing before a segment is full
+  JournalCommits commits_;
+  uint64_t segment_bytes_ = uint64_t{1} << 20;
+  std::unique_ptr<LoggedStore> store_;
+  Bytes committed_;
+};
+
+TEST_F(LoggedStoreTest, NewBytesGoStraightAndCommittedOnesToTheLog) {
+  Open(&unthreaded_);
+  const uint64_t logged = Read(Counter::kBytesLogged);
+  ASSERT_EQ(Write(kEnd, 1000, 'n'), 0);
+  EXPECT_EQ(Read(Counter::kBytesLogged), logged);
+  EXPECT_FALSE(disk_->Has(kFirst));
+  EXPECT_EQ(disk_->Contents(kName).size(), kEnd + 1000);
+  ASSERT_EQ(Write(kEnd - 100, 300, 'm'), 0);
+  EXPECT_EQ(Read(Counter::kBytesLogged), logged + 100);
+  EXPECT_TRUE(disk_->Has(kFirst));
+  const Bytes file = disk_->Contents(kName);
+  EXPECT_EQ(file[kEnd - 1], std::byte{'o'});
+  EXPECT_EQ(file[kEnd], std::byte{'m'});
+  EXPECT_TRUE(Superblock(0, file).marked());
+  EXPECT_EQ(Contents(*store_)[kEnd - 1], std::byte{'m'});
+}
+
+TEST_F(LoggedStoreTest, WithNothingLoggedACommitIsTheSuperblock) {
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(kEnd, 1000, 'n'), 0);
+  ASSERT_EQ(WriteSuperblock(), 0);
+  EXPECT_EQ(Superblock(0, disk_->Contents(kName)).end_of_file(), kEnd);
+  ASSERT_EQ(Commit(), 0);
+  EXPECT_EQ(disk_->Contents(kName), committed_);
+  EXPECT_EQ(Superblock(0, committed_).end_of_file(), kEnd + 1000);
+  EXPECT_FALSE(disk_->Has(kFirst));
+  // From now on these bytes are protected, too.
+  ASSERT_EQ(Write(kEnd + 10, 10, 'x'), 0);
+  EXPECT_EQ(disk_->Contents(kName)[kEnd + 10], std::byte{'n'});
+}
+
+TEST_F(LoggedStoreTest, WhatNoCommitHasIsWrittenAgainInItsPlace) {
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 500, 'a'), 0);
+  const size_t bytes = disk_->Contents(kFirst).size();
+  for (const char what : {'b', 'c', 'd'}) ASSERT_EQ(Write(1000, 500, what), 0);
+  EXPECT_EQ(disk_->Contents(kFirst).size(), bytes);
+  ASSERT_EQ(Commit(), 0);
+  const size_t after = disk_->Contents(kFirst).size();
+  ASSERT_EQ(Write(1000, 500, 'e'), 0);
+  EXPECT_GT(disk_->Contents(kFirst).size(), after);
+  Bytes found;
+  ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+  EXPECT_EQ(found, committed_);
+  EXPECT_EQ(found[1000], std::byte{'d'});
+}
+
+TEST_F(LoggedStoreTest, WhatWasCutOffReadsAsZerosWhenItGrowsAgain) {
+  for (const bool moved : {false, true}) {
+    SCOPED_TRACE(moved);
+    Open(moved ? nullptr : &unthreaded_);
+    ASSERT_EQ(store_->SetSize(2000), 0);
+    EXPECT_EQ(disk_->Contents(kName).size(), kEnd);
+    if (moved) {
+      ASSERT_EQ(WriteSuperblock(), 0);
+      ASSERT_EQ(Commit(), 0);
+      EXPECT_FALSE(disk_->Has(kFirst));
+    }
+    ASSERT_EQ(store_->SetSize(3000), 0);
+    ASSERT_EQ(Write(3500, 10, 'x'), 0);
+    EXPECT_EQ(store_->size(), 3510u);
+    const Bytes bytes = Contents(*store_);
+    EXPECT_EQ(bytes[1999], std::byte{'o'});
+    EXPECT_EQ(std::count(bytes.begin() + 2000, bytes.begin() + 3500, std::byte{}), 1500);
+    EXPECT_EQ(bytes[3500], std::byte{'x'});
+    store_.reset();
+    Bytes found;
+    ASSERT_TRUE(Recovered(disk_, found, *this).ok());
+    const uint64_t end = Superblock(0, found).end_of_file();
+    found.resize(end);
+    EXPECT_EQ(found, committed_);
+  }
+}
+
+TEST_F(LoggedStoreTest, OnlyFlushesThatAreDueCommit) {
+  commits_.flushes = 3;
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 10, 'a'), 0);
+  EXPECT_EQ(store_->Commit(Committing::kIfDue), 0);
+  EXPECT_EQ(store_->Commit(Committing::kIfDue), 0);
+  Bytes found;
+  ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+  EXPECT_EQ(found[1000], std::byte{'o'});
+  EXPECT_EQ(store_->Commit(Committing::kIfDue), 0);
+  ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+  EXPECT_EQ(found[1000], std::byte{'a'});
+}
+
+TEST_F(LoggedStoreTest, FinishLeavesAPlainFile) {
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 10, 'a'), 0);
+  ASSERT_EQ(Commit(), 0);
+  ASSERT_EQ(store_->SetSize(2000), 0);
+  ASSERT_EQ(WriteSuperblock(), 0);
+  ASSERT_EQ(store_->Finish(), 0);
+  EXPECT_EQ(Write(1000, 10, 'b'), EBADF);
+  ASSERT_EQ(store_->Close(), 0);
+  EXPECT_EQ(disk_->Names(), std::vector<std::string>{kName});
+  const Bytes file = disk_->Contents(kName);
+  EXPECT_EQ(file.size(), 2000u);
+  EXPECT_EQ(file[1000], std::byte{'a'});
+  EXPECT_FALSE(Superblock(0, file).marked());
+}
+
+TEST_F(LoggedStoreTest, AfterEndCommitsItIsWrittenAsNatively) {
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 10, 'a'), 0);
+  ASSERT_EQ(store_->EndCommits(), 0);
+  EXPECT_FALSE(store_->commits());
+  EXPECT_EQ(disk_->Names(), std::vector<std::string>{kName});
+  ASSERT_EQ(Write(1005, 10, 'b'), 0);
+  ASSERT_EQ(store_->SetSize(1500), 0);
+  const Bytes file = disk_->Contents(kName);
+  EXPECT_EQ(file.size(), 1500u);
+  EXPECT_EQ(file[1004], std::byte{'a'});
+  EXPECT_EQ(file[1014], std::byte{'b'});
+}
+
+TEST_F(LoggedStoreTest, ACreatedFileIsEmptyBeforeItsFirstCommit) {
+  ASSERT_EQ(disk_->Open(kName)->Truncate(0), 0);
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(96, 1000, 'a'), 0);
+  ASSERT_EQ(WriteSuperblock(), 0);
+  const Superblock there(0, disk_->Contents(kName));
+  EXPECT_EQ(there.mark(), kNeverCommitted);
+  EXPECT_TRUE(there.marked());
+  EXPECT_EQ(disk_->Names(), std::vector<std::string>{kName});
+  const auto only_read = StoreOn(disk_->AfterEnd(), false);
+  ASSERT_TRUE(only_read->Settle().ok());
+  EXPECT_EQ(only_read->size(), 0u);
+  Bytes found(1);
+  ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+  EXPECT_TRUE(found.empty());
+  ASSERT_EQ(Commit(), 0);
+  ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+  EXPECT_EQ(found, committed_);
+}
+
+TEST_F(LoggedStoreTest, LanesMoveWhatHasBecomeLarge) {
+  segment_bytes_ = 8192;
+  Lanes lanes(2);
+  Open(&lanes);
+  const uint64_t moves = Read(Counter::kCheckpoints);
+  for (unsigned i = 0; i < 30; ++i) {
+    ASSERT_EQ(Write(500 + 100 * (i % 7), 2000, static_cast<char>('a' + i % 26)), 0);
+    if (i % 5 == 0) {
+      ASSERT_EQ(Write(store_->size(), 100, 's'), 0);
+    }
+    ASSERT_EQ(WriteSuperblock(), 0);
+    ASSERT_EQ(Commit(), 0);
+    Bytes found;
+    ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+    ASSERT_EQ(found, committed_) << i;
+  }
+  EXPECT_GT(Read(Counter::kCheckpoints), moves);
+  ASSERT_EQ(store_->Finish(), 0);
+  ASSERT_EQ(store_->Close(), 0);
+  EXPECT_EQ(disk_->Names(), std::vector<std::string>{kName});
+  EXPECT_EQ(disk_->Contents(kName), committed_);
+}
+
+TEST_F(LoggedStoreTest, AChildOfForkWritesNothing) {
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 10, 'a'), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool right = Write(1000, 10, 'b') == EROFS && store_->SetSize(100) == EROFS &&
+                       store_->Commit(Committing::kNow) == 0 && store_->Finish() == 0 &&
+                       disk_->Contents(kFirst).size() == 4096 + 10;
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(LoggedStoreTest, AStrangersLogIsSetAside) {
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 10, 'a'), 0);
+  ASSERT_EQ(Commit(), 0);
+  const Bytes log = disk_->Contents(kFirst);
+  log::Sector sector;
+  std::copy_n(log.begin(), sector.size(), sector.begin());
+  const auto header = log::SegmentHeader::Parse(sector);
+  ASSERT_TRUE(header);
+  ASSERT_EQ(store_->Finish(), 0);
+  ASSERT_EQ(store_->Close(), 0);
+  disk_->Add(kFirst, log);
+  testing::internal::CaptureStderr();
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 10, 'b'), 0);
+  ASSERT_EQ(Commit(), 0);
+  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string aside = log::AsideName(kFirst, header->id);
+  EXPECT_NE(said.find(aside), std::string::npos) << said;
+  EXPECT_EQ(disk_->Contents(aside), log);
+  Bytes found;
+  ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+  EXPECT_EQ(found[1000], std::byte{'b'});
+}
+
+// ---- recovery
+
+class RecoveryTest : public LoggedStoreTest {
+ protected:
+  // Three commits in one segment, of which the file has nothing.
+  void ThreeCommits() {
+    Open(&unthreaded_);
+    for (const char what : {'a', 'b', 'c'}) {
+      states_.push_back(committed_);
+      ASSERT_EQ(Write(1000, 100, what), 0);
+      ASSERT_EQ(Write(store_->size(), 50, what), 0);
+      ASSERT_EQ(WriteSuperblock(), 0);
+      begins_.push_back(disk_->Contents(kFirst).size());
+      ASSERT_EQ(Commit(), 0);
+    }
+    states_.push_back(committed_);
+    store_.reset();
+  }
+
+  std::vector<Bytes> states_;
+  std::vector<size_t> begins_;  // of what a commit itself writes in the segment
+};
+
+TEST_F(RecoveryTest, TheLastCommitIsFoundByWhoWritesAndByWhoReads) {
+  ThreeCommits();
+  const auto only_read = StoreOn(disk_, false);
+  const uint64_t changes = disk_->changes();
+  ASSERT_TRUE(only_read->Settle().ok());
+  EXPECT_EQ(Contents(*only_read), states_[3]);
+  EXPECT_EQ(disk_->changes(), changes);
+  tidelane::Run run;
+  run.end = 1;
+  EXPECT_EQ(only_read->WriteBytes(run, "x"), EBADF);
+  EXPECT_EQ(only_read->SetSize(0), EBADF);
+  Bytes found;
+  ASSERT_TRUE(Recovered(disk_, found, *this).ok());
+  EXPECT_EQ(found, states_[3]);
+  EXPECT_EQ(disk_->Contents(kName), states_[3]);
+  EXPECT_EQ(disk_->Names(), std::vector<std::string>{kName});
+}
+
+// Of every byte of the log that is changed, it is one commit or the other, or refused: never anything else.
+TEST_F(RecoveryTest, AByteThatIsWrongMakesItATornTailOrDamage) {
+  ThreeCommits();
+  const Bytes log = disk_->Contents(kFirst);
+  unsigned torn = 0, damaged = 0, whole = 0, unknown = 0;
+  for (size_t i = 0; i < log.size(); ++i) {
+    if (i >= 1600 && i < 4096) continue;  // nothing lies there
+    Bytes wrong = log;
+    wrong[i] ^= std::byte{4};
+    const auto disk = Changed(kFirst, std::move(wrong));
+    const uint64_t changes = disk->changes();
+    Bytes found;
+    const Status status = Recovered(disk, found, *this);
+    if (status.ok()) {
+      const bool last = found == states_[3];
+      ASSERT_TRUE(last || found == states_[2]) << i;
+      ++(last ? whole : torn);
+    } else {
+      ASSERT_EQ(disk->changes(), changes) << i;
+      ASSERT_TRUE(status.code() == EIO || (i < 512 && status.code() == ENOENT))
+          << i << status.Message();
+      ++(i < 512 ? unknown : damaged);
+    }
+  }
+  EXPECT_GT(torn, 300u);     // the last commit, and its slot
+  EXPECT_GT(damaged, 300u);  // the commits before
+  EXPECT_GT(whole, 512u);    // the slot of the commit before
+  EXPECT_EQ(unknown, 512u);  // the header
+}
+
+TEST_F(RecoveryTest, WithoutItsLogItIsRefused) {
+  ThreeCommits();
+  ExpectRefused(Without(kFirst), ENOENT);
+}
+
+TEST_F(RecoveryTest, WithAnotherLogItIsRefused) {
+  ThreeCommits();
+  Bytes log = disk_->Contents(kFirst);
+  log::Sector sector;
+  std::copy_n(log.begin(), sector.size(), sector.begin());
+  auto header = *log::SegmentHeader::Parse(sector);
+  header.id += 1;
+  std::ranges::copy(header.Encode(), log.begin());
+  ExpectRefused(Changed(kFirst, log), ESTALE);
+  // Of another superblock's file.
+  header.id -= 1;
+  header.superblock = Superblock(512, log::SuperblockOfVersion(0));
+  std::ranges::copy(header.Encode(), log.begin());
+  ExpectRefused(Changed(kFirst, log), ESTALE);
+}
+
+TEST_F(RecoveryTest, ANewerLogIsRefusedByName) {
+  ThreeCommits();
+  Bytes log = disk_->Contents(kFirst);
+  log::Sector sector;
+  std::copy_n(log.begin(), sector.size(), sector.begin());
+  auto header = *log::SegmentHeader::Parse(sector);
+  header.version = 2;
+  std::ranges::copy(header.Encode(), log.begin());
+  const auto disk = Changed(kFirst, log);
+  ExpectRefused(disk, ENOTSUP);
+  const auto store = StoreOn(disk, true);
+  const std::string said = store->Settle().Message();
+  EXPECT_NE(said.find("format 2"), std::string::npos) << said;
+  EXPECT_NE(said.find("newer Tidelane"), std::string::npos) << said;
+}
+
+TEST_F(RecoveryTest, ALogThatSomebodyHoldsIsNotRecovered) {
+  ThreeCommits();
+  std::unique_ptr<Device> held;
+  ASSERT_EQ(disk_->MakeFolder()->Open(kFirst, true, held), 0);
+  const auto store = StoreOn(disk_, true);
+  const uint64_t changes = disk_->changes();
+  EXPECT_EQ(store->Settle().code(), EWOULDBLOCK);
+  EXPECT_EQ(disk_->changes(), changes);
+  held.reset();
+  EXPECT_TRUE(store->Settle().ok());
+  EXPECT_EQ(Contents(*store), states_[3]);
+}
+
+// While one segment waits to be moved, the other one has the commits.
+class ChainTest : public RecoveryTest {
+ protected:
+  void TwoSegments() {
+    segment_bytes_ = 4096 + 900;
+    lanes_.Pause();
+    Open(&lanes_);
+    states_.push_back(committed_);
+    ASSERT_EQ(Write(1000, 1000, 'a'), 0);
+    ASSERT_EQ(WriteSuperblock(), 0);
+    ASSERT_EQ(Commit(), 0);
+    states_.push_back(committed_);
+    EXPECT_FALSE(disk_->Has(kSecond));
+    ASSERT_EQ(Write(1100, 100, 'b'), 0);
+    ASSERT_EQ(Commit(), 0);
+    states_.push_back(committed_);
+    ASSERT_TRUE(disk_->Has(kSecond));
+  }
+  ~ChainTest() override {
+    if (store_ != nullptr) static_cast<void>(store_->Close());
+    while (lanes_.RunQueued()) {
+    }
+    lanes_.Resume();
+  }
+
+  Lanes lanes_{1};
+};
+
+TEST_F(ChainTest, BothAreAppliedInTheirOrder) {
+  TwoSegments();
+  Bytes found;
+  ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+  EXPECT_EQ(found, states_[2]);
+  const auto only_read = StoreOn(disk_, false);
+  ASSERT_TRUE(only_read->Settle().ok());
+  EXPECT_EQ(Contents(*only_read), states_[2]);
+  // Who copies a file without all of its log has an older state of it: its second segment says nothing of the first.
+  ASSERT_TRUE(Recovered(Without(kSecond), found, *this).ok());
+  EXPECT_EQ(found, states_[1]);
+  ExpectRefused(Without(kFirst), ESTALE);
+}
+
+TEST_F(ChainTest, ASegmentThatWasMovedIsNotNeededAndIsRemoved) {
+  TwoSegments();
+  while (disk_->Has(kFirst) && lanes_.RunQueued()) {
+    Superblock superblock;
+    ASSERT_EQ(Superblock::Find(*disk_->Open(kName), superblock), 0);
+    ASSERT_TRUE(superblock.marked());
+    log::Sector sector;
+    const Bytes second = disk_->Contents(kSecond);
+    std::copy_n(second.begin(), sector.size(), sector.begin());
+    if (superblock.MarkedWith(log::SegmentHeader::Parse(sector)->id)) break;
+  }
+  ASSERT_TRUE(disk_->Has(kFirst));
+  Bytes found;
+  ASSERT_TRUE(Recovered(Without(kFirst), found, *this).ok());
+  EXPECT_EQ(found, states_[2]);
+  const auto disk = disk_->AfterEnd();
+  ASSERT_TRUE(Recovered(disk, found, *this).ok());
+  EXPECT_EQ(found, states_[2]);
+  EXPECT_EQ(disk->Names(), std::vector<std::string>{kName});
+}
+
+}  // namespace
+}  // namespace tidelane

@@ -41,7 +41,7 @@ TEST(FormatTest, AHeaderComesBack) {
 
 TEST(FormatTest, ALongPathIsCutAtItsFront) {
   SegmentHeader header = Header();
-  header.path = std::string(1000, 'x') + "/end.h5";
+  header.path = std::string(1000, 'x').append("/end.h5");
   const auto parsed = SegmentHeader::Parse(header.Encode());
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->path, header.path.substr(header.path.size() - 319));
@@ -124,7 +124,7 @@ TEST(FormatTest, ARecordOfAnotherFormOrLengthIsNone) {
     auto wrong = right;
     wrong[i] ^= std::byte{1};
     EXPECT_NE(Crc32c(wrong.data(), wrong.size()), Crc32c(right.data(), right.size()));
-    const bool of_form = i < 8 || (i >= 60 && i < 64) || (i >= 64 && (i - 64) % 32 >= 28);
+    const bool of_form = i < 8 || (i >= 68 && i < 72) || (i >= 72 && (i - 72) % 32 >= 28);
     EXPECT_EQ(!CommitRecord::Parse(wrong), of_form) << i;
   }
   EXPECT_FALSE(CommitRecord::Parse(std::span(right).first(right.size() - 1)));

@@ -134,10 +134,6 @@ enum class Counter : unsigned {
   X(JournalPublish, "journal_publish", "file",                                                     \
     "not journalled: it has no name before it is whole (publish=atomic)")                          \
   X(JournalMpi, "journal_mpi", "file", "not journalled: ranks share it")                           \
-  X(JournalBusy, "journal_busy", "file",                                                           \
-    "not journalled: another program holds a log of that name")                                    \
-  X(JournalFork, "journal_fork", "file",                                                           \
-    "not journalled: a forked process writes its parent's file")                                   \
   X(JournalAddress, "journal_address", "call",                                                     \
     "committed, and moved into the file: the program asked where chunks lie in it")                \
   X(JournalFlush, "journal_flush", "call",                                                         \

@@ -327,7 +327,12 @@ Status Engine::OpenShared(const char* path, const char* shown, std::shared_ptr<F
   file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), shown,
                                 true, kSharedFile);
   Count(Counter::kFilesOpened);
-  file->SetSettings(SettingsForOpening(call));
+  const FileSettings settings = SettingsForOpening(call);
+  if (settings.journal != Journal::kOff) {
+    Count(Fallback::kJournalMpi);
+    NoteNative(Fallback::kJournalMpi, shown);
+  }
+  file->SetSettings(settings);
   FileTable::Files same;
   {
     MutexLock lock(registry_.mutex);

@@ -109,11 +109,13 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
   if (journal == Journal::kOff && !superblock.marked()) return {};
   auto folder = std::make_shared<Descriptor>(std::move(entry.folder));
   environment.make_store = [=, path = std::string(path_), commits = settings_.journal_commits,
+                            must_journal = settings_.journal_required,
                             lanes = &environment.lanes](const std::shared_ptr<Device>& file) {
     return std::make_unique<LoggedStore>(
         LoggedFile{.file = file,
                    .writable = writable,
                    .journal = journal,
+                   .must_journal = must_journal,
                    .log = {.folder = log::MakeFolder(std::move(*folder), found.st_mode & 0777),
                            .name = name,
                            .path = path,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/counters.h"
+#include "base/notices.h"
 #include "base/trace.h"
 #include "device/claim.h"
 #include "extent/test_hooks.h"
@@ -103,7 +104,13 @@ int LoggedStore::MayWrite() {
   if (!commits()) return EBADF;
   // A child of fork has its parent's file, and no log.
   if (getpid() != process_) return EROFS;
-  return Claimed();
+  const int error = Claimed();
+  // Somebody else is writing it, whatever HDF5's locks say: nothing good would come of both.
+  if (error == 0 || error == EWOULDBLOCK || parts_.must_journal) return error;
+  Count(Fallback::kJournalLocks);
+  NoteNative(Fallback::kJournalLocks, parts_.log.path);
+  way_.store(Way::kThrough, std::memory_order_relaxed);
+  return 0;
 }
 
 void LoggedStore::RaiseSize(uint64_t end) {
@@ -145,6 +152,7 @@ int LoggedStore::WriteBytes(Run& run, const void* bytes) {
 
 int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
   if (const int error = MayWrite(); error != 0) return error;
+  if (way() == Way::kThrough) return WriteStraight(run, parts);
   auto [high_water, begin, end] = log_.places();
   if (MutationEnabled("log_high_water")) high_water = 0;
   if (run.begin >= high_water && run.begin >= end) return WriteStraight(run, parts);
@@ -267,6 +275,7 @@ int LoggedStore::SetSize(uint64_t size) {
     return error;
   }
   if (const int error = MayWrite(); error != 0) return error;
+  if (way() == Way::kThrough) return SetSize(size);
   const uint64_t before = this->size();
   const uint64_t high_water = log_.places().high_water;
   // Above it no commit knows anything.

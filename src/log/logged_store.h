@@ -27,6 +27,7 @@ struct LoggedFile {
   std::shared_ptr<Device> file;
   bool writable = false;
   Journal journal = Journal::kOff;  ///< off: it is only recovered
+  bool must_journal = false;        ///< where it turns out that it cannot be, writes fail
   log::LogParts log;
 };
 

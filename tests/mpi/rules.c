@@ -20,44 +20,12 @@
 
 #include <hdf5.h>
 
-enum { kPiece = 4096, kPieces = 6, kHeldUs = 300000, kShortWhileUs = 100000, kLongestUs = 1000000 };
+#include "late_storage.h"
+
+enum { kPiece = 4096, kPieces = 6, kShortWhileUs = 100000 };
 
 static int rank, wrong;
 static hid_t file, together;
-static atomic_int holding;
-static char held[4096]; /* a file that is there as soon as a write of any rank is held */
-
-/* MPI-IO's own writes; the plugin's lanes call pwritev64. */
-static void hold(void) {
-  if (!atomic_load(&holding) || gettid() != getpid()) return;
-  const int told = open(held, O_CREAT | O_WRONLY, 0600);
-  if (told >= 0) close(told);
-  usleep(kHeldUs);
-}
-__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* bytes, size_t size,
-                                                      off_t at) {
-  hold();
-  return pwrite64(fd, bytes, size, at);
-}
-__attribute__((visibility("default"))) ssize_t pwritev(int fd, const struct iovec* parts, int count,
-                                                       off_t at) {
-  typedef ssize_t (*Write)(int, const struct iovec*, int, off_t);
-  hold();
-  return ((Write)dlsym(RTLD_NEXT, "pwritev64"))(fd, parts, count, at);
-}
-
-/* The plugin's own: not before the other rank has read and is about to write. Not for ever, since that one waits for this
- * write where the rule is obeyed. */
-static atomic_int late;
-__attribute__((visibility("default"))) ssize_t pwritev64(int fd, const struct iovec* parts,
-                                                         int count, off64_t at) {
-  typedef ssize_t (*Write)(int, const struct iovec*, int, off64_t);
-  for (int us = 0; atomic_load(&late) && us < kLongestUs && access(held, F_OK) != 0; us += 1000) {
-    usleep(1000);
-  }
-  return ((Write)dlsym(RTLD_NEXT, "pwritev64"))(fd, parts, count, at);
-}
-
 static atomic_int syncs;
 __attribute__((visibility("default"))) int fsync(int fd) {
   atomic_fetch_add(&syncs, 1);
@@ -85,12 +53,6 @@ static void give_up(int signal) {
 static void give_up_in(unsigned seconds) {
   signal(SIGALRM, give_up);
   alarm(seconds);
-}
-
-/* Rank 0 reads before rank 1's bytes are stored, and stores its own after them. */
-static void rank_0_is_last(int yes) {
-  atomic_store(&holding, yes && rank == 0);
-  atomic_store(&late, yes && rank == 1);
 }
 
 static hid_t must(hid_t result, const char* what) {
@@ -257,10 +219,10 @@ static void rule_shrink(const char* name) {
   const hid_t set = make("set", 2, 1, 1);
   hsize_t less = kPiece / 2;
   write_by(1, set, 1, kPiece);
-  rank_0_is_last(1);
+  rank_0_is_last(1, rank);
   must(H5Dset_extent(set, &less), "shrinking");
   H5Dclose(set); /* the chunk may have stayed in a cache until now */
-  rank_0_is_last(0);
+  rank_0_is_last(0, rank);
   reopen(name);
   check("set", 1, kPiece / 2);
 }
@@ -271,9 +233,9 @@ static void rule_copy(const char* name) {
   write_by(0, set, 1, 2 * kPiece);
   must(H5Fflush(file, H5F_SCOPE_LOCAL), "flushing");
   write_by(1, set, 2, 2 * kPiece);
-  rank_0_is_last(1);
+  rank_0_is_last(1, rank);
   must(H5Ocopy(file, "set", file, "copy", H5P_DEFAULT, H5P_DEFAULT), "copying");
-  rank_0_is_last(0);
+  rank_0_is_last(0, rank);
   H5Dclose(set);
   reopen(name);
   check("copy", 2, 2 * kPiece);

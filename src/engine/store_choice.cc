@@ -75,7 +75,11 @@ Status StoreChoice::Without(Fallback reason) const {
 
 Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct stat& found,
                          Device& device, FileEnvironment& environment) {
-  if (old_mark_ != 0) RemoveOldLog();
+  if (old_mark_ != 0) {
+    // The old mark must not come back without its log.
+    if (settings_.journal == Journal::kPower) static_cast<void>(device.Sync());
+    RemoveOldLog();
+  }
   if (!S_ISREG(found.st_mode)) return {};
   Superblock superblock;
   if (!hidden && found.st_size != 0) {

@@ -87,9 +87,10 @@ int CommitLog::EndMove(std::shared_ptr<Segment> segment, const Superblock& super
     spare_ = std::move(segment);
     return 0;
   }
-  RemoveSegment(*segment);
+  // The newest last: it shows whose they are.
   if (spare_ != nullptr) RemoveSegment(*spare_);
   spare_ = nullptr;
+  RemoveSegment(*segment);
   return 0;
 }
 

@@ -74,6 +74,8 @@ Status LoggedStore::Recover(Superblock& found) {
     return status;
   found = snapshot.superblock.empty() ? Superblock() : snapshot.superblock.Closed();
   if (!parts_.writable) {
+    if (Status status = log::CheckLength(file_.device(), parts.path, snapshot); !status.ok())
+      return status;
     size_.store(snapshot.end, std::memory_order_release);
     snapshot_ = std::move(snapshot);
     return {};

@@ -58,7 +58,7 @@ class MarkedFile {
   int Mark(const Superblock& clean, uint64_t id) {
     const int error = Put(clean.Marked(id));
     if (error == 0) return 0;
-    const bool is_back = Put(clean) == 0 && (!syncs_ || Sync() == 0);
+    const bool is_back = Put(clean.Closed()) == 0 && (!syncs_ || Sync() == 0);
     return is_back ? error : Break(error);
   }
 

@@ -81,7 +81,7 @@ class SegmentReader {
     }
     if (wrong > 1) return Damaged();
     const uint64_t last = right ? newest.record.generation : 0;
-    if (note_.whole != 0 && last != note_.whole) return Damaged();
+    if (last < note_.whole) return Damaged();
     if (!right) return {};
     for (;;) {
       const CommitRecord& record = newest.record;
@@ -374,13 +374,18 @@ int SyncAll(Device& file, Folder& folder, const Snapshot& snapshot) {
 
 }  // namespace
 
+Status CheckLength(Device& file, const std::string& path, const Snapshot& snapshot) {
+  uint64_t size = 0;
+  if (const int error = file.Size(size); error != 0)
+    return Status::Failed(error, "recover").At(path, 0, 0);
+  if (size >= snapshot.stored) return {};
+  return Status::Failed(ESTALE, "recover (it is shorter than its log knows it; an older copy?)")
+      .At(path, size, snapshot.stored - size);
+}
+
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
-  uint64_t size = 0;
-  if (const int error = file.Size(size); error != 0) return failed(error);
-  if (size < snapshot.stored)
-    return Status::Failed(ESTALE, "recover (it is shorter than its log knows it; an older copy?)")
-        .At(path, size, snapshot.stored - size);
+  if (Status status = CheckLength(file, path, snapshot); !status.ok()) return status;
   if (const auto& [segment, slot] = snapshot.newest; segment != nullptr) {
     if (const int error = Rewrite(*segment, slot); error != 0) return failed(error);
   }

@@ -66,6 +66,9 @@ Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& 
 Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string& path,
                     const Superblock& marked, bool claims, Snapshot& snapshot);
 
+/// Whether the file has all that the log says it has itself: an older copy of it may not.
+Status CheckLength(Device& file, const std::string& path, const Snapshot& snapshot);
+
 /// Makes the file so, on storage, and removes the segments.
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot);
 

@@ -50,9 +50,13 @@ int CommitLog::MakeRoomFor(const std::string& segment) {
   const auto header = SegmentHeader::Parse(bytes);
   // One of no length was made, and not begun.
   const bool useless = !in_use && (size == 0 || (header && IsUseless(*header)));
-  // Its mark may be on storage yet, if its program has been killed while it took that back.
+  // Its mark may be on storage yet, if its program has been killed while it took that back; also where a sync has failed since.
   if (file_.syncs() && !MutationEnabled("log_aside_sync")) {
-    if (error = file_.Sync(); error != 0) return error;
+    Superblock own;
+    error = Superblock::Find(file_.device(), own);
+    if (error == 0 && !own.empty()) error = file_.Put(own);
+    if (error == 0) error = file_.Sync();
+    if (error != 0) return error;
   }
   if (useless) return parts_.folder->Remove(segment, *left);
   // One that cannot be read has no id, and there may be more of them.
@@ -125,7 +129,9 @@ int CommitLog::BeginLogging() {
   // Whoever recovers must not take the segment before for the last one, once this one has a commit.
   if (error == 0 && before != nullptr && !MutationEnabled("log_note")) {
     bool unknown = false;
-    error = before->WriteNote({.next = header.id}, file_.syncs(), unknown);
+    // Nor cut that one's last commit, over which this one's will be laid.
+    error = before->WriteNote({.next = header.id, .whole = before->generation()}, file_.syncs(),
+                              unknown);
     if (unknown) return file_.Break(error);
   }
   if (error == 0 && !marked_ && !MutationEnabled("log_mark")) {

@@ -1,6 +1,8 @@
 // Ends that are made up, and what must be found after them.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "log/format.h"
@@ -28,6 +30,11 @@ std::shared_ptr<PowerDisk> PowerProgram::MadeUp(const PowerDisk& disk) {
 }
 
 void PowerProgram::AfterChange() {
+  // Otherwise lanes are as quick as the program, or as slow, every time.
+  if (options_.moves == PowerOptions::Moves::kByLanes) {
+    thread_local Rng random{options_.seed};
+    if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+  }
   MutexLock lock(mutex_);
   const unsigned ends = power() ? options_.ends : 1;
   for (unsigned i = 0; i < ends && wrong_.empty(); ++i) {

@@ -316,7 +316,11 @@ void PowerProgram::CheckRead() {
                  std::to_string(model_.size()));
   for (size_t i = 0; i < bytes.size(); ++i) {
     const std::byte right = begin + i < model_.size() ? model_[begin + i] : std::byte{};
-    if (bytes[i] != right) return Wrong("a read of " + std::to_string(begin + i) + " is wrong");
+    if (bytes[i] != right)
+      return Wrong("a read of " + std::to_string(begin) + " is wrong at " +
+                   std::to_string(begin + i) + ": " +
+                   std::to_string(std::to_integer<unsigned>(bytes[i])) + " instead of " +
+                   std::to_string(std::to_integer<unsigned>(right)));
   }
 }
 

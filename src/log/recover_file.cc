@@ -181,6 +181,14 @@ Status FileByName::FindSpentLog(std::vector<std::string>& spent, bool removes) {
   if (superblock_.empty() || marked()) return {};
   const std::vector<FoundSegment> beside = SegmentsBeside(path_);
   for (const FoundSegment& last : beside) {
+    // Made, and not begun.
+    if (last.id == 0 && last.size == 0 && !last.in_use) {
+      std::unique_ptr<Device> made;
+      int error = folder_->Open(last.name, removes, made);
+      if (error == 0 && removes) error = folder_->Remove(last.name, *made);
+      if (error == 0) spent.push_back(last.name);
+      continue;
+    }
     const auto goes_on = [&](const FoundSegment& other) { return Continues(other, last); };
     if (last.id == 0 || last.in_use || std::ranges::any_of(beside, goes_on)) continue;
     Snapshot snapshot;

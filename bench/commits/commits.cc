@@ -61,7 +61,8 @@ class Calls {
     return {{"waits_us", waited_us_},
             {"flushing_us", flushing},
             {"flushes", sorted.size()},
-            {"flush_us", sorted.empty() ? 0 : sorted[sorted.size() / 2]}};
+            {"flush_us", sorted.empty() ? 0 : sorted[sorted.size() / 2]},
+            {"least_flush_us", sorted.empty() ? 0 : sorted.front()}};
   }
 
  private:

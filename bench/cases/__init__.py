@@ -1,6 +1,6 @@
 """The benchmarks by name, in the order in which they run and stand on the page."""
 
-from cases import checkpoint, filters, modes, never_slower, objects, ranks, reads, recording, writes
+from cases import checkpoint, commits, filters, modes, never_slower, objects, ranks, reads, recording, writes
 
 CASES = {
     case.key: case
@@ -26,6 +26,10 @@ CASES = {
         checkpoint.BUSY,
         objects.START,
         recording.RECORDING,
+        commits.APPENDED,
+        commits.OVERWRITTEN,
+        commits.POWER,
+        commits.OPEN_DATASETS,
         ranks.SERIES,
         ranks.INTERLEAVED,
         ranks.MERGING,

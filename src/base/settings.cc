@@ -109,7 +109,7 @@ constexpr char kJournalDetails[] =
 
 `process`: whatever ends the program (a signal, a crash, `_exit`, a kernel that is short of memory), the file is then what it was at its last *commit*, or newer. Commits are every
 `H5Fflush` that has succeeded (or [some of them](#journal_commits)), and the last close. `H5Dflush`, what HDF5 writes because its caches are full, and `H5Fcreate` are none: a file that is created and killed
-before its first commit is empty (0 bytes), and one that was opened and is killed before it is as it was.
+before its first commit is empty (0 bytes; before HDF5 has written anything of its own there it is no HDF5 file), and one that was opened and is killed before it is as it was.
 
 `power`: the same whatever ends the machine (a power failure, a kernel that stops), as far as storage keeps what it says it has: a commit waits until it has said so, by `fsync`, of the file and of the log.
 
@@ -120,8 +120,7 @@ until then, and it must not be copied, moved or renamed without its log.
 A flush returns when what it flushes is committed, also with `flush=deferred`. A close may be deferred: the file is its last commit, if the program is killed before the file is whole.
 
 Not journalled, as the summary says with the reason, and written as without it: files with hard links; in folders that are not writable, or whose names are too long for a log's; where there are no
-file locks; files that SWMR readers follow; that another program's log lies beside; whose descriptor the program asks HDF5 for; that a forked process has from its parent; that are created with
-`publish=atomic`, as nobody sees these before they are whole; that the ranks of an MPI program share; and those of other drivers. `journal_required=on` refuses them.
+file locks; files that SWMR readers follow; whose descriptor the program asks HDF5 for; that are created with `publish=atomic`, as nobody sees these before they are whole; that the ranks of an MPI program share; and those of other drivers. `journal_required=on` refuses them.
 [More](survive.md); [the log's format](formats/log.md).)";
 
 constexpr char kJournalRequiredDetails[] =

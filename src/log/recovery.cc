@@ -237,6 +237,12 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
   const uint64_t id = first.id;
   const uint64_t before = first.before;
   const std::string& other = names[0] == found[0]->name() ? names[1] : names[0];
+  // A segment begins with all of its front: what is not there was cut off, and is not zeros.
+  const auto is_cut = [](Segment& segment) {
+    uint64_t size = 0;
+    return segment.file().Size(size) == 0 && size < kDataBegin;
+  };
+  if (is_cut(*found[0])) return Damaged(found[0]->name(), path);
   SegmentNote note;
   bool torn = false;
   if (Status status = Add(std::move(found[0]), path, snapshot, note, torn); !status.ok())
@@ -254,6 +260,7 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
     snapshot.moved = found[1];
     return {};
   }
+  if (note.next != 0 && is_cut(*found[1])) return Damaged(other, path);
   return Add(std::move(found[1]), path, snapshot, note, torn);
 }
 

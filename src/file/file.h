@@ -6,6 +6,7 @@
 ///   Drainer        stores the Backlog (what is captured and not stored yet); who waits for that
 ///   FileEpochs     what requests wait for
 ///   FileContent    what readers see; ReadPath (content/) how they read it
+///   FileCommits    what is found of it after any end of the program (WritePath's)
 ///   Closing        how the file ends
 ///
 /// The program's side (Write, Read, Truncate, Flush, …) is called by the driver in HDF5's order; the lanes' side is

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <utility>
@@ -43,25 +44,37 @@ StoreChoice::StoreChoice(const char* path, bool truncates, const FileSettings& s
     old_mark_ = superblock.mark();
 }
 
-// The log of what was truncated. Not one that somebody holds: his lock has something to say yet.
+// The log of what was truncated: the segment that it was marked with, the one before, and the one after. Not what somebody holds: his lock has
+// something to say yet.
 void StoreChoice::RemoveOldLog() const {
   DirectoryEntry entry;
   if (DirectoryEntry::Find(path_, true, entry) != 0) return;
   const std::string name = entry.name;
   const std::unique_ptr<log::Folder> folder = log::MakeFolder(std::move(entry.folder), 0);
-  uint64_t of_chain = old_mark_;
-  for (uint64_t pass = 0; pass < kSegments; ++pass) {
-    for (uint64_t number = 1; number <= kSegments; ++number) {
-      std::unique_ptr<Device> segment;
-      log::Sector bytes;
-      const std::string segment_name = log::SegmentName(name, number);
-      if (folder->Open(segment_name, true, segment) != 0 ||
-          segment->Read(0, bytes.data(), bytes.size()) != 0)
-        continue;
-      const auto header = log::SegmentHeader::Parse(bytes);
-      if (!header || (header->id != of_chain && header->before != of_chain)) continue;
-      static_cast<void>(folder->Remove(segment_name, *segment));
-    }
+  struct Found {
+    std::unique_ptr<Device> file;
+    uint64_t id = 0;
+    uint64_t before = 0;
+  };
+  std::array<Found, kSegments> segments;
+  uint64_t before_marked = 0;
+  for (uint64_t i = 0; i < kSegments; ++i) {
+    log::Sector bytes;
+    Found& found = segments[i];
+    if (folder->Open(log::SegmentName(name, i + 1), true, found.file) != 0 ||
+        found.file->Read(0, bytes.data(), bytes.size()) != 0)
+      continue;
+    const auto header = log::SegmentHeader::Parse(bytes);
+    if (!header) continue;
+    found.id = header->id;
+    found.before = header->before;
+    if (found.id == old_mark_) before_marked = found.before;
+  }
+  for (uint64_t i = 0; i < kSegments; ++i) {
+    const Found& found = segments[i];
+    if (found.id != 0 &&
+        (found.id == old_mark_ || found.before == old_mark_ || found.id == before_marked))
+      static_cast<void>(folder->Remove(log::SegmentName(name, i + 1), *found.file));
   }
 }
 

@@ -51,12 +51,16 @@ Status Closing::CloseDevice() {
   reads_.prefetch().Stop();
   Store& store = *file_.store;
   Status status;
+  bool refused = false;
   {
     MutexLock lock(drainer_.mutex());
     drainer_.backlog().writer.Recycle(true);
     status = drainer_.backlog().failures.lost();
-    if (drainer_.backlog().closing.refused()) Withhold(Withholding::kLost);
+    refused = drainer_.backlog().closing.refused();
+    if (refused) Withhold(Withholding::kLost);
   }
+  // HDF5 could not write all that it had: what is there is no commit, and the last one is found instead.
+  if (status.ok() && refused && store.commits()) status = file_.Failure(EIO, "commit", 0, 0);
   // Another process that creates the file truncates it before it finds our lock: our bytes are gone, and somebody must say so.
   if (const int error = status.ok() ? store.Finish() : 0; error != 0)
     status = file_.Failure(error, "commit", 0, 0);

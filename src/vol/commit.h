@@ -2,7 +2,7 @@
 /// Flushes commit a journalled file (docs/formats/log.md) as its `journal_commits` says; or in any case, where the program asks for it with
 /// tidelane_commit (library/tidelane.h), or tidelane.commit in Python.
 ///
-/// Thread safety: CommitFile inside callbacks, under HDF5's lock; a scope belongs to the thread that made it.
+/// Thread safety: the functions inside callbacks, under HDF5's lock; a scope belongs to the thread that made it.
 #pragma once
 
 #include "base/status.h"

@@ -150,6 +150,13 @@ std::shared_ptr<File> HiddenOf(LibraryState& library, void* file) {
   return ours == nullptr || ours->at_its_name() ? nullptr : ours;
 }
 
+// The file, if others find what it was before, should HDF5 not be able to write all of it: it is not published yet, or has commits.
+std::shared_ptr<File> WithOldStateOf(LibraryState& library, void* file) {
+  std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
+  const bool has = ours != nullptr && (!ours->at_its_name() || ours->writes().commits().enabled());
+  return has ? ours : nullptr;
+}
+
 // Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
 bool IsLastObject(LibraryState& library, void* file, hid_t dxpl) {
   const h5::KeepErrorStack keep(library.hdf5());
@@ -223,10 +230,9 @@ herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
   NoteClosed(library, file);
   const bool failed_closes = FindHalfClosed(library, file) != nullptr;
   // Whatever fails in it, the native close goes on to the driver's.
-  if (const auto hidden = failed_closes ? nullptr : HiddenOf(library, file);
-      hidden != nullptr && FlushForClose(library, file, dxpl) < 0 &&
-      !IsReadOnly(library, file, dxpl))
-    hidden->closing().Withhold(Withholding::kLost);
+  if (const auto ours = failed_closes ? nullptr : WithOldStateOf(library, file);
+      ours != nullptr && FlushForClose(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl))
+    ours->closing().SetRefused(true);
   if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
     // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
     // such a file again after it has ended us.
@@ -426,10 +432,10 @@ herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request) 
     return NativeClose(library, file, dxpl);
   }
   TrackedCall call(library, Effect::kClose, request);
-  // The native close goes on whatever fails in it, and what HDF5 could not write is not to get the file's name.
-  if (const auto hidden = HiddenOf(library, file); hidden != nullptr) {
+  // The native close goes on whatever fails in it, and what HDF5 could not write is not to get the file's name, nor to be a commit.
+  if (const auto kept = WithOldStateOf(library, file); kept != nullptr) {
     const bool refused = NativeFlush(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl);
-    hidden->closing().SetRefused(refused);
+    kept->closing().SetRefused(refused);
     if (refused) {
       call.Finish(false);
       return -1;

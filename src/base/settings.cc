@@ -31,7 +31,8 @@ bool ParseRule(Config& config, std::string_view text) {
                                                    "log_aside_sync",
                                                    "log_mark",
                                                    "log_high_water",
-                                                   "log_id"};
+                                                   "log_id",
+                                                   "log_note_sync"};
   for (const auto& part : std::views::split(text, '+')) {
     const std::string_view rule(part.begin(), part.end());
     if (std::ranges::find(kRules, rule) == std::end(kRules) &&

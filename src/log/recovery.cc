@@ -249,7 +249,6 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
     return status;
   if (found[1] != nullptr && found[1]->id() == before) snapshot.moved = found[1];
   const bool goes_on = found[1] != nullptr && found[1]->header().before == id;
-  if (MutationEnabled("log_note")) torn = true;
   // A segment that the note does not name has no commits; of a torn note nobody knows.
   if (note.next != 0 && (!goes_on || found[1]->id() != note.next)) {
     return Status::Failed(kNoLog, "find " + other + ", the newest part of the log of")

@@ -127,7 +127,7 @@ int CommitLog::BeginLogging() {
   int error = NextSegment(header, segment);
   if (segment == nullptr) return error;
   // Whoever recovers must not take the segment before for the last one, once this one has a commit.
-  if (error == 0 && before != nullptr && !MutationEnabled("log_note")) {
+  if (error == 0 && before != nullptr) {
     bool unknown = false;
     // Nor cut that one's last commit, over which this one's will be laid.
     error = before->WriteNote({.next = header.id, .whole = before->generation()}, file_.syncs(),

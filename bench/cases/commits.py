@@ -24,9 +24,10 @@ class Workload:
 
 
 APPENDS = Workload("rows of 1 MiB, a flush every 16", ("append",), 256, 1.05, 16)
-OVERWRITES = Workload("4 MiB in their place, 40 times, 30 ms apart", ("overwrite", f"--bytes={4 << 20}", "--pause-ms=30"), 40, 2.2)
-# Nothing is quiet for a second, and a segment holds more: all of it is moved once, at the close.
-ONE_CHECKPOINT = Workload("1 MiB in its place, 20 times, 30 ms apart", ("overwrite", "--pause-ms=30"), 20, 1.3)
+# Many times: what a run takes to start is not what is asked here (docs/performance.md has it). Nothing is quiet for a second, and space in the
+# log is used again: all of it is moved once, at the close.
+OVERWRITES = Workload("4 MiB in their place, 160 times, 8 ms apart", ("overwrite", f"--bytes={4 << 20}", "--pause-ms=8"), 160, 1.3)
+SMALLER = Workload("1 MiB in its place, 400 times, 3 ms apart", ("overwrite", "--pause-ms=3"), 400, 1.3)
 OPEN = (1, 100, 5000)  # datasets, of which one is written
 
 
@@ -128,9 +129,8 @@ APPENDED = commits_case(
 OVERWRITTEN = commits_case(
     "commits_overwritten",
     "A journal: a state that is overwritten",
-    "The same in the place of what a commit has, and a flush after each. The run fails where more than 2.2 times native's bytes are written, and of 1 MiB, which is"
-    " moved to its place once, more than 1.3 times.",
-    [OVERWRITES, ONE_CHECKPOINT],
+    "The same in the place of what a commit has, and a flush after each. The run fails where more than 1.3 times native's bytes are written.",
+    [OVERWRITES, SMALLER],
     "process",
     "tmpfs",
     1.5,

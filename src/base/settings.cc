@@ -32,7 +32,8 @@ bool ParseRule(Config& config, std::string_view text) {
                                                    "log_mark",
                                                    "log_high_water",
                                                    "log_id",
-                                                   "log_note_sync"};
+                                                   "log_note_sync",
+                                                   "log_reuse"};
   for (const auto& part : std::views::split(text, '+')) {
     const std::string_view rule(part.begin(), part.end());
     if (std::ranges::find(kRules, rule) == std::end(kRules) &&
@@ -112,7 +113,7 @@ constexpr char kJournalDetails[] =
 `H5Fflush` that has succeeded (or [some of them](#journal_commits)), and the last close. `H5Dflush`, what HDF5 writes because its caches are full, and `H5Fcreate` are none: a file that is created and killed
 before its first commit is empty (0 bytes; before HDF5 has written anything of its own there it is no HDF5 file), and one that was opened and is killed before it is as it was.
 
-`power`: the same whatever ends the machine (a power failure, a kernel that stops), as far as storage keeps what it says it has: a commit waits until it has said so, by `fsync`, of the file and of the log.
+`power`: the same whatever ends the machine (a power failure, a kernel that stops), as far as storage keeps what it says it has: a commit waits until it has said so, by `fdatasync`, of the file and of the log.
 
 Bytes that a commit has are not overwritten in the file: what is to take their place goes to a log beside it (`NAME-wal.0`, `NAME-wal.1`), and from there to its place after a later commit. A file that was
 closed is a plain file, with no log. One that was not closed is recovered by whoever opens it next with Tidelane, or by `tidelane recover`; other programs, and HDF5 without Tidelane, refuse it

@@ -58,6 +58,7 @@ class Device {
   /// Advisory lock, never blocking: EAGAIN/EWOULDBLOCK when somebody else holds it.
   virtual int Lock(bool exclusive) = 0;
   virtual int Unlock() = 0;
+  /// What was written, and the size, are found after the machine has ended. An error is told once.
   virtual int Sync() = 0;
   /// All that was written is stored: what is still hidden from others (publish/publication.h) is shown to them, once nobody in this
   /// process has it open any more, or now. The first, of each opening, is its last call before Close.

@@ -141,7 +141,8 @@ class PosixDevice final : public Device {
   }
 
   int Sync() override {
-    return Retry([&] { return fsync(fd_); });
+    // Times are not needed to read it back, and cost a file system's own journal a commit.
+    return Retry([&] { return fdatasync(fd_); });
   }
 
   // Never repeated: Linux has released the descriptor even when close fails, and the number may be

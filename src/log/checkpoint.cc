@@ -21,10 +21,11 @@ constexpr auto kQuiet = std::chrono::seconds(1);
 
 // All that is logged must be committed, and nobody writing there.
 bool CommitLog::BeginMoving() {
-  if (moving_.layer.segment != nullptr || current_.segment == nullptr || !entries_.empty() ||
-      writing_ != 0)
+  if (moving_.layer.segment != nullptr || current_.segment == nullptr ||
+      !entries_.fresh().empty() || writing_ != 0)
     return false;
   moving_ = {.layer = std::exchange(current_, {}), .superblock = committed_};
+  entries_ = {};
   return true;
 }
 

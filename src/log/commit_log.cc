@@ -20,6 +20,34 @@ int CrcOf(Segment& segment, uint64_t offset, uint64_t size, uint32_t& crc) {
   return 0;
 }
 
+// The parts lie there one after another; their crcs are entered. Stretch by stretch, so that who copies it finds in the processor's cache
+// what the crc was taken of.
+int WriteTo(Segment& segment, std::span<const Part> parts, std::vector<CommitEntry>& entries) {
+  constexpr uint64_t kStretch = 128 * 1024;
+  std::vector<iovec> vector;
+  uint64_t offset = entries.front().offset;
+  uint64_t stretch = 0;
+  const auto write = [&] {
+    const int error = segment.Write(offset, vector.data(), vector.size());
+    offset += std::exchange(stretch, 0);
+    vector.clear();
+    return error;
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::span<const std::byte> rest = parts[i].bytes;
+    while (!rest.empty()) {
+      const auto piece = rest.first(std::min(rest.size(), kStretch - stretch));
+      entries[i].crc = Crc32c(piece.data(), piece.size(), entries[i].crc);
+      vector.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
+      stretch += piece.size();
+      rest = rest.subspan(piece.size());
+      if (stretch < kStretch) continue;
+      if (const int error = write(); error != 0) return error;
+    }
+  }
+  return vector.empty() ? 0 : write();
+}
+
 }  // namespace
 
 CommitLog::CommitLog(MarkedFile& file, LogParts& parts, const std::atomic<uint64_t>& size)
@@ -49,32 +77,13 @@ void CommitLog::SetSuperblock(uint64_t begin, uint64_t end) {
   places_.superblock_end = end;
 }
 
-void CommitLog::AddEntry(const CommitEntry& entry) {
-  entries_.push_back(entry);
-  current_.pieces.Insert(
-      entry.address, {.size = entry.size, .offset = entry.offset, .entry = entries_.size() - 1});
-}
-
-// An entry of just these bytes that no commit has yet: its place can be written again.
-CommitEntry* CommitLog::UncommittedAt(uint64_t address, uint64_t size) {
-  const LoggedPiece* const piece = current_.pieces.Exact(address, size);
-  if (piece == nullptr || piece->offset == 0 || piece->entry >= entries_.size()) return nullptr;
-  CommitEntry& entry = entries_[piece->entry];
-  return entry.offset == piece->offset && entry.size == size ? &entry : nullptr;
-}
-
 int CommitLog::Write(std::span<const Part> parts) {
   uint64_t bytes = 0;
-  std::vector<iovec> vector;
   std::vector<CommitEntry> entries;
-  vector.reserve(parts.size());
   entries.reserve(parts.size());
   for (const Part& part : parts) {
-    vector.push_back({const_cast<std::byte*>(part.bytes.data()), part.bytes.size()});
-    entries.push_back({.address = part.address,
-                       .size = part.bytes.size(),
-                       .offset = 0,
-                       .crc = Crc32c(part.bytes.data(), part.bytes.size())});
+    entries.push_back(
+        {.address = part.address, .size = part.bytes.size(), .offset = bytes, .crc = 0});
     bytes += part.bytes.size();
   }
   std::shared_ptr<Segment> segment;
@@ -87,11 +96,12 @@ int CommitLog::Write(std::span<const Part> parts) {
     if (segment == nullptr) continue;  // it was moved meanwhile
     ++writing_;
     const CommitEntry* const before =
-        parts.size() == 1 ? UncommittedAt(parts[0].address, bytes) : nullptr;
+        parts.size() == 1 ? entries_.FreshAt(parts[0].address, bytes, current_.pieces) : nullptr;
     again = before != nullptr;
     offset = again ? before->offset : segment->Take(bytes);
   }
-  const int error = segment->Write(offset, vector.data(), vector.size());
+  for (CommitEntry& entry : entries) entry.offset += offset;
+  const int error = WriteTo(*segment, parts, entries);
   // Some of it may be there in the place of what was.
   if (error != 0 && again) {
     if (const int unknown = CrcOf(*segment, offset, bytes, entries[0].crc); unknown != 0)
@@ -99,14 +109,11 @@ int CommitLog::Write(std::span<const Part> parts) {
   }
   MutexLock lock(mutex_);
   --writing_;
-  if (again) UncommittedAt(parts[0].address, bytes)->crc = entries[0].crc;
+  if (again) entries_.FreshAt(parts[0].address, bytes, current_.pieces)->crc = entries[0].crc;
   if (error != 0) return error;
   Count(Counter::kBytesLogged, bytes);
-  for (CommitEntry& entry : entries) {
-    entry.offset = offset;
-    offset += entry.size;
-    if (!again) AddEntry(entry);
-  }
+  if (again) return 0;
+  for (const CommitEntry& entry : entries) entries_.Add(entry, current_.pieces);
   return 0;
 }
 
@@ -134,7 +141,8 @@ int CommitLog::Cut(uint64_t begin) {
     MutexLock lock(mutex_);
     if (current_.segment == nullptr) continue;  // it was moved meanwhile
     if (begin < places_.high_water)
-      AddEntry({.address = begin, .size = places_.high_water - begin, .offset = 0, .crc = 0});
+      entries_.Add({.address = begin, .size = places_.high_water - begin, .offset = 0, .crc = 0},
+                   current_.pieces);
     return 0;
   }
 }

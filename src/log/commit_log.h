@@ -26,6 +26,7 @@
 #include "log/mark.h"
 #include "log/marked_file.h"
 #include "log/recovery.h"
+#include "log/segment_entries.h"
 #include "store/store.h"
 
 namespace tidelane::log {
@@ -38,6 +39,7 @@ struct LogParts {
   JournalCommits commits;                       ///< which flushes are commits
   Lanes* lanes = nullptr;                       ///< nullptr: whoever commits moves the log's bytes
   uint64_t segment_bytes = uint64_t{64} << 20;  ///< of a segment when its bytes are moved
+  uint64_t reuse_bytes = uint64_t{1} << 20;     ///< that no commit needs any more, to be used again
 };
 
 /// Bytes that belong at an address.
@@ -94,9 +96,6 @@ class CommitLog {
     Superblock superblock;
   };
 
-  void AddEntry(const CommitEntry& entry) TL_REQUIRES(mutex_);
-  CommitEntry* UncommittedAt(uint64_t address, uint64_t size) TL_REQUIRES(mutex_);
-
   int BeginLogging() TL_EXCLUDES(mark_mutex_, mutex_);
   int NextSegment(SegmentHeader& header, std::shared_ptr<Segment>& segment)
       TL_REQUIRES(mark_mutex_);
@@ -109,6 +108,8 @@ class CommitLog {
   int CommitSuperblock() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitRecord() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   void ProtectBelow(uint64_t end) TL_EXCLUDES(mutex_);
+  bool IsWorthReuse() const TL_REQUIRES(mutex_);
+  void Reuse(Segment& segment, std::span<const CommitEntry> needed) TL_EXCLUDES(mutex_);
   void Committed(const Superblock& superblock, uint64_t end) TL_EXCLUDES(mutex_);
 
   bool BeginMoving() TL_REQUIRES(mutex_);
@@ -145,8 +146,8 @@ class CommitLog {
   bool superblock_changed_ TL_GUARDED_BY(mutex_) = false;  // since the last commit
   Superblock committed_ TL_GUARDED_BY(mutex_);  // the last commit's; empty: there is none
   uint64_t committed_end_ TL_GUARDED_BY(mutex_) = 0;
-  std::vector<CommitEntry> entries_ TL_GUARDED_BY(mutex_);  // of the next COMMIT
   Layer current_ TL_GUARDED_BY(mutex_);
+  SegmentEntries entries_ TL_GUARDED_BY(mutex_);  // the current one's
   Moving moving_ TL_GUARDED_BY(mutex_);
 };
 

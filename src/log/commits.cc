@@ -32,9 +32,9 @@ int CommitLog::CommitLocked() {
     bool nothing_logged = false;
     {
       MutexLock lock(mutex_);
-      nothing_new = entries_.empty() && !superblock_changed_;
-      nothing_logged =
-          entries_.empty() && current_.segment == nullptr && moving_.layer.segment == nullptr;
+      nothing_new = entries_.fresh().empty() && !superblock_changed_;
+      nothing_logged = entries_.fresh().empty() && current_.segment == nullptr &&
+                       moving_.layer.segment == nullptr;
     }
     // What was there before is committed, too.
     if (nothing_new) return file_.syncs() ? file_.SyncWritten() : 0;
@@ -57,10 +57,29 @@ void CommitLog::ProtectBelow(uint64_t end) {
 
 void CommitLog::Committed(const Superblock& superblock, uint64_t end) {
   MutexLock lock(mutex_);
-  entries_.clear();
+  entries_.Committed();
   committed_ = superblock;
   committed_end_ = end;
   superblock_changed_ = false;
+}
+
+// A state that is written again and again would fill the segment with what no commit shows any more. Who says once more what is seen can
+// have that space again; which is not worth it where saying it takes as many bytes.
+bool CommitLog::IsWorthReuse() const {
+  if (writing_ != 0) return false;
+  const uint64_t unseen = current_.segment->taken() - current_.pieces.bytes();
+  return unseen >= parts_.reuse_bytes &&
+         unseen / 4 >= current_.pieces.count() * CommitRecord::kEntry;
+}
+
+// `needed`: by the last commit, which is found if the next one does not come to an end.
+void CommitLog::Reuse(Segment& segment, std::span<const CommitEntry> needed) {
+  try {
+    MutexLock lock(mutex_);
+    segment.KeepOnly(needed);
+    entries_.KeepSeen(current_.pieces);
+  } catch (const std::bad_alloc&) {  // the commit has happened all the same
+  }
 }
 
 // All else is in the file: the superblock is the commit.
@@ -102,19 +121,25 @@ int CommitLog::CommitRecord() {
   std::shared_ptr<Segment> segment;
   Superblock superblock;
   bool changed = false;
+  bool whole = false;
   record.end = size_.load(std::memory_order_acquire);
   ProtectBelow(record.end);
   {
     MutexLock lock(mutex_);
     segment = current_.segment;
-    record.entries = entries_;
+    whole = IsWorthReuse();
+    if (whole) {
+      record.entries = entries_.Seen(current_.pieces);
+    } else {
+      record.entries.assign(entries_.fresh().begin(), entries_.fresh().end());
+    }
     record.stored = file_.direct().size();
     record.high_water = places_.high_water;
     superblock = superblock_;
     changed = superblock_changed_;
   }
   record.generation = generation_ + 1;
-  if (changed) {
+  if (changed || whole) {
     const std::span<const std::byte> bytes = superblock.bytes();
     const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
     const uint64_t offset = segment->Take(bytes.size());
@@ -124,11 +149,13 @@ int CommitLog::CommitRecord() {
                               .offset = offset,
                               .crc = Crc32c(bytes.data(), bytes.size())});
   }
+  if (whole && MutationEnabled("log_reuse")) segment->KeepOnly(record.entries);
   bool failed_sync = false;
-  if (const int error = segment->Commit(record, file_.syncs(), failed_sync); error != 0)
+  if (const int error = segment->Commit(record, whole, file_.syncs(), failed_sync); error != 0)
     return failed_sync ? file_.Break(error) : error;
   generation_ = record.generation;
   Committed(superblock, record.end);
+  if (whole) Reuse(*segment, record.entries);
   return 0;
 }
 

@@ -37,5 +37,18 @@ TEST(Crc32cTest, IsTheSameByInstructionAndByTableAndInParts) {
   }
 }
 
+// Long ones are taken as several stretches side by side.
+TEST(Crc32cTest, IsTheSameForLongBytes) {
+  std::mt19937 random(2);
+  std::vector<unsigned char> bytes(100'000);
+  for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
+  for (const size_t size : {12'287, 12'288, 12'289, 24'576, 50'000, 99'990}) {
+    for (const size_t begin : {0, 3}) {
+      const unsigned char* const at = bytes.data() + begin;
+      ASSERT_EQ(Crc32c(at, size, 0x12345678), internal::Crc32cByTable(at, size, 0x12345678));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tidelane

@@ -55,7 +55,8 @@ class LoggedStoreTest : public testing::Test {
                                                             .path = "/there/" + kName,
                                                             .commits = commits_,
                                                             .lanes = lanes,
-                                                            .segment_bytes = segment_bytes_}});
+                                                            .segment_bytes = segment_bytes_,
+                                                            .reuse_bytes = reuse_bytes_}});
   }
   void Open(Lanes* lanes) {
     store_ = StoreOn(disk_, true, lanes);
@@ -121,6 +122,7 @@ class LoggedStoreTest : public testing::Test {
   Lanes unthreaded_{0};  // commits move nothing before a segment is full
   JournalCommits commits_;
   uint64_t segment_bytes_ = uint64_t{1} << 20;
+  uint64_t reuse_bytes_ = uint64_t{1} << 20;
   std::unique_ptr<LoggedStore> store_;
   Bytes committed_;
 };
@@ -283,6 +285,35 @@ TEST_F(LoggedStoreTest, LanesMoveWhatHasBecomeLarge) {
   ASSERT_EQ(store_->Finish(), 0);
   ASSERT_EQ(store_->Close(), 0);
   EXPECT_EQ(disk_->Names(), std::vector<std::string>{kName});
+  EXPECT_EQ(disk_->Contents(kName), committed_);
+}
+
+TEST_F(LoggedStoreTest, AStateThatIsWrittenAgainTakesTwiceItsSpace) {
+  reuse_bytes_ = 1500;
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(100, 700, 'k'), 0);  // what nobody writes again
+  for (unsigned i = 0; i < 60; ++i) {
+    Bytes found;
+    const char what = static_cast<char>('a' + i % 26);
+    ASSERT_EQ(Write(1000, 2000, what), 0);
+    if (i % 4 == 0) {
+      ASSERT_EQ(Write(1500, 10, 'x'), 0);
+    }
+    // What is written over now is nothing that the last commit needs.
+    ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+    ASSERT_EQ(found, committed_) << i;
+    if (i % 3 != 0) {  // a commit that has no new superblock needs the last one
+      ASSERT_EQ(WriteSuperblock(), 0);
+    }
+    ASSERT_EQ(Commit(), 0);
+    ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+    ASSERT_EQ(found, committed_) << i;
+    ASSERT_EQ(found[100], std::byte{'k'});
+  }
+  EXPECT_LT(disk_->Contents(kFirst).size(), log::kDataBegin + 700 + 3 * 2000 + 2000);
+  EXPECT_FALSE(disk_->Has(kSecond));
+  ASSERT_EQ(store_->Finish(), 0);
+  ASSERT_EQ(store_->Close(), 0);
   EXPECT_EQ(disk_->Contents(kName), committed_);
 }
 

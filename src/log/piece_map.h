@@ -14,14 +14,14 @@ namespace tidelane::log {
 struct LoggedPiece {
   uint64_t size = 0;
   uint64_t offset = 0;  ///< in the segment; 0: they are zeros
-  size_t entry = 0;     ///< of the next COMMIT record, while it is not committed
+  size_t entry = 0;     ///< that says it (segment_entries.h), of a segment that is written
 };
 
 class PieceMap {
  public:
   void Insert(uint64_t address, const LoggedPiece& piece) {
     Cut(address, address + piece.size);
-    pieces_.emplace(address, piece);
+    Put(address, piece);
   }
 
   /// The one that has just these bytes, or nullptr.
@@ -49,8 +49,25 @@ class PieceMap {
   }
 
   bool empty() const { return pieces_.empty(); }
+  size_t count() const { return pieces_.size(); }
+  /// Bytes of the segment that are seen.
+  uint64_t bytes() const { return bytes_; }
+
+  template <typename OnEntry>
+  void VisitEntries(OnEntry entry) const {
+    for (const auto& [address, piece] : pieces_) entry(piece.entry);
+  }
+  /// `renumbered(entry)`: its new number.
+  template <typename Renumbered>
+  void Renumber(Renumbered renumbered) {
+    for (auto& [address, piece] : pieces_) piece.entry = renumbered(piece.entry);
+  }
 
  private:
+  void Put(uint64_t address, const LoggedPiece& piece) {
+    pieces_.emplace(address, piece);
+    if (piece.offset != 0) bytes_ += piece.size;
+  }
   void Cut(uint64_t begin, uint64_t end) {
     auto it = pieces_.upper_bound(begin);
     if (it != pieces_.begin() && std::prev(it)->first + std::prev(it)->second.size > begin) --it;
@@ -59,15 +76,17 @@ class PieceMap {
       const LoggedPiece old = it->second;
       const uint64_t last = first + old.size;
       it = pieces_.erase(it);
-      if (first < begin) pieces_.emplace(first, LoggedPiece{begin - first, old.offset, old.entry});
+      if (old.offset != 0) bytes_ -= old.size;
+      if (first < begin) Put(first, {begin - first, old.offset, old.entry});
       if (end < last) {
         const uint64_t offset = old.offset == 0 ? 0 : old.offset + (end - first);
-        pieces_.emplace(end, LoggedPiece{last - end, offset, old.entry});
+        Put(end, {last - end, offset, old.entry});
       }
     }
   }
 
   std::map<uint64_t, LoggedPiece> pieces_;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace tidelane::log

@@ -88,7 +88,8 @@ LoggedFile PowerProgram::Parts(const std::shared_ptr<PowerDisk>& disk, std::uniq
                   .path = "/there/" + kName,
                   .commits = {},
                   .lanes = nullptr,
-                  .segment_bytes = kSegmentBytes}};
+                  .segment_bytes = kSegmentBytes,
+                  .reuse_bytes = options_.seed % 5 < 2 ? 400 : UINT64_MAX}};
 }
 
 // ---- the program

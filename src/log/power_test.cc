@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, PowerControlTest,
                                          "log_folder_sync", "log_superblock_sync", "log_move_sync",
                                          "log_unmark_sync", "log_created_sync", "log_restore_sync",
                                          "log_aside_sync", "log_mark", "log_high_water", "log_id",
-                                         "log_note_sync"),
+                                         "log_note_sync", "log_reuse"),
                          [](const auto& rule) { return rule.param; });
 
 TEST_P(PowerControlTest, IsNoticed) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "extent/test_hooks.h"
@@ -26,12 +27,22 @@ int Segment::Begin(bool sync) {
   return sync && !MutationEnabled("log_header_sync") ? file_->Sync() : 0;
 }
 
-int Segment::Commit(CommitRecord& record, bool sync, bool& failed_sync) {
+void Segment::KeepOnly(std::span<const CommitEntry> entries) {
+  std::vector<SegmentSpace::Range> needed{{last_.offset, last_.offset + last_.length}};
+  for (const CommitEntry& entry : entries) {
+    if (entry.offset != 0) needed.push_back({entry.offset, entry.offset + entry.size});
+  }
+  space_.KeepOnly(std::move(needed));
+}
+
+int Segment::Commit(CommitRecord& record, bool whole, bool sync, bool& failed_sync) {
   failed_sync = false;
   record.id = header_.id;
-  record.previous = last_.offset;
-  record.previous_length = last_.length;
-  record.previous_crc = last_.crc;
+  if (!whole) {
+    record.previous = last_.offset;
+    record.previous_length = last_.length;
+    record.previous_crc = last_.crc;
+  }
   const std::vector<std::byte> bytes = record.Encode();
   // What was taken before may end anywhere.
   uint64_t offset = Take(bytes.size() + kAlignment);

@@ -7,14 +7,15 @@
 
 #include <sys/uio.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "device/device.h"
 #include "log/format.h"
+#include "log/segment_space.h"
 
 namespace tidelane::log {
 
@@ -26,19 +27,25 @@ class Segment {
   const std::string& name() const { return name_; }
   uint64_t id() const { return header_.id; }
   const SegmentHeader& header() const { return header_; }
-  uint64_t bytes() const { return tail_.load(std::memory_order_relaxed); }
+  /// So long it has become.
+  uint64_t bytes() const { return space_.end(); }
+  /// Of which so many bytes may be needed, records with them.
+  uint64_t taken() const { return space_.taken(); }
 
   /// Begins it: 0 or an errno. `sync`: its header is on storage then.
   int Begin(bool sync);
   /// So many bytes of it, from the offset that is returned.
-  uint64_t Take(uint64_t size) { return tail_.fetch_add(size, std::memory_order_relaxed); }
+  uint64_t Take(uint64_t size) { return space_.Take(size); }
+  /// What these entries have is needed, and the last COMMIT; the rest can be taken again.
+  void KeepOnly(std::span<const CommitEntry> entries);
   int Write(uint64_t offset, const iovec* parts, size_t count) {
     return file_->Write(offset, parts, count);
   }
   int Read(uint64_t offset, void* buffer, size_t n) { return file_->Read(offset, buffer, n); }
   /// Writes the record, whose place in the chain is filled in here, and then its slot: 0 or an errno. Not before `sync` was done it has
-  /// happened. `failed_sync`: the error is that of a sync, after which nobody knows what storage has.
-  int Commit(CommitRecord& record, bool sync, bool& failed_sync);
+  /// happened. `whole`: it has all that the segment has, and begins anew. `failed_sync`: the error is that of a sync, after which nobody
+  /// knows what storage has.
+  int Commit(CommitRecord& record, bool whole, bool sync, bool& failed_sync);
 
   /// Says how it ends: 0 or an errno; then `unknown` tells that it may say so all the same.
   int WriteNote(const SegmentNote& note, bool sync, bool& unknown);
@@ -55,7 +62,7 @@ class Segment {
   const std::string name_;
   std::unique_ptr<Device> file_;
   const SegmentHeader header_;
-  std::atomic<uint64_t> tail_{kDataBegin};
+  SegmentSpace space_;
   CommitSlot last_;
   SegmentNote note_;
 };

@@ -115,6 +115,7 @@ def do_use(checks, s, operation):
     _, name, node, number = operation
     s.current, s.number = (name, node, s.cache[node][0][0], number), number
     s.entries, s.pieces, s.place, s.last = (), NOTHING, 0, None
+    s.said, s.free = (), ()
     s.lock = None
 
 

@@ -12,6 +12,7 @@ def begin(checks, s):
             return
         s.moving = s.current + (s.committed, s.generation if s.last else 0)
         s.moving_pieces, s.current, s.pieces, s.entries, s.last = s.pieces, None, NOTHING, (), None
+        s.said, s.free = (), ()
     note = ()
     if not checks.lacks('note: which commit is whole'):
         note = (('note whole',), ('sync log',)) if s.syncs else (('note whole',),)

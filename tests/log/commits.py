@@ -1,6 +1,6 @@
 """What a commit writes, in which order: what ('commit',) becomes."""
 from chain import again
-from program import LATE_MARKS, failing, give_up, write
+from program import LATE_MARKS, failing, give_up, take, write
 from storage import FILE, crc
 
 
@@ -54,24 +54,47 @@ def do_begin_commit(checks, s, operation):
         s.high_water = s.end
     elif not checks.lacks('high water: it rises when a commit begins'):
         s.high_water = max(s.high_water, s.end)
+    if s.current:
+        if is_whole(s) and checks.lacks('reuse: not before the whole COMMIT has happened'):
+            s.free = unneeded(s, seen(s))
+        s.at = take(s)
+
+
+def seen(s):
+    """The segment's entries, the next commit's with them, but for those that a later one hides."""
+    entries = s.said + s.entries
+    return tuple(e for i, e in enumerate(entries) if not any(later[0] == e[0] for later in entries[i + 1:]))
+
+
+def is_whole(s):
+    """Whether the next COMMIT says once more all that is seen, so that the rest is not needed any more."""
+    return s.reuses and len(seen(s)) < len(s.said + s.entries)
+
+
+def unneeded(s, entries):
+    return tuple(place for place in range(s.place) if place not in [entry[1] for entry in entries])
 
 
 def do_record(checks, s, operation):
-    write(checks, s, s.current[1], ('item', s.place, record_of(s)))
+    write(checks, s, s.current[1], ('item', s.at, record_of(checks, s)))
 
 
-def record_of(s):
-    superblock = s.superblock if s.changed else None
-    return ('R', s.current[2], s.generation + 1, s.end, s.cache[FILE][1], s.last, s.entries, superblock)
+def record_of(checks, s):
+    entries, last, has_superblock = s.entries, s.last, s.changed
+    if is_whole(s):
+        last = None
+        entries = entries if checks.lacks('reuse: a whole COMMIT has all that is seen') else seen(s)
+        has_superblock = has_superblock or not checks.lacks('reuse: a whole COMMIT has the superblock')
+    superblock = s.superblock if has_superblock else None
+    return ('R', s.current[2], s.generation + 1, s.end, s.cache[FILE][1], last, entries, superblock)
 
 
 def do_slot(checks, s, operation):
-    record = record_of(s)
+    record = record_of(checks, s)
     failed, happened = failing(s, 'slot')
     if happened:
-        write(checks, s, s.current[1], ('slot', record[2] % 2, (record[1], record[2], s.place, crc(record))))
+        write(checks, s, s.current[1], ('slot', record[2] % 2, (record[1], record[2], s.at, crc(record))))
     if failed:
-        s.place += 1
         give_up(s)
 
 
@@ -81,13 +104,18 @@ def do_acknowledge(checks, s, operation):
         s.acked, s.promised = len(s.commits) - 1, s.syncs
         return
     s.generation += 1
-    s.last, s.place = (s.place, crc(record_of_last(s))), s.place + 1
+    s.last = (s.at, crc(record_of_last(s)))
+    if is_whole(s):
+        s.said = seen(s)
+        s.free = unneeded(s, s.said + ((None, s.at, None),))
+    else:
+        s.said += s.entries
     s.entries = ()
     committed(s)
 
 
 def record_of_last(s):
-    return s.cache[s.current[1]][4][s.place]
+    return s.cache[s.current[1]][4][s.at]
 
 
 def committed(s):

@@ -18,6 +18,7 @@ class State:
         'current', 'moving', 'spare', 'number', 'ids',  # segments: (name, node, id); moving: with superblock and generation
         'marked', 'high_water', 'end', 'data', 'superblock', 'changed', 'committed', 'committed_end',
         'entries', 'pieces', 'moving_pieces', 'place', 'last', 'generation', 'unsynced', 'decided',
+        'reuses', 'said', 'free', 'at',  # said: the segment's committed entries; free: its places that no commit needs; at: the COMMIT's
         'value', 'commits', 'acked', 'ever', 'copies')  # commits: without those that failed before the last that did not
 
     def copy(self):
@@ -48,7 +49,7 @@ def start(checks, script):
         s.names_durable, s.names_pending = ((), (('link', 'file', FILE),)) if checks.power else (s.names, ())
     s.ids = s.value = 0
     s.value = 10
-    s.copies, s.closed = (), False
+    s.copies, s.closed, s.reuses = (), False, False
     s.commits = s.ever = (state_of(file),)
     s.acked = 0
     s.todo = tuple(script[1:])
@@ -67,6 +68,7 @@ def begin_program(s, is_synced=False):
     s.current = s.moving = s.spare = s.last = None
     s.number = s.generation = s.place = 0
     s.entries, s.pieces, s.moving_pieces = (), NOTHING, NOTHING
+    s.said, s.free, s.at = (), (), None
     s.high_water = s.end = s.committed_end = file[1]
     s.data = file[0]
     s.superblock = s.committed = file[2] and (file[2][0], file[2][1], 0, file[2][3])
@@ -85,6 +87,15 @@ def write(checks, s, node, *writes):
     s.cache = s.cache[:node] + (image,) + s.cache[node + 1:]
     if node == FILE:
         s.unsynced = True
+
+
+def take(s):
+    """A place in the segment."""
+    if s.free:
+        place, s.free = s.free[0], s.free[1:]
+        return place
+    s.place += 1
+    return s.place - 1
 
 
 def sync(s, node):

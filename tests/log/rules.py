@@ -11,6 +11,7 @@ PROCESS = [
     'commit: HDF5 flags are cleared',
     'header: of the commit before this segment', 'a new id when a segment is used again', 'slots and note are zeroed',
     'writer: a note of the next segment', 'note: which commit is whole', 'a segment with uncommitted bytes is not moved',
+    'reuse: not before the whole COMMIT has happened', 'reuse: a whole COMMIT has all that is seen', 'reuse: a whole COMMIT has the superblock',
     'checkpoint: the superblock last', 'checkpoint: free after the superblock', 'checkpoint: HDF5 flags are cleared',
     'checkpoint: marked while a later segment goes on', 'checkpoint: the mark is decided when it is written',
     'checkpoint: zeros of a truncation are moved, too', 'checkpoint: who begins a segment after a mark that failed marks again',

@@ -2,6 +2,7 @@
 import random
 
 COMMIT, MOVE, WAIT, CLOSE, DATA, CREATE = ('flush', 1), ('move',), ('wait',), ('close',), ('data',), ('create',)
+REUSE = ('reuse',)
 NEXT = ('next', True)
 NEXT_TRUNCATES = ('next', True, 'truncate')
 
@@ -46,6 +47,11 @@ PROCESS = [
     ('old', w(2), fails('superblock'), COMMIT, w(2), COMMIT, CLOSE),
     ('old', w(2), fails('superblock', False), COMMIT, w(2), COMMIT, CLOSE),
     ('old', fails('mark'), w(0), w(1), COMMIT, CLOSE),
+    ('old', REUSE, w(0), COMMIT, w(0), DATA, w(0), COMMIT, CLOSE),
+    ('old', REUSE, w(0), w(1), COMMIT, w(0), COMMIT, w(1), w(0), COMMIT, w(1), COMMIT, CLOSE),
+    ('old', REUSE, w(0), COMMIT, w(0), fails('slot'), COMMIT, w(0), w(1), COMMIT, w(0), COMMIT, CLOSE),
+    ('old', REUSE, w(0), COMMIT, w(0), COMMIT, MOVE, w(0), COMMIT, w(0), COMMIT, w(1), MOVE, COMMIT, CLOSE),
+    ('old', REUSE, to(4), COMMIT, to(1), w(3), COMMIT, w(3), to(0), COMMIT, w(0), COMMIT, CLOSE),
     ('old', w(0), COMMIT, fails('unmark'), MOVE, WAIT, w(1), COMMIT, MOVE, WAIT, CLOSE),
     ('old', w(0), COMMIT, fails('unmark'), MOVE, w(1), COMMIT, MOVE, CLOSE),
 ]
@@ -69,6 +75,9 @@ POWER = [
     ('old', w(2), fails('superblock'), COMMIT, w(2), COMMIT),
     ('old', fails('mark'), w(0), w(1), COMMIT),
     ('old', w(0), COMMIT, fails('unmark'), MOVE, WAIT, w(1), COMMIT, MOVE),
+    ('old', REUSE, w(0), COMMIT, w(0), COMMIT, w(0), COMMIT),
+    ('old', REUSE, w(0), w(1), COMMIT, w(0), COMMIT, w(1), COMMIT, w(0), NEXT, w(0), COMMIT),
+    ('old', REUSE, w(0), COMMIT, w(0), COMMIT, MOVE, w(0), COMMIT, w(0), COMMIT),
     ('old', to(1), COMMIT, to(2), COMMIT, CLOSE),
     ('old', w(0), COMMIT, MOVE, NEXT, w(1), COMMIT),
     ('old', w(2), COMMIT, NEXT, w(2), COMMIT),
@@ -91,6 +100,7 @@ def drawn(seed, count, power):
     most = 5 if power else 8
     for _ in range(count):
         script = [draw.choice(['old', 'old', 'old', 'new', 'over'] + ['old unsynced'] * power)]
+        script += draw.choice([[], [], [REUSE]])
         while len(script) < draw.randint(4, most):
             script += [draw.choice(writes)]
             script += draw.choice([[], [COMMIT], [COMMIT], [COMMIT, MOVE], [COMMIT, MOVE], [COMMIT, MOVE, WAIT], [DATA], [NEXT], [NEXT_TRUNCATES]])

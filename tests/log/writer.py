@@ -8,13 +8,14 @@
     ('next', syncs)                      the program is killed wherever it and its checkpoint are; the next one opens the file,
                                          and recovers it if it is marked. syncs: with journal=power. With 'truncate' as a third
                                          word it is created over what is there
+    ('reuse',)                           from now on places in a segment that no commit needs are used again
     ('fail', what, happened)             the next write or sync of that kind fails; a write may have happened all the same
 
 `lock` is what makes a checkpoint's last decision and the beginning of a segment one step each: None, or who has it.
 """
 import chain
 import commits
-from program import ENDS, begin_program, change_names, give_up, log_of, sync, write
+from program import ENDS, begin_program, change_names, give_up, log_of, sync, take, write
 from reader import read_log, recovery_steps, state_of
 from storage import EMPTY, FILE, NEVER_COMMITTED, ZEROS
 
@@ -61,7 +62,7 @@ def do_write(checks, s, operation):
             offset = s.entries[at][1]
             s.entries = s.entries[:at] + ((address, offset, value),) + s.entries[at + 1:]
         else:
-            offset, s.place = s.place, s.place + 1
+            offset = take(s)
             s.entries += ((address, offset, value),)
         write(checks, s, s.current[1], ('item', offset, ('E', value)))
         s.pieces = s.pieces[:address] + (value,) + s.pieces[address + 1:]
@@ -146,6 +147,10 @@ def do_sync_folder(checks, s, operation):
 
 def do_fail(checks, s, operation):
     s.fail = operation
+
+
+def do_reuse(checks, s, operation):
+    s.reuses = True
 
 
 def do_wait(checks, s, operation):

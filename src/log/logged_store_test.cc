@@ -532,6 +532,42 @@ TEST_F(ChainTest, BothAreAppliedInTheirOrder) {
   ExpectRefused(Without(kFirst), log::kNoLog);
 }
 
+// A segment that has a commit was named before: whatever has become of the note, it goes on.
+TEST_F(ChainTest, ANoteThatIsLostHidesNoCommit) {
+  TwoSegments();
+  const Bytes first = disk_->Contents(kFirst);
+  for (const std::byte byte : {std::byte{}, std::byte{0xa5}}) {
+    Bytes rotten = first;
+    std::fill_n(rotten.begin() + log::SegmentNote::kPlace, log::kSector, byte);
+    const auto disk = Changed(kFirst, rotten);
+    const auto only_read = StoreOn(disk, false);
+    ASSERT_TRUE(only_read->Settle().ok());
+    EXPECT_EQ(Contents(*only_read), states_[2]);
+    Bytes found;
+    ASSERT_TRUE(Recovered(disk, found, *this).ok());
+    EXPECT_EQ(found, states_[2]);
+    EXPECT_EQ(disk->Names(), std::vector<std::string>{kName});
+  }
+}
+
+// Made, and killed or cut before the note names it: slots of the segment's life before may be there yet, and mean nothing.
+TEST_F(ChainTest, ASegmentThatIsHalfMadeIsNone) {
+  TwoSegments();
+  Bytes first = disk_->Contents(kFirst);
+  std::fill_n(first.begin() + log::SegmentNote::kPlace, log::kSector, std::byte{});
+  for (const std::byte byte : {std::byte{}, std::byte{0xa5}}) {
+    const auto disk = Changed(kFirst, first);
+    const auto second = disk->Open(kSecond);
+    const Bytes slots(2 * log::kSector, byte);
+    const iovec part{const_cast<std::byte*>(slots.data()), slots.size()};
+    ASSERT_EQ(second->Write(log::kSector, &part, 1), 0);
+    Bytes found;
+    ASSERT_TRUE(Recovered(disk, found, *this).ok());
+    EXPECT_EQ(found, states_[1]);
+    EXPECT_EQ(disk->Names(), std::vector<std::string>{kName});
+  }
+}
+
 TEST_F(ChainTest, ASegmentThatWasMovedIsNotNeededAndIsRemoved) {
   TwoSegments();
   while (disk_->Has(kFirst) && lanes_.RunQueued()) {

@@ -16,7 +16,8 @@ set(TIDELANE_TEST_ENVIRONMENT
   "XDG_STATE_HOME=/dev/null"  # no history: a test neither knows of others nor writes into the home
   "ASAN_OPTIONS=${TIDELANE_ASAN_OPTIONS}"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
-  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")  # children of a fork start lanes of their own
+  # Children of a fork start lanes of their own.
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp")
 
 # Clients and drivers are programs that nobody instrumented: a sanitized plugin finds its runtime only if that is there first. Leaks
 # are not theirs to answer for (Python and shells leak at exit).

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "device/device.h"
+#include "device/fork_locks.h"
 
 namespace tidelane {
 namespace {
@@ -60,9 +61,7 @@ int WriteAll(int fd, const std::byte* from, size_t n, uint64_t address) {
 class PosixDevice final : public Device {
  public:
   explicit PosixDevice(int fd) : fd_(fd) {}
-  ~PosixDevice() override {
-    if (fd_ >= 0) close(fd_);
-  }
+  ~PosixDevice() override { static_cast<void>(Close()); }
 
   int Read(uint64_t address, void* buffer, size_t n) override {
     auto* to = static_cast<std::byte*>(buffer);
@@ -150,6 +149,7 @@ class PosixDevice final : public Device {
   int Close() override {
     const int fd = std::exchange(fd_, -1);
     if (fd < 0) return 0;  // it was given up before
+    ForkLocks::Get().Remove(fd);
     return close(fd) == 0 ? 0 : errno;
   }
 

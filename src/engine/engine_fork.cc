@@ -5,7 +5,8 @@
 //   2. park the lanes, so that none is inside an allocator or a C library call;
 //   3. take every lock in order, so that none is held by a thread that the child will not have, at a moment when no thread of the
 //      program is closing a drained file's device: in the child nobody would end that, and its descriptor would keep the lock;
-//   4. release them on both sides; the child forgets its lanes, and the next write starts new ones.
+//   4. release them on both sides; the child gives up its parent's locks of journalled files (device/fork_locks.h) and forgets its lanes; the
+//      next write starts new ones.
 #include <sched.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include "base/summary.h"
 #include "base/trace.h"
+#include "device/fork_locks.h"
 #include "engine/engine.h"
 #include "gpu/loaded.h"
 #include "publish/unpublished.h"
@@ -58,10 +60,12 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   engine.staging_.LockForFork();
   engine.cost_model_->LockForFork();
   Unpublished::Get().LockForFork();
+  ForkLocks::Get().LockForFork();
 }
 
 void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
+  ForkLocks::Get().UnlockAfterFork(false);
   Unpublished::Get().UnlockAfterFork(false);
   engine.cost_model_->UnlockAfterFork(false);
   engine.staging_.UnlockAfterFork(false);
@@ -76,6 +80,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
 
 void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   Engine& engine = Get();
+  ForkLocks::Get().UnlockAfterFork(true);
   Unpublished::Get().UnlockAfterFork(true);
   engine.cost_model_->UnlockAfterFork(true);
   gpu::ForgetAfterFork();

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/counters.h"
@@ -27,6 +28,24 @@ bool HasLog(const DirectoryEntry& entry) {
       return true;
   }
   return false;
+}
+
+bool IsMarked(Device& file) {
+  Superblock superblock;
+  // What cannot be read HDF5 will say.
+  return Superblock::Find(file, superblock) == 0 && superblock.marked();
+}
+
+// What stands against a log; nothing: nothing does. `entry`: where it would lie; nullptr: nobody knows.
+std::optional<Fallback> Hindrance(bool hidden, bool followed, const struct stat& found,
+                                  const DirectoryEntry* entry) {
+  if (hidden) return Fallback::kJournalPublish;
+  if (followed) return Fallback::kJournalSwmr;
+  if (found.st_nlink > 1) return Fallback::kJournalLinks;
+  const bool folder_takes = entry != nullptr && entry->name.size() <= log::kLongestName &&
+                            faccessat(entry->folder.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
+  if (!folder_takes) return Fallback::kJournalFolder;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -94,38 +113,30 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
     RemoveOldLog();
   }
   if (!S_ISREG(found.st_mode)) return {};
-  Superblock superblock;
-  if (!hidden && found.st_size != 0) {
-    if (const int error = Superblock::Find(device, superblock); error != 0)
-      superblock = Superblock();  // HDF5 will say it
-  }
+  const bool marked = !hidden && found.st_size != 0 && IsMarked(device);
   Journal journal = writable ? settings_.journal : Journal::kOff;
+  if (journal == Journal::kOff && !marked) return {};
   DirectoryEntry entry;
-  std::string name;
-  if (journal != Journal::kOff || superblock.marked()) {
-    const int error = DirectoryEntry::Find(path_, true, entry);
-    name = entry.name;
-    Status refused;
-    if (journal != Journal::kOff) {
-      const bool folder_takes = error == 0 && name.size() <= log::kLongestName &&
-                                faccessat(entry.folder.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
-      if (hidden) {
-        refused = Without(Fallback::kJournalPublish);
-      } else if (followed) {
-        refused = Without(Fallback::kJournalSwmr);
-      } else if (found.st_nlink > 1) {
-        refused = Without(Fallback::kJournalLinks);
-      } else if (!folder_takes) {
-        refused = Without(Fallback::kJournalFolder);
-      }
-      if (!refused.ok()) return refused;
-      if (hidden || followed || found.st_nlink > 1 || !folder_takes) journal = Journal::kOff;
+  const int error = DirectoryEntry::Find(path_, true, entry);
+  if (journal != Journal::kOff) {
+    const auto reason = Hindrance(hidden, followed, found, error == 0 ? &entry : nullptr);
+    if (reason) {
+      if (Status refused = Without(*reason); !refused.ok()) return refused;
+      journal = Journal::kOff;
     }
-    if (error != 0 && superblock.marked()) return Status::Failed(error, "open").At(path_, 0, 0);
   }
-  if (journal == Journal::kOff && !superblock.marked()) return {};
+  if (error != 0 && marked) return Status::Failed(error, "open").At(path_, 0, 0);
+  if (journal == Journal::kOff && !marked) return {};
+  UseLog(writable, journal, std::move(entry), found.st_mode & 0777, environment);
+  return {};
+}
+
+// A store with a log, which lies at `entry`; without a journal it only recovers the file.
+void StoreChoice::UseLog(bool writable, Journal journal, DirectoryEntry entry, mode_t mode,
+                         FileEnvironment& environment) const {
   auto folder = std::make_shared<Descriptor>(std::move(entry.folder));
-  environment.make_store = [=, path = std::string(path_), commits = settings_.journal_commits,
+  environment.make_store = [=, name = std::move(entry.name), path = std::string(path_),
+                            commits = settings_.journal_commits,
                             must_journal = settings_.journal_required,
                             lanes = &environment.lanes](const std::shared_ptr<Device>& file) {
     return std::make_unique<LoggedStore>(
@@ -133,13 +144,12 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
                    .writable = writable,
                    .journal = journal,
                    .must_journal = must_journal,
-                   .log = {.folder = log::MakeFolder(std::move(*folder), found.st_mode & 0777),
+                   .log = {.folder = log::MakeFolder(std::move(*folder), mode),
                            .name = name,
                            .path = path,
                            .commits = commits,
                            .lanes = lanes}});
   };
-  return {};
 }
 
 }  // namespace tidelane

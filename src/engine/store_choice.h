@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "device/device.h"
 #include "file/file_context.h"
+#include "publish/directory_entry.h"
 
 namespace tidelane {
 
@@ -29,6 +30,8 @@ class StoreChoice {
  private:
   Status Without(Fallback reason) const;
   void RemoveOldLog() const;
+  void UseLog(bool writable, Journal journal, DirectoryEntry entry, mode_t mode,
+              FileEnvironment& environment) const;
 
   const char* const path_;
   const FileSettings& settings_;

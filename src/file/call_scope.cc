@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <new>
+#include <utility>
 
 #include "base/counters.h"
 #include "buffer/loan.h"
@@ -128,6 +129,10 @@ std::shared_ptr<ExtentRead> CallScope::PiecesOf(const ParallelReadSource& file) 
   const auto found = std::ranges::find_if(
       pieces_, [&](const auto& read) { return &read->source() == &file && !read->sealed(); });
   return found == pieces_.end() ? nullptr : *found;
+}
+
+void CallScope::NoteFlushed(std::shared_ptr<File> file) {
+  if (std::ranges::count(flushed_, file) == 0) flushed_.push_back(std::move(file));
 }
 
 void CallScope::AddPieces(std::shared_ptr<ExtentRead> read) {

@@ -86,6 +86,8 @@ class CallScope {
   /// This call opened `file`, which was closed and still draining: if it closes it again, nothing has happened.
   void SetAdopted(const File* file) { adopted_ = file; }
   const File* adopted() const { return adopted_; }
+  /// HDF5 has flushed `file` in this call.
+  void NoteFlushed(std::shared_ptr<File> file);
   /// The settings for files that this call opens; nullptr: the process's.
   const FileSettings* file_settings() const { return file_settings_; }
 
@@ -94,6 +96,8 @@ class CallScope {
   std::vector<Completion::Part> TakeParts() { return std::exchange(parts_, {}); }
   /// What to wait for; nullptr when nothing is pending (the call is already complete).
   std::shared_ptr<Completion> TakeCompletion();
+  /// Files that HDF5 has flushed, each once, in the order of that.
+  std::vector<std::shared_ptr<File>> TakeFlushed() { return std::exchange(flushed_, {}); }
   /// The file that the engine kept when its close failed, if it did.
   std::shared_ptr<File> TakeKept() { return std::move(kept_); }
   /// The program keeps `size` bytes at `begin` as they are until the request of this call has completed: they need not
@@ -128,6 +132,7 @@ class CallScope {
   const FileSettings* file_settings_ = nullptr;
   std::shared_ptr<File> kept_;
   const File* adopted_ = nullptr;
+  std::vector<std::shared_ptr<File>> flushed_;
 };
 
 /// What the call in progress permits and asks for, as a file needs it. The driver reads it once a callback (Current) and

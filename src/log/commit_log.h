@@ -105,6 +105,7 @@ class CommitLog {
   void RemoveSegment(Segment& segment);
 
   int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  int CommitFound() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mark_mutex_);
   int CommitSuperblock() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitRecord() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   void ProtectBelow(uint64_t end) TL_EXCLUDES(mutex_);

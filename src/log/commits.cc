@@ -36,8 +36,7 @@ int CommitLog::CommitLocked() {
       nothing_logged = entries_.fresh().empty() && current_.segment == nullptr &&
                        moving_.layer.segment == nullptr;
     }
-    // What was there before is committed, too.
-    if (nothing_new) return file_.syncs() ? file_.SyncWritten() : 0;
+    if (nothing_new) return file_.syncs() ? CommitFound() : 0;
     const int error = nothing_logged ? CommitSuperblock() : CommitRecord();
     if (error != 0) return error;
   } catch (const std::bad_alloc&) {
@@ -47,6 +46,15 @@ int CommitLog::CommitLocked() {
   flushes_ = 0;
   AfterCommit();
   return 0;
+}
+
+// What was there before is committed, too.
+int CommitLog::CommitFound() {
+  if (!file_.synced()) {
+    MutexLock marking(mark_mutex_);
+    if (const int error = file_.PutAgain(); error != 0) return error;
+  }
+  return file_.SyncWritten();
 }
 
 // Also a commit that fails may be the one that is found: what it has is not overwritten any more.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/claim.h"
+#include "device/fork_locks.h"
 
 namespace tidelane::log {
 namespace {
@@ -55,6 +56,7 @@ class PosixFolder final : public Folder {
     if (!opened.valid()) return errno;
     if (claims) {
       if (const int error = Claim(opened.get()); error != 0) return error;
+      ForkLocks::Get().Add(opened.get());
     }
     file = MakePosixDevice(opened.Release());
     return 0;

@@ -13,6 +13,7 @@
 #include "base/notices.h"
 #include "base/trace.h"
 #include "device/claim.h"
+#include "device/fork_locks.h"
 #include "extent/test_hooks.h"
 
 namespace tidelane {
@@ -56,6 +57,8 @@ Status LoggedStore::Settle() {
     if (Status status = Recover(found); !status.ok()) return status;
   }
   if (!journals && claimed_.exchange(false)) GiveUpClaim(*file_.device().descriptor());
+  // Its locks end with this program, not with a child of it.
+  if (journals) ForkLocks::Get().Add(*file_.device().descriptor());
   way_.store(only_read  ? Way::kSnapshot
              : journals ? Way::kJournal
                         : Way::kThrough,
@@ -102,6 +105,12 @@ int LoggedStore::Claimed() {
   return error;
 }
 
+// As natively, also for children of fork.
+void LoggedStore::GoThrough() {
+  ForkLocks::Get().Remove(*file_.device().descriptor());
+  way_.store(Way::kThrough, std::memory_order_relaxed);
+}
+
 int LoggedStore::MayWrite() {
   if (!commits()) return EBADF;
   // A child of fork has its parent's file, and no log.
@@ -111,7 +120,7 @@ int LoggedStore::MayWrite() {
   if (error == 0 || error == EWOULDBLOCK || parts_.must_journal) return error;
   Count(Fallback::kJournalLocks);
   NoteNative(Fallback::kJournalLocks, parts_.log.path);
-  way_.store(Way::kThrough, std::memory_order_relaxed);
+  GoThrough();
   return 0;
 }
 
@@ -313,7 +322,7 @@ int LoggedStore::Finish() {
 
 int LoggedStore::EndCommits() {
   if (const int error = Finish(); error != 0) return error;
-  way_.store(Way::kThrough, std::memory_order_relaxed);
+  GoThrough();
   return 0;
 }
 

@@ -71,6 +71,7 @@ class LoggedStore final : public Store {
   Status Recover(Superblock& found);
   void LookAgain();
   int Claimed() TL_EXCLUDES(claim_mutex_);
+  void GoThrough();
   int MayWrite();
   int WriteParts(Run& run, std::span<const log::Part> parts);
   int WriteStraight(Run& run, std::span<const log::Part> parts);

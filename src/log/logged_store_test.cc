@@ -49,7 +49,7 @@ class LoggedStoreTest : public testing::Test {
                                        Lanes* lanes = nullptr) const {
     return std::make_unique<LoggedStore>(LoggedFile{.file = disk->Open(kName),
                                                     .writable = writable,
-                                                    .journal = Journal::kProcess,
+                                                    .journal = journal_,
                                                     .log = {.folder = disk->MakeFolder(),
                                                             .name = kName,
                                                             .path = "/there/" + kName,
@@ -121,6 +121,7 @@ class LoggedStoreTest : public testing::Test {
   const std::shared_ptr<PowerDisk> disk_ = std::make_shared<PowerDisk>(true);
   Lanes unthreaded_{0};  // commits move nothing before a segment is full
   JournalCommits commits_;
+  Journal journal_ = Journal::kProcess;
   uint64_t segment_bytes_ = uint64_t{1} << 20;
   uint64_t reuse_bytes_ = uint64_t{1} << 20;
   std::unique_ptr<LoggedStore> store_;
@@ -358,6 +359,48 @@ TEST_F(LoggedStoreTest, AStrangersLogIsSetAside) {
   EXPECT_EQ(found[1000], std::byte{'b'});
 }
 
+// The next program sees a commit whose sync has failed. Once it has committed that, it is on storage.
+TEST_F(LoggedStoreTest, WhatAFailedSyncHasLostIsWrittenAgain) {
+  journal_ = Journal::kPower;
+  unsigned lost = 0;
+  for (unsigned i = 0; i < 20; ++i) {
+    const auto disk = Changed({}, {});
+    disk->Add("other", {});
+    // What a failed sync stores is drawn: each time something else.
+    disk->plan = [](FaultPoint point, uint64_t, uint64_t) {
+      return Fault{.code = point == FaultPoint::kSync ? EIO : 0};
+    };
+    for (unsigned drawn = 0; drawn < i; ++drawn) {
+      const std::unique_ptr<Device> other = disk->Open("other");
+      ASSERT_EQ(other->Truncate(drawn), 0);
+      ASSERT_EQ(other->Sync(), EIO);
+    }
+    disk->plan = nullptr;
+    store_ = StoreOn(disk, true, &unthreaded_);
+    ASSERT_TRUE(store_->Settle().ok());
+    ASSERT_EQ(Write(kEnd, 1000, 'n'), 0);
+    ASSERT_EQ(WriteSuperblock(), 0);
+    unsigned syncs = 0;
+    disk->plan = [&](FaultPoint point, uint64_t, uint64_t) {
+      return Fault{.code = point == FaultPoint::kSync && ++syncs == 2 ? EIO : 0};
+    };
+    ASSERT_EQ(store_->Commit(Committing::kNow), EIO);
+    store_.reset();
+    PowerDisk::Rng random(i);
+    lost += disk->AfterCut(random)->Contents(kName) != disk->Contents(kName) ? 1 : 0;
+    disk->plan = nullptr;
+    store_ = StoreOn(disk, true, &unthreaded_);
+    ASSERT_TRUE(store_->Settle().ok());
+    const Bytes seen = Contents(*store_);
+    ASSERT_EQ(seen.size(), kEnd + 1000);
+    ASSERT_EQ(store_->Commit(Committing::kNow), 0);
+    Bytes found;
+    ASSERT_TRUE(Recovered(disk->AfterCut(random), found, *this).ok());
+    ASSERT_EQ(found, seen) << i;
+  }
+  EXPECT_GT(lost, 0u);
+}
+
 // ---- recovery
 
 class RecoveryTest : public LoggedStoreTest {
@@ -518,6 +561,42 @@ TEST_F(ChainTest, BothAreAppliedInTheirOrder) {
   // Who copies a file without all of its log has no older state of it.
   ExpectRefused(Without(kSecond), log::kNoLog);
   ExpectRefused(Without(kFirst), log::kNoLog);
+}
+
+// A segment that has a commit was named before: whatever has become of the note, it goes on.
+TEST_F(ChainTest, ANoteThatIsLostHidesNoCommit) {
+  TwoSegments();
+  const Bytes first = disk_->Contents(kFirst);
+  for (const std::byte byte : {std::byte{}, std::byte{0xa5}}) {
+    Bytes rotten = first;
+    std::fill_n(rotten.begin() + log::SegmentNote::kPlace, log::kSector, byte);
+    const auto disk = Changed(kFirst, rotten);
+    const auto only_read = StoreOn(disk, false);
+    ASSERT_TRUE(only_read->Settle().ok());
+    EXPECT_EQ(Contents(*only_read), states_[2]);
+    Bytes found;
+    ASSERT_TRUE(Recovered(disk, found, *this).ok());
+    EXPECT_EQ(found, states_[2]);
+    EXPECT_EQ(disk->Names(), std::vector<std::string>{kName});
+  }
+}
+
+// Made, and killed or cut before the note names it: slots of the segment's life before may be there yet, and mean nothing.
+TEST_F(ChainTest, ASegmentThatIsHalfMadeIsNone) {
+  TwoSegments();
+  Bytes first = disk_->Contents(kFirst);
+  std::fill_n(first.begin() + log::SegmentNote::kPlace, log::kSector, std::byte{});
+  for (const std::byte byte : {std::byte{}, std::byte{0xa5}}) {
+    const auto disk = Changed(kFirst, first);
+    const auto second = disk->Open(kSecond);
+    const Bytes slots(2 * log::kSector, byte);
+    const iovec part{const_cast<std::byte*>(slots.data()), slots.size()};
+    ASSERT_EQ(second->Write(log::kSector, &part, 1), 0);
+    Bytes found;
+    ASSERT_TRUE(Recovered(disk, found, *this).ok());
+    EXPECT_EQ(found, states_[1]);
+    EXPECT_EQ(disk->Names(), std::vector<std::string>{kName});
+  }
 }
 
 TEST_F(ChainTest, ASegmentThatWasMovedIsNotNeededAndIsRemoved) {

@@ -40,6 +40,8 @@ class MarkedFile {
     return error;
   }
 
+  /// Whether a sync of this program has succeeded.
+  bool synced() const { return synced_.load(std::memory_order_relaxed); }
   /// Bytes went there.
   void Wrote() { unsynced_.store(true, std::memory_order_relaxed); }
   /// All that was written is on storage.
@@ -53,6 +55,13 @@ class MarkedFile {
     run.end = superblock.end();
     Wrote();
     return direct_->WriteBytes(run, superblock.bytes().data());
+  }
+  /// The superblock that is there, once more. Another program may have put it there whose sync failed: then storage does not have it, and no sync
+  /// would bring it there.
+  int PutAgain() {
+    Superblock own;
+    const int error = Superblock::Find(*device_, own);
+    return error != 0 || own.empty() ? error : Put(own);
   }
   /// Marks the file; `clean` is what it had. If that fails it may be marked all the same, and then it is made to be as it was.
   int Mark(const Superblock& clean, uint64_t id) {
@@ -69,13 +78,16 @@ class MarkedFile {
     if (broken() != 0) return broken();
     if (!unsynced_.exchange(false, std::memory_order_relaxed) && !always) return 0;
     const int error = device_->Sync();
-    return error == 0 ? 0 : Break(error);
+    if (error != 0) return Break(error);
+    synced_.store(true, std::memory_order_relaxed);
+    return 0;
   }
 
   const std::shared_ptr<Device> device_;
   const bool syncs_;
   std::unique_ptr<DirectStore> direct_;
   std::atomic<bool> unsynced_{true};  // who wrote it before asked for no sync
+  std::atomic<bool> synced_{false};
   std::atomic<int> broken_{0};
   Mutex mutex_;  // one sync at a time
 };

@@ -66,6 +66,7 @@ void PowerProgram::CheckEnd(const std::shared_ptr<PowerDisk>& found) {
     if (end_random_() % 4 == 0) CheckReopened(found, false, "only read");
     if (end_random_() % 4 == 0) CheckCutRecovery(*found);
     if (end_random_() % 4 == 0) CheckForeign(*found, superblock);
+    CheckPart(*found, superblock);
   }
   CheckReopened(found, true, "recovered");
   if (wrong_.empty() && superblock.marked()) {
@@ -165,6 +166,26 @@ void PowerProgram::CheckForeign(const PowerDisk& found, const Superblock& marked
       Wrong("the log of something else was used");
   }
   if (!log.empty() && (foreign || old_log_.empty())) old_log_ = std::move(log);
+}
+
+// A copy of the file with that segment alone which it is marked with: what the other one has is missed.
+void PowerProgram::CheckPart(const PowerDisk& found, const Superblock& marked) {
+  const auto disk = std::make_shared<PowerDisk>(power());
+  disk->Add(kName, found.Contents(kName));
+  for (uint64_t number = 1; number <= 2; ++number) {
+    const std::string name = SegmentName(kName, number);
+    if (!found.Has(name)) return;
+    const Bytes bytes = found.Contents(name);
+    Sector sector{};
+    std::copy_n(bytes.begin(), std::min(bytes.size(), sector.size()), sector.begin());
+    const auto header = SegmentHeader::Parse(sector);
+    if (header && marked.MarkedWith(header->id)) disk->Add(name, bytes);
+  }
+  std::string why;
+  const std::optional<View> view = Reopen(disk, true, why);
+  if (!view) return;
+  if (const std::string differs = Differs(*view); !differs.empty())
+    Wrong("with a part of its log: " + differs);
 }
 
 std::string PowerProgram::Differs(const View& view) const {

@@ -96,6 +96,7 @@ class PowerProgram {
   std::shared_ptr<PowerDisk> MadeUp(const PowerDisk& disk) TL_REQUIRES(mutex_);
   void KeepEnd() TL_REQUIRES(mutex_);
   void CheckForeign(const PowerDisk& found, const Superblock& marked) TL_REQUIRES(mutex_);
+  void CheckPart(const PowerDisk& found, const Superblock& marked) TL_REQUIRES(mutex_);
   std::optional<View> Reopen(const std::shared_ptr<PowerDisk>& disk, bool writable,
                              std::string& why) const;
   std::string Differs(const View& view) const TL_REQUIRES(mutex_);

@@ -41,13 +41,22 @@ class SegmentReader {
  public:
   SegmentReader(Segment& segment, const std::string& path) : segment_(segment), path_(path) {}
 
-  /// What it says of its end; `torn`: nobody knows.
-  Status ReadNote(SegmentNote& note, bool& torn) {
+  /// What it says of its end; nothing where it is torn.
+  Status ReadNote(SegmentNote& note) {
     Sector bytes;
     if (Status status = ReadSector(SegmentNote::kPlace, bytes); !status.ok()) return status;
-    const std::optional<SegmentNote> found = SegmentNote::Parse(bytes, segment_.id());
-    torn = !found && !IsBlank(bytes);
-    note = note_ = found.value_or(SegmentNote());
+    note = note_ = SegmentNote::Parse(bytes, segment_.id()).value_or(SegmentNote());
+    return {};
+  }
+
+  /// Whether a commit of it was begun.
+  Status HasCommit(bool& has) {
+    has = false;
+    for (uint64_t i = 1; i <= 2; ++i) {
+      Sector bytes;
+      if (Status status = ReadSector(i * kSector, bytes); !status.ok()) return status;
+      has |= CommitSlot::Parse(bytes, segment_.id()).has_value();
+    }
     return {};
   }
 
@@ -164,10 +173,10 @@ Status OpenSegment(Folder& folder, const std::string& name, const std::string& p
 
 // Adds what a segment's commits say.
 Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& snapshot,
-           SegmentNote& note, bool& torn) {
+           SegmentNote& note) {
   std::vector<Commit> commits;
   SegmentReader reader(*segment, path);
-  if (Status status = reader.ReadNote(note, torn); !status.ok()) return status;
+  if (Status status = reader.ReadNote(note); !status.ok()) return status;
   segment->AssumeNote(note);
   if (Status status = reader.Read(commits); !status.ok()) return status;
   Layer layer{.segment = std::move(segment), .pieces = {}};
@@ -244,23 +253,26 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
   };
   if (is_cut(*found[0])) return Damaged(found[0]->name(), path);
   SegmentNote note;
-  bool torn = false;
-  if (Status status = Add(std::move(found[0]), path, snapshot, note, torn); !status.ok())
-    return status;
+  if (Status status = Add(std::move(found[0]), path, snapshot, note); !status.ok()) return status;
   if (found[1] != nullptr && found[1]->id() == before) snapshot.moved = found[1];
   const bool goes_on = found[1] != nullptr && found[1]->header().before == id;
-  // A segment that the note does not name has no commits; of a torn note nobody knows.
   if (note.next != 0 && (!goes_on || found[1]->id() != note.next)) {
     return Status::Failed(kNoLog, "find " + other + ", the newest part of the log of")
         .At(path, 0, 0);
   }
   if (!goes_on) return {};
-  if (note.next == 0 && !torn) {
-    snapshot.moved = found[1];
-    return {};
+  if (note.next == 0) {
+    // It is named before its first commit: if it has one, the note was lost. Else it may be half made, and nothing of it counts.
+    bool has_commit = false;
+    if (Status status = SegmentReader(*found[1], path).HasCommit(has_commit); !status.ok())
+      return status;
+    if (!has_commit) {
+      snapshot.moved = found[1];
+      return {};
+    }
   }
-  if (note.next != 0 && is_cut(*found[1])) return Damaged(other, path);
-  return Add(std::move(found[1]), path, snapshot, note, torn);
+  if (is_cut(*found[1])) return Damaged(other, path);
+  return Add(std::move(found[1]), path, snapshot, note);
 }
 
 namespace {

@@ -52,9 +52,7 @@ int CommitLog::MakeRoomFor(const std::string& segment) {
   const bool useless = !in_use && (size == 0 || (header && IsUseless(*header)));
   // Its mark may be on storage yet, if its program has been killed while it took that back; also where a sync has failed since.
   if (file_.syncs() && !MutationEnabled("log_aside_sync")) {
-    Superblock own;
-    error = Superblock::Find(file_.device(), own);
-    if (error == 0 && !own.empty()) error = file_.Put(own);
+    error = file_.PutAgain();
     if (error == 0) error = file_.Sync();
     if (error != 0) return error;
   }

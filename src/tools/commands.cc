@@ -179,8 +179,8 @@ Command RecoverCommand() {
       "an operand: this one), and removes the log.",
       "It also removes hidden files of publish=atomic, `.NAME.unpublished`, that nobody writes any "
       "more. `NAME.unpublished` stays: it is whole and could not be published. What a program "
-      "still "
-      "writes is left alone. Logs that belong to no file here are named and left alone."};
+      "still writes is left alone; to name such a FILE is an error. Logs that belong to no file "
+      "here are named and left alone."};
   command.operands = Operands::kFiles;
   command.options = {
       {"-r,--recursive", "", "the folders below, too"},

@@ -39,32 +39,25 @@ class Recovery final : public Survey {
   bool told() const { return told_; }
 
  private:
-  void File(const std::string& path, bool named) override {
-    log::FileByName file;
-    const Status status = file.Open(path, log::Purpose::kLook);
-    if (!status.ok()) {
-      // Of what others keep for themselves nobody has asked.
-      if (named || status.code() != EACCES) Complain(path, status.code());
-      return;
-    }
-    if (file.marked()) return only_tell_ ? Marked(file, path) : Open(path);
+  void File(log::FileByName& file, const std::string& path, bool named) override {
+    if (file.marked()) return only_tell_ ? Marked(file, path, named) : Open(path, named);
     if (!file.in_use()) Spent(path);
     if (!named) return;
     if (file.superblock().empty() && file.size() != 0) return Complain(path + ": no HDF5 file");
-    file.in_use() ? InUse(path) : Say("nothing to recover: " + path);
+    file.in_use() ? InUse(path, named) : Say("nothing to recover: " + path);
   }
 
   // To be changed, if nobody has it; by then it may be another one.
-  void Open(const std::string& path) {
+  void Open(const std::string& path, bool named) {
     log::FileByName file;
     const Status status = file.Open(path, log::Purpose::kChange);
-    if (IsInUse(status.code())) return InUse(path);
+    if (IsInUse(status.code())) return InUse(path, named);
     if (!status.ok()) return Complain(path, status.code());
-    if (file.marked()) Marked(file, path);
+    if (file.marked()) Marked(file, path, named);
   }
 
-  void Marked(log::FileByName& file, const std::string& path) {
-    if (file.in_use()) return InUse(path);
+  void Marked(log::FileByName& file, const std::string& path, bool named) {
+    if (file.in_use()) return InUse(path, named);
     if (!log_.empty()) {
       std::error_code ignored;
       if (const std::string owner = OwnerOf(log_);
@@ -74,7 +67,7 @@ class Recovery final : public Survey {
     }
     log::Snapshot snapshot;
     Status status = file.Read(snapshot);
-    if (IsInUse(status.code())) return InUse(path);
+    if (IsInUse(status.code())) return InUse(path, named);
     if (without_log_) return WithoutLog(file, path, status);
     if (!status.ok()) return NoLog(file, path, status);
     const std::string what =
@@ -139,13 +132,13 @@ class Recovery final : public Survey {
 
   void Stray(const log::FoundSegment& segment, const std::string& beside) override {
     if (told_of_.contains(segment.path)) return;
-    if (segment.in_use) return InUse(segment.path);
+    if (segment.in_use) return InUse(segment.path, false);
     const std::string what = segment.id == 0 ? "no log that can be read" : "a log of " + segment.of;
     Say(segment.path + ": " + what +
         (beside.empty() ? ", of no file here" : ", not of " + beside + " as it is"));
   }
 
-  void Hidden(const std::string& path) override {
+  void Hidden(const std::string& path, bool named) override {
     const std::string size = SizeOf(path);
     DirectoryEntry entry;
     int error = DirectoryEntry::Find(path.c_str(), false, entry);
@@ -153,14 +146,17 @@ class Recovery final : public Survey {
     if (error == 0) {
       Say((only_tell_ ? "left behind: " : "removed ") + path + " (" + size + ")");
     } else if (IsInUse(error)) {
-      InUse(path);
+      InUse(path, named);
     } else if (error != ENOENT) {
       Complain(path, error);
     }
   }
 
-  void InUse(const std::string& path) {
-    Say("in use: " + path + " (" + SizeOf(path) + "), which a program has open");
+  // Of a folder what is in use is left alone; who names a file wants it recovered.
+  void InUse(const std::string& path, bool named) {
+    const std::string words =
+        "in use: " + path + " (" + SizeOf(path) + "), which a program has open";
+    named ? Complain(words) : Say(words);
   }
 
   void Say(const std::string& line) {

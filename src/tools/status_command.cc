@@ -51,13 +51,7 @@ class Looking final : public Survey {
   }
 
  private:
-  void File(const std::string& path, bool named) override {
-    log::FileByName file;
-    const Status status = file.Open(path, log::Purpose::kLook);
-    if (!status.ok()) {
-      if (named || status.code() != EACCES) Complain(path, status.code());
-      return;
-    }
+  void File(log::FileByName& file, const std::string& path, bool named) override {
     Json facts{{"size", file.size()}};
     const Superblock& superblock = file.superblock();
     if (superblock.empty() && !file.in_use()) {
@@ -114,7 +108,7 @@ class Looking final : public Survey {
     return words + ", log " + BytesInWords(bytes) + ", " + AgeInWords(age) + " old";
   }
 
-  void Hidden(const std::string& path) override {
+  void Hidden(const std::string& path, bool /*named*/) override {
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
     struct stat found;
     if (!file.valid() || fstat(file.get(), &found) != 0) return Complain(path, errno);

@@ -76,11 +76,11 @@ void Survey::Folder(const std::string& path, bool recursive) {
     const fs::file_status status = fs::symlink_status(entry, ignored);
     std::string whose;
     if (IsHiddenName(entry.filename().string())) {
-      Hidden(entry.string());
+      Hidden(entry.string(), false);
     } else if (fs::is_directory(status)) {
       below.push_back(entry.string());
     } else if (fs::is_regular_file(status) && !log::IsLogName(entry.filename().string(), whose)) {
-      File(entry.string(), false);
+      Look(entry.string(), false);
     }
   }
   for (const log::FoundSegment& segment : log::LogsIn(path)) Log(segment);
@@ -88,18 +88,26 @@ void Survey::Folder(const std::string& path, bool recursive) {
   for (const std::string& folder : below) Folder(folder, true);
 }
 
+void Survey::Look(const std::string& path, bool named) {
+  log::FileByName file;
+  const Status status = file.Open(path, log::Purpose::kLook);
+  if (status.ok()) return File(file, path, named);
+  // Of what others keep for themselves nobody has asked.
+  if (named || status.code() != EACCES) Complain(path, status.code());
+}
+
 void Survey::Operand(const std::string& path, bool recursive) {
   std::error_code error;
   if (fs::is_directory(path, error)) return Folder(path, recursive);
   const std::string name = fs::path(path).filename().string();
-  if (IsHiddenName(name)) return Hidden(path);
+  if (IsHiddenName(name)) return Hidden(path, true);
   std::string whose;
   log::FoundSegment segment;
   if (log::IsLogName(name, whose)) {
     const int failed = log::LookAtSegment(path, segment);
     return failed == 0 ? Log(segment) : Complain(path, failed);
   }
-  File(path, true);
+  Look(path, true);
   for (const log::FoundSegment& beside : log::SegmentsBeside(path)) Log(beside);
 }
 

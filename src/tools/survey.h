@@ -20,9 +20,9 @@ class Survey {
   int Run(const Arguments& arguments);
 
  protected:
-  /// `named`: it is an operand; otherwise it lies in a folder that is one.
-  virtual void File(const std::string& path, bool named) = 0;
-  virtual void Hidden(const std::string& path) = 0;
+  /// `file` is open to be looked at. `named`: it is an operand; otherwise it lies in a folder that is one.
+  virtual void File(log::FileByName& file, const std::string& path, bool named) = 0;
+  virtual void Hidden(const std::string& path, bool named) = 0;
   /// A log that belongs to no file: after the files of its folder. `beside`: the file whose name it has; empty: there is none.
   virtual void Stray(const log::FoundSegment& segment, const std::string& beside) = 0;
 
@@ -33,6 +33,7 @@ class Survey {
  private:
   void Operand(const std::string& path, bool recursive);
   void Folder(const std::string& path, bool recursive);
+  void Look(const std::string& path, bool named);
   void Log(const log::FoundSegment& segment);
 
   bool failed_ = false;

@@ -401,6 +401,8 @@ herr_t Flush(H5FD_t* file, hid_t, hbool_t closing) noexcept {
     const Handle& handle = Of(file);
     const CallContext call = CallContext::Current();
     Status status = handle.file->Flush(closing, call);
+    if (status.ok() && call.scope() != nullptr && handle.file->writes().commits().enabled())
+      call.scope()->NoteFlushed(handle.file);
     // Before it comes here HDF5 has flushed what it keeps of files that it opened for this one.
     if (status.ok() && !closing && !call.is_flush_of_open() &&
         !call.MayFlushEarly(handle.file->settings()))

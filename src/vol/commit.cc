@@ -1,6 +1,9 @@
 #include "vol/commit.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "h5/error.h"
 #include "vol/find_file.h"
@@ -36,12 +39,22 @@ void CommitScope::Begin() { ++scopes; }
 void CommitScope::End() { --scopes; }
 bool CommitScope::active() { return scopes != 0; }
 
-herr_t CommitFlushed(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
-  const std::shared_ptr<File> file = FileOf(library, object, type);
-  if (file == nullptr || !file->writes().commits().enabled()) return 0;
-  if (!FlushOthers(library, *file, object, dxpl)) return -1;
-  return Told(library, file->writes().commits().Commit(CommitScope::active() ? Committing::kNow
-                                                                             : Committing::kIfDue));
+herr_t CommitFlushed(LibraryState& library, CallScope& call, void* object, H5I_type_t type,
+                     hid_t dxpl) {
+  std::vector<std::shared_ptr<File>> files = call.TakeFlushed();
+  std::shared_ptr<File> own = FileOf(library, object, type);
+  // HDF5 has not flushed one that this handle only reads.
+  if (own != nullptr && own->writes().commits().enabled() && std::ranges::count(files, own) == 0)
+    files.push_back(std::move(own));
+  const Committing when = CommitScope::active() ? Committing::kNow : Committing::kIfDue;
+  herr_t result = 0;
+  // As HDF5 flushes them: what fails does not stop the others.
+  for (const std::shared_ptr<File>& file : files) {
+    if (!FlushOthers(library, *file, object, dxpl) ||
+        Told(library, file->writes().commits().Commit(when)) < 0)
+      result = -1;
+  }
+  return result;
 }
 
 herr_t CommitForOutsiders(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {

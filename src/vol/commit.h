@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "file/call_scope.h"
 #include "vol/library_state.h"
 
 namespace tidelane::vol {
@@ -24,10 +25,12 @@ class CommitScope {
   static bool active();
 };
 
-/// After a native flush of `object`, of HDF5's kind `type`: flushes what else has the file open, since HDF5 flushes the elements of those
-/// datasets alone that were opened by the same H5Fopen, and commits all of it. Fails with the reason on the error stack. Does nothing,
-/// successfully, where the file is not journalled.
-herr_t CommitFlushed(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl);
+/// After a native flush of `object`, of HDF5's kind `type`, in `call`: flushes what else has the file open, since HDF5 flushes the elements of
+/// those datasets alone that were opened by the same H5Fopen, and commits all of it; likewise each file that HDF5 has flushed with it, as a flush
+/// of global scope does with all that are mounted together, in the order of HDF5's flushes: a mounted file before the one that it is mounted
+/// in. Fails with the reasons on the error stack. Does nothing, successfully, where no such file is journalled.
+herr_t CommitFlushed(LibraryState& library, CallScope& call, void* object, H5I_type_t type,
+                     hid_t dxpl);
 /// The same without a flush before, and then the file by itself has all of it: for who reads there past HDF5.
 herr_t CommitForOutsiders(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl);
 

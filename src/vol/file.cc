@@ -333,8 +333,9 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
           parallel != nullptr)
         return FlushTogether(library, *parallel, file, args, dxpl, request);
       TrackedCall call(library, Effect::kFlush, request);
-      const bool done = native(file, args, dxpl, nullptr) >= 0 &&
-                        CommitFlushed(library, file, args->args.flush.obj_type, dxpl) >= 0;
+      const bool done =
+          native(file, args, dxpl, nullptr) >= 0 &&
+          CommitFlushed(library, call.scope(), file, args->args.flush.obj_type, dxpl) >= 0;
       call.Finish(done);
       return done ? 0 : -1;
     }

@@ -45,19 +45,6 @@ class Ends : public Conformance {
     put(opened, "lost", 2);  // lingers
     return opened;
   }
-  // Runs the scenario in a process that is killed where it waits after ringing.
-  void kill_when_rung(const Environment& environment,
-                      const std::function<void(const Gong&)>& scenario) {
-    const Gong gong;
-    Child child(environment, [&] {
-      scenario(gong);
-      gong.ring();
-      pause();
-    });
-    ASSERT_TRUE(gong.wait());
-    child.kill();
-    EXPECT_EQ(WTERMSIG(child.wait()), SIGKILL);
-  }
 };
 
 TEST_P(Ends, ExitWithoutCloseKeepsEverything) {

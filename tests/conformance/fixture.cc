@@ -1,8 +1,10 @@
 #include "conformance/fixture.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -56,6 +58,19 @@ Summary Conformance::run_deferring(const std::function<void()>& scenario) {
     EXPECT_EQ(summary.counter("errors"), 0);
   }
   return summary;
+}
+
+void Scenarios::kill_when_rung(const Environment& environment,
+                               const std::function<void(const Gong&)>& scenario) {
+  const Gong gong;
+  Child child(environment, [&] {
+    scenario(gong);
+    if (!::testing::Test::HasFailure()) gong.ring();
+    pause();
+  });
+  ASSERT_TRUE(gong.wait());
+  child.kill();
+  EXPECT_EQ(WTERMSIG(child.wait()), SIGKILL);
 }
 
 void Scenarios::run_natively(const std::function<void()>& scenario) {

@@ -61,6 +61,9 @@ class Scenarios : public ::testing::Test {
   // Runs the scenario to its end and gives its summary (empty natively).
   Summary run(const std::function<void()>& scenario, const Environment& environment);
   void run_natively(const std::function<void()>& scenario);
+  // Runs the scenario in a process that is killed where it waits after ringing; it does not ring by itself when an expectation failed.
+  void kill_when_rung(const Environment& environment,
+                      const std::function<void(const Gong&)>& scenario);
   // Another process, without the plugin, sees a whole file with these datasets.
   void expect_natively(const std::string& path, const Contents& contents);
 

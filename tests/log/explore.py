@@ -103,10 +103,10 @@ def explore(checks, script):
                 todo.append((after, way))
 
 
-def run_scripts(without, power, scripts, beyond=()):
+def run_scripts(without, power, scripts):
     """(checks, None or (script, violation))."""
     storage.KNOWN.clear()
-    checks = Checks(without, power, beyond)
+    checks = Checks(without, power)
     for script in scripts:
         checks.forget()
         try:

@@ -24,9 +24,8 @@ History = namedtuple('History', 'commits ever')
 class Checks:
     """One run of the model: the rules that are left out, and what was looked at already."""
 
-    def __init__(self, without, power, beyond=frozenset()):
+    def __init__(self, without, power):
         self.without, self.power = frozenset(without), power
-        self.beyond = frozenset(beyond)  # what the document does not promise, and is looked at all the same
         self.states = self.images = 0
         self.older = {'refused': 0, 'a commit': 0, UNNOTICED: 0}
         self.found = NEW_FILE  # the file before the first program
@@ -109,16 +108,14 @@ def check_recovery(checks, file, nodes, plan, allowed, history, why):
                 check_image(checks, (found[0], tuple(zip(names, found[1:]))), allowed, history, why + ['RECOVERY CUT SHORT AFTER', step])
 
 
-def damaged(segment, beyond):
+def damaged(segment):
     """The same segment, damaged in one place."""
     writes = [('header', BAD)]
-    writes += [('note', BAD)] if segment[3] else []
+    writes += [('note', BAD), ('note', 0)] if segment[3] else []
     writes += [('slot', parity, BAD) for parity in (0, 1) if segment[1 + parity]]
     for place, item in enumerate(segment[4]):
         writes += [('item', place, 0)]
         writes += [('item', place, storage.half_record(item))] if item and item[0] == 'R' else []
-    if 'damage: a note becomes zeros' in beyond and segment[3]:
-        writes += [('note', 0)]
     out = [put(segment, write) for write in writes]
     if segment[1] and segment[2]:
         out.append(put(put(segment, ('slot', 0, BAD)), ('slot', 1, BAD)))
@@ -132,7 +129,7 @@ def check_damage(checks, file, segments, plan, allowed, history, why):
         before = history.commits[max(history.commits.index(newest) - 1, 0)]
         may.update(history.ever[history.ever.index(before):])
     for name, segment in segments.items():
-        for bad in damaged(segment, checks.beyond):
+        for bad in damaged(segment):
             try:
                 found = read_log(file, {**segments, name: bad}, checks.without)
             except Refused:

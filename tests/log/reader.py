@@ -36,8 +36,8 @@ class SegmentReader:
     def __init__(self, segment, without):
         self.header, self.even, self.odd, note, self.items = segment
         self.id, self.without = self.header[0], without
-        self.note_is_torn = note != 0 and (note == BAD or note[0] != self.id)
-        self.next, self.whole = (0, 0) if note == 0 or self.note_is_torn else note[1:]
+        is_torn = note != 0 and (note == BAD or note[0] != self.id)
+        self.next, self.whole = (0, 0) if note == 0 or is_torn else note[1:]
 
     def record(self, offset, checksum, generation):
         """The record there, or None where it or one of its extents is wrong."""
@@ -156,8 +156,8 @@ def read_log(file, segments, without=frozenset()):
     if reader.next and not (goes_on and segments[other][0][0] == reader.next) and 'writer: a note of the next segment' not in without:
         raise Refused('the next segment is missing')
     if goes_on and 'reader: the later segment, too' not in without:
-        torn = reader.note_is_torn and 'reader: who continues where a note is torn' not in without
-        if reader.next or torn or 'writer: a note of the next segment' in without:
+        unnamed = SegmentReader(segments[other], without).slots()[0] and 'reader: who has a commit goes on, whatever the note says' not in without
+        if reader.next or unnamed or 'writer: a note of the next segment' in without:
             plan.add(other, segments[other], without)
         else:
             plan.moved = other

@@ -17,7 +17,7 @@ PROCESS = [
     'checkpoint: zeros of a truncation are moved, too', 'checkpoint: who begins a segment after a mark that failed marks again',
     'reader: only a marked file has a log', 'reader: no log is an error', 'reader: the id of the mark', 'reader: the later segment, too',
     'reader: the order of commits', 'reader: an older commit that is wrong is damage', 'reader: two wrong slots are damage',
-    'note: what is whole is said with the next segment', 'reader: the whole commit is no torn tail', 'reader: who continues where a note is torn', 'reader: a file that is shorter is refused',
+    'note: what is whole is said with the next segment', 'reader: the whole commit is no torn tail', 'reader: who has a commit goes on, whatever the note says', 'reader: a file that is shorter is refused',
     'reader: crc of a record', 'reader: crc of extents', 'reader: a torn tail is cut',
     'recovery: the superblock last', 'recovery: removes the log last', 'recovery: HDF5 flags are cleared',
     'left log: it is set aside', 'left log: the file has all of it before it is removed',
@@ -53,17 +53,8 @@ NEEDLESS = [
     'power: recovery syncs its note',  # the commit itself is synced; the note is for damage
 ]
 NEEDLESS_IN_PROCESS = [LATE_MARKS[1]]
-
-# What holds only with them, and the document does not say.
-UNWRITTEN = {
-    'mark: one that failed is taken back', 'checkpoint: who begins a segment after a mark that failed marks again',
-    'note: what is whole is said with the next segment', 'power: a file that was cut when it was opened is synced',
-    'power: the file is synced before a left log goes', 'power: the superblock is written again before a sync of what was found',
-    'power: the first commit syncs what an earlier program left', 'power: a checkpoint that is under way ends when another sync fails',
-}
 # What the rules do not cover, each with the power (True), the process (False) or the locks (None) that show it, and the scripts.
 BEYOND = [
-    ('damage: a note becomes zeros', False, scripts.NOTE_OF_ZEROS),
     ("power: the name of a file that a program without power has made", True, scripts.NAME_UNSYNCED),
     (SECOND, None, None),
 ]

@@ -37,6 +37,7 @@ PROCESS = [
     ('old', w(2), COMMIT, w(2), to(1), COMMIT, w(2), COMMIT, MOVE, to(4), COMMIT, CLOSE),
     ('old', w(2), COMMIT, to(1), COMMIT, MOVE, w(3), to(4), w(2), COMMIT, CLOSE),
     ('old', w(0), COMMIT, w(1), MOVE, COMMIT, CLOSE),
+    ('old', w(0), COMMIT, MOVE, w(1), COMMIT, w(1), COMMIT),
     ('old', w(3), to(1), to(3), COMMIT, CLOSE),
     ('old', w(0), COMMIT, w(0), COMMIT, w(1), w(1), COMMIT, CLOSE),
     ('old', w(0), COMMIT, MOVE, NEXT, w(1), COMMIT, MOVE, NEXT, w(0), COMMIT, CLOSE),
@@ -115,4 +116,3 @@ for chosen in (PROCESS, POWER):
 
 # What the document does not promise (rules.BEYOND), and a script that shows it.
 NAME_UNSYNCED = [('new unsynced', w(0), COMMIT, NEXT, w(1), COMMIT)]
-NOTE_OF_ZEROS = [('old', w(0), COMMIT, MOVE, w(1), COMMIT, w(1), COMMIT)]

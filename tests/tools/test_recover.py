@@ -36,6 +36,8 @@ def test_what_a_program_writes_stays(tidelane):
         fcntl.fcntl(file, SET_OWNED, CLAIM)
         done = tidelane("recover", tidelane.data)
         assert done.returncode == 0 and f"in use: {path}" in done.stdout and path.exists()
+        done = tidelane("recover", path)
+        assert done.returncode == 1 and f"in use: {path}" in done.stderr and done.stdout == "" and path.exists()
     assert f"removed {path}" in tidelane("recover", tidelane.data).stdout
 
 
@@ -85,17 +87,30 @@ def test_a_file_that_was_never_committed_is_empty(tidelane):
     assert path.stat().st_size == 0
 
 
+def refuses_as_in_use(done, path):
+    return done.returncode == 1 and f"in use: {path} (" in done.stderr and done.stdout == ""
+
+
 def test_what_is_in_use_is_left_alone(tidelane):
     path = tidelane.data / "a.h5"
     process = journalled.being_written(path)
     for words in ([], ["-n"], ["--without-log"]):
         done = tidelane("recover", *words, path)
-        assert done.returncode == 0 and done.stdout.startswith(f"in use: {path} ("), done
-    assert tidelane("recover", tidelane.data).stdout.startswith(f"in use: {path} (")
+        assert refuses_as_in_use(done, path), done
+    done = tidelane("recover", tidelane.data)
+    assert done.returncode == 0 and done.stdout.startswith(f"in use: {path} (") and done.stderr == "", done
+    other = journalled.killed(tidelane.data / "b.h5")
+    done = tidelane("recover", path, other)  # the other one is recovered all the same
+    assert done.returncode == 1 and f"in use: {path} (" in done.stderr and done.stdout.startswith(f"recovered {other}"), done
     process.communicate("\n", timeout=60)
     with open(path, "rb") as reader:
         fcntl.flock(reader, fcntl.LOCK_SH)  # as HDF5 locks a file that it reads
-        assert tidelane("recover", path).stdout.startswith(f"in use: {path} (")
+        assert refuses_as_in_use(tidelane("recover", path), path)
+    plain = tidelane.data / "plain.h5"
+    journalled.append(plain)
+    with open(plain, "rb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)  # no journal, and nobody knows what it is going to be
+        assert refuses_as_in_use(tidelane("recover", plain), plain)
     assert tidelane("recover", path).stdout.startswith(f"recovered {path}")
 
 

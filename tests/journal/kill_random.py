@@ -21,6 +21,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 
 import content
 import kill
@@ -75,7 +76,7 @@ class RandomProgram:
         self.settings = {name: value for name in kill.SETTINGS if (value := rng.choice(kill.SETTINGS[name])) is not None}
         self.settings |= {"TIDELANE_JOURNAL": rng.choice(["process", "process", "power"])} | dict(word.split("=", 1) for word in args.set)
         self.images = pathlib.Path(tempfile.mkdtemp(prefix="kill.images.", dir=args.dir))
-        self.portraits, self.reader_of_images = {}, Reader("walk.py")
+        self.portraits, self.reader_of_images, self.lock = {}, Reader("walk.py"), threading.Lock()
         self.fit = self.show()
 
     def close(self):
@@ -106,10 +107,11 @@ class RandomProgram:
     def portrait(self, name, state):
         if state == EMPTY:
             return content.EMPTY
-        if (name, state) not in self.portraits:
-            found = self.reader_of_images.ask("read", self.images / str(state) / name)
-            self.portraits[name, state] = found.get("portrait", {"": f"state {state} cannot be read: {found.get('refused')}"})
-        return self.portraits[name, state]
+        with self.lock:
+            if (name, state) not in self.portraits:
+                found = self.reader_of_images.ask("read", self.images / str(state) / name)
+                self.portraits[name, state] = found.get("portrait", {"": f"state {state} cannot be read: {found.get('refused')}"})
+            return self.portraits[name, state]
 
     def reader(self, path, mode):
         return [sys.executable, HERE / "walk.py", "read", path, "--mode", mode]

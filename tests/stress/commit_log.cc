@@ -26,6 +26,11 @@ bool may_commit(const Op& op) {
   return std::ranges::find(kNames, op.row->name) != kNames.end();
 }
 
+// From then on a file is opened and closed by HDF5 itself, within any call: each of them may commit it as it was before.
+bool leads_elsewhere(const Op& op) {
+  return (is(op, "link") && !op.attribute.empty()) || is(op, "create-virtual");
+}
+
 bool opens(const Op& op) { return is(op, "open") || is(op, "reopen"); }
 
 // Whether something in the other file has this one open, too: then its close is not the last one.
@@ -70,11 +75,12 @@ void CommitLog::begin(Side& side) {
 }
 
 void CommitLog::done(uint64_t state, const std::string& name, bool closed) const {
-  say(std::string(closed ? "\"closed\", " : "\"done\", ") + std::to_string(state) + ", [" + quoted(name) + "]");
+  say(std::string(closed ? "\"closed\", " : "\"done\", ") + std::to_string(state) + ", [" +
+      quoted(name) + "]");
 }
 
 void CommitLog::before(const Op& op, const Catalog& catalog, Side& side) {
-  if (!may_commit(op)) return;
+  if (!linked_ && !may_commit(op)) return;
   begin(side);
   if (!opens(op)) return;
   if (creates(op)) {
@@ -98,6 +104,7 @@ void CommitLog::after(const Op& op, const Catalog& catalog, Side& side, bool ok)
   const bool flushed = is(op, "flush") && file.writable;
   const bool closed = (is(op, "close") && !op.keep_handles && !is_held(op, catalog, side));
   if (!ok) return;
+  linked_ = linked_ || leads_elsewhere(op);
   if (opens(op)) opened(op);
   if (!flushed && !closed) return;
   if (op.async) {

@@ -37,6 +37,7 @@ class CommitLog {
   int fd_ = -1;
   std::string images_;
   uint64_t state_ = 0;
+  bool linked_ = false;
   struct Asked {
     uint64_t state;
     std::string name;

@@ -1,10 +1,10 @@
 // Writes 1, flushes, writes 2, commits, writes 3, flushes, and is killed.
 #include <signal.h>
 #include <stdio.h>
+#include <tidelane.h>
 #include <unistd.h>
 
 #include <hdf5.h>
-#include <tidelane.h>
 
 static int put(hid_t data, int number) {
   int all[100];

@@ -22,7 +22,7 @@ import common  # noqa: E402
 
 REPO = HERE.parents[2]
 PLUGIN = common.Plugin(None)
-BEGIN = "import os, signal, sys, time\nimport h5py, numpy as np\nfrom h5py._errors import unsilence_errors\ndef kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
+BEGIN = "import os, signal, sys, time\nimport h5py, numpy as np\ndef kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
 NOBODY = "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
 # Ones, of which a commit to the log makes ten sevens; the nines were not committed.
 STORY = """

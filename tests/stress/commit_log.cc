@@ -102,7 +102,9 @@ void CommitLog::after(const Op& op, const Catalog& catalog, Side& side, bool ok)
   }
   const FileState& file = catalog.files[op.file];
   const bool flushed = is(op, "flush") && file.writable;
-  const bool closed = (is(op, "close") && !op.keep_handles && !is_held(op, catalog, side));
+  // A dataset that a link in the other file leads to keeps this one open.
+  const bool closed =
+      is(op, "close") && !op.keep_handles && !linked_ && !is_held(op, catalog, side);
   if (!ok) return;
   linked_ = linked_ || leads_elsewhere(op);
   if (opens(op)) opened(op);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/counters.h"
+#include "base/not_journalled.h"
 #include "base/notices.h"
 #include "log/format.h"
 #include "log/logged_store.h"
@@ -102,7 +103,7 @@ Status StoreChoice::Without(Fallback reason) const {
   Count(reason);
   NoteNative(reason, path_);
   if (!settings_.journal_required) return {};
-  return Status::Failed(ENOTSUP, "journal (" + std::string(Text(reason)) + ")").At(path_, 0, 0);
+  return NotJournalled(reason, path_);
 }
 
 Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct stat& found,

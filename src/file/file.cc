@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/not_journalled.h"
 #include "base/notices.h"
 #include "base/trace.h"
 #include "extent/test_hooks.h"
@@ -225,12 +226,14 @@ Status File::Descriptor(int*& descriptor, const CallContext& call) {
   descriptor = context_.device->descriptor();
   const bool out = call.hands_out_descriptor();
   if (!out && !call.starts_swmr()) return {};
+  const Fallback reason = out ? Fallback::kJournalHandle : Fallback::kJournalSwmr;
+  if (out && writes_.commits().enabled() && settings().journal_required) {
+    Count(reason);
+    return NotJournalled(reason, path());
+  }
   context_.lock.HandOut();
   reads_.ForgetBlocks();
-  if (Status status =
-          writes_.commits().End(out ? Fallback::kJournalHandle : Fallback::kJournalSwmr);
-      !status.ok())
-    return status;
+  if (Status status = writes_.commits().End(reason); !status.ok()) return status;
   return WriteThrough(out ? Fallback::kHandleOut : Fallback::kSwmrWrite);
 }
 

@@ -168,6 +168,8 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
   if (!status.ok()) {
     if (status.operation() == "lock") {  // a create that would only have found it locked later
       PushCannotLock(library, status.code());
+    } else if (status.operation().starts_with("journal")) {  // no error of the system's
+      h5::PushError(library, status);
     } else {
       PushCannotOpen(library, name, status.code(), flags, options.flags);
     }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/not_journalled.h"
 #include "base/notices.h"
 #include "engine/engine.h"
 #include "extent/test_hooks.h"
@@ -94,6 +95,11 @@ void* OpenWith(LibraryState& library, const char* name, const Opening& how, hid_
   const FileSettings settings = SettingsFor(library, fapl);
   NoteSieveSize(library, fapl);
   if (library.parallel_files) h5::ParallelDriver().note_opened_again(library.slot, name);
+  if (access.native() && how.writable && settings.journal_required &&
+      settings.journal != Journal::kOff) {
+    h5::PushError(library.hdf5(), NotJournalled(Fallback::kDriver, name));
+    return nullptr;
+  }
   NameForRanks shared{name, nullptr};
   if (access.mpi_driver() >= 0 && !FindNameForRanks(library, access.get(), settings, how, shared))
     return nullptr;
@@ -266,6 +272,16 @@ void PrepareSwmr(LibraryState& library, void* file, hid_t dxpl) {
   static_cast<void>(NativeFile(library).optional(file, &args, dxpl, nullptr));
 }
 
+// Not where it must be journalled: its readers follow the file itself.
+bool MayStartSwmr(LibraryState& library, void* file) {
+  const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
+  if (ours == nullptr || !ours->writes().commits().enabled() || !ours->settings().journal_required)
+    return true;
+  Count(Fallback::kJournalSwmr);
+  h5::PushError(library.hdf5(), NotJournalled(Fallback::kJournalSwmr, ours->path()));
+  return false;
+}
+
 // When HDF5 has begun it: what it writes before is not for readers, and it may refuse.
 herr_t PublishForReaders(LibraryState& library, void* file) {
   const std::shared_ptr<File> hidden = HiddenOf(library, file);
@@ -389,6 +405,7 @@ herr_t FileOptional(LibraryState& library, void* file, H5VL_optional_args_t* arg
     return native(file, args, dxpl, request);
   }
   if (args->op_type == H5VL_NATIVE_FILE_START_SWMR_WRITE) {
+    if (!MayStartSwmr(library, file)) return -1;
     PrepareSwmr(library, file, dxpl);
     ForgetDatasets(library);  // HDF5 refreshes all that are open
   }

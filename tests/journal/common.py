@@ -107,13 +107,13 @@ class Built:
 class Reader:
     """Stock HDF5 in a process of its own, which may crash over a torn file without ending the test."""
 
-    def __init__(self):
-        self.process = None
+    def __init__(self, script="content.py"):
+        self.process, self.script = None, HERE / script
 
     def ask(self, command, path):
         if self.process is None:
             self.process = subprocess.Popen(
-                [sys.executable, HERE / "content.py", "serve"], env=native_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+                [sys.executable, self.script, "serve"], env=native_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
             )
         self.process.stdin.write(f"{command} {path}\n")
         self.process.stdin.flush()

@@ -429,11 +429,16 @@ class Campaign:
         self.local = threading.local()
         self.counts, self.violations, self.readers = collections.Counter(), [], []
 
+    kill, script = Kill, "content.py"
+
+    def program(self, seed):
+        return Program(seed, self.args, self.tools.built)
+
     def one(self, program, point, recovery):
         if not hasattr(self.local, "stock"):
-            self.local.stock = Reader()
+            self.local.stock = Reader(self.script)
             self.readers.append(self.local.stock)
-        return Kill(program, point, recovery, self.tools, self.local.stock).run()
+        return self.kill(program, point, recovery, self.tools, self.local.stock).run()
 
     def take(self, kill):
         self.counts += kill.counts
@@ -462,7 +467,7 @@ class Campaign:
     def run(self):
         with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
             for seed in self.args.seeds:
-                program = Program(seed, self.args, self.tools.built)
+                program = self.program(seed)
                 first = pool.submit(self.one, program, Point(0), "tool").result()
                 self.take(first)
                 number = 0

@@ -62,6 +62,8 @@ int usage(const char* program) {
                "  --native           native on both sides, no summary expected (checks the test)\n"
                "  --fault N          damage the first read from operation N on (checks the test)\n"
                "  --drop A-B,C-D     leave operations out (to make a failing sequence shorter)\n"
+               "  --commits FILE     to be killed: one side alone, which says what it commits\n"
+               "  --images DIR       and shows each state there (natively)\n"
                "  --keep --tally --verbose --errors\n",
                program);
   return 2;
@@ -76,6 +78,7 @@ bool parse(int argc, char** argv, Arguments& args) {
       {"native", 0, nullptr, 'n'},     {"fault", 1, nullptr, 'f'},
       {"drop", 1, nullptr, 'D'},       {"keep", 0, nullptr, 'k'},
       {"tally", 0, nullptr, 'y'},      {"verbose", 0, nullptr, 'v'},
+      {"commits", 1, nullptr, 'C'},    {"images", 1, nullptr, 'I'},
       {"errors", 0, nullptr, 'e'},     {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (c) {
@@ -93,6 +96,8 @@ bool parse(int argc, char** argv, Arguments& args) {
       case 'k': args.keep = true; break;
       case 'y': args.tally = true; break;
       case 'e': Outcome::print_errors = true; break;
+      case 'C': args.run.commits = optarg; break;
+      case 'I': args.run.images = optarg; break;
       case 'v': args.run.verbose = true; break;
       default: return false;
     }
@@ -195,6 +200,13 @@ void run_all(const Arguments& args, std::vector<std::unique_ptr<Runner>>& runner
   for (auto& thread : threads) thread.join();
 }
 
+// To be killed: whoever kills it looks at its files.
+int run_alone(const RunOptions& options) {
+  if (H5open() < 0) return 1;
+  const bool whole = Runner(options).run();
+  return H5close() < 0 || !whole ? 1 : 0;
+}
+
 int run(Arguments args) {
   const bool own_dir = args.run.dir.empty();
   if (own_dir) {
@@ -203,6 +215,7 @@ int run(Arguments args) {
   }
   std::filesystem::create_directories(args.run.dir);
   args.run.dir = std::filesystem::canonical(args.run.dir);
+  if (args.run.alone()) return run_alone(args.run);
   const std::string summary = configure_summary(args.run.dir);
   if (H5open() < 0) {  // the connector named by the environment could not be loaded, for instance
     std::fprintf(stderr, "FAILED: HDF5 does not start\n");

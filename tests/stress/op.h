@@ -83,6 +83,7 @@ std::span<const OpRow> data_ops();
 std::span<const OpRow> attribute_ops();
 std::span<const OpRow> link_ops();
 std::span<const OpRow> file_ops();
+bool creates(const Op& op);  // whether an "open" or "reopen" makes the file anew
 
 // Draws one operation from all tables by weight.
 Op draw_op(uint64_t seed, uint64_t index, const Catalog& catalog);

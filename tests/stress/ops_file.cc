@@ -67,7 +67,11 @@ OpenHow draw_how(Rng& rng, bool exists) {
   return kReadWrite;
 }
 
+}  // namespace
+
 bool creates(const Op& op) { return op.variant >= kTruncate && op.variant != kRenameAndOpen; }
+
+namespace {
 
 void plan_how(Rng& rng, const FileState& file, Op& op) {
   op.variant = draw_how(rng, file.exists);

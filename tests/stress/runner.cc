@@ -21,6 +21,13 @@ void hear(Side& side, Outcome& out) {
 
 Runner::Runner(const RunOptions& options) : options_(options) {
   namespace fs = std::filesystem;
+  catalog_.files[0].disk = "f0.0.h5";
+  catalog_.files[1].disk = "f1.0.h5";
+  if (options.alone()) {
+    plugin_ = std::make_unique<Side>(options.dir, Side::Through::Environment);
+    commits_ = std::make_unique<CommitLog>(options.commits, options.images);
+    return;
+  }
   fs::remove_all(options.dir + "/a");
   fs::remove_all(options.dir + "/b");
   fs::create_directories(options.dir + "/a");
@@ -28,8 +35,6 @@ Runner::Runner(const RunOptions& options) : options_(options) {
   plugin_ = std::make_unique<Side>(
       options.dir + "/a", options.native_both ? Side::Through::Native : Side::Through::Environment);
   native_ = std::make_unique<Side>(options.dir + "/b", Side::Through::Native);
-  catalog_.files[0].disk = "f0.0.h5";
-  catalog_.files[1].disk = "f1.0.h5";
 }
 
 bool Runner::dropped(uint64_t index) const {
@@ -85,12 +90,40 @@ bool Runner::step(uint64_t index) {
   return true;
 }
 
+// As natively, a failure is a result like any other: what it is compared with are the files.
+bool Runner::step_alone(uint64_t index) {
+  const Op op = draw_op(options_.seed, index, catalog_);
+  Outcome out;
+  commits_->before(op, catalog_, *plugin_);
+  op.row->run(*plugin_, op, out);
+  commits_->after(op, catalog_, *plugin_, out.ok);
+  remember(op, out.ok);
+  if (out.ok && op.row->commit != nullptr) op.row->commit(catalog_, op);
+  if (!out.ok && op.row->abandon != nullptr) op.row->abandon(catalog_, op);
+  return true;
+}
+
+bool Runner::finish_alone() {
+  Outcome out;
+  plugin_->wait_all(out);
+  commits_->before_end(*plugin_);
+  plugin_->close_everything_but_files();
+  for (int file = 0; file < 2; ++file) {
+    const hid_t id = plugin_->release_file(file);
+    if (id >= 0) out.call("last H5Fclose", H5Fclose(id));
+  }
+  const bool whole = !out.failed_any;
+  if (whole) commits_->after_end(catalog_);
+  plugin_.reset();
+  return whole;
+}
+
 bool Runner::run() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are compared, not printed; per thread
   for (uint64_t i = 0; i < options_.ops; ++i) {
-    if (!dropped(i) && !step(i)) return false;
+    if (!dropped(i) && !(options_.alone() ? step_alone(i) : step(i))) return false;
   }
-  return finish();
+  return options_.alone() ? finish_alone() : finish();
 }
 
 bool Runner::finish() {

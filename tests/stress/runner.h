@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "stress/commit_log.h"
 #include "stress/side.h"
 
 namespace tidelane::stress {
@@ -33,6 +34,10 @@ struct RunOptions {
       -1;  // damage the first read at or after this operation: the program's own check
   bool native_both = false;
   bool verbose = false;
+  // To be killed: one side alone, which says what it commits (commit_log.h); its files lie in `dir` itself.
+  std::string commits;
+  std::string images;
+  bool alone() const { return !commits.empty(); }
 };
 
 struct Tally {
@@ -52,6 +57,8 @@ class Runner {
 
  private:
   bool step(uint64_t index);
+  bool step_alone(uint64_t index);
+  bool finish_alone();
   bool same(const Op& op, const Outcome& plugin, const Outcome& native);
   bool dropped(uint64_t index) const;
   void remember(const Op& op, bool ok);
@@ -63,6 +70,7 @@ class Runner {
   std::deque<std::string> history_;
   std::map<std::string, Tally> tally_;
   bool fault_done_ = false;
+  std::unique_ptr<CommitLog> commits_;
 };
 
 // Compares every file the two directories hold, using h5diff and h5dump from `tools`.

@@ -118,6 +118,13 @@ void Side::forget_path(int file, const std::string& path) {
 
 void Side::orphan_datasets(int file) { forget_path(file, ""); }
 
+void Side::flush_files() {
+  for (const Hid& file : files_) {
+    if (file.get() >= 0) H5Fflush(file.get(), H5F_SCOPE_GLOBAL);
+  }
+  for (const Hid& dataset : orphans_) H5Fflush(dataset.get(), H5F_SCOPE_GLOBAL);
+}
+
 void Side::flush_datasets() {
   for (const auto& [name, dataset] : datasets_) H5Dflush(dataset.get());
   for (const Hid& dataset : orphans_) H5Dflush(dataset.get());

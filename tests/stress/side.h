@@ -53,6 +53,8 @@ class Side {
   void forget_path(int file, const std::string& path);  // its name changed; the handle is kept open
   void orphan_datasets(int file);                       // kept open past the close of their file
   herr_t close_orphans();
+  bool has_orphans() const { return !orphans_.empty(); }
+  void flush_files();     // by every handle
   void flush_datasets();  // all that are open, whichever handle of a file they belong to
 
   // What callbacks of its lists were told.

@@ -1,6 +1,7 @@
 """Runs programs of one library in this process, and looks at what other processes' programs left.
 
     worker.py LIBRARY --mode MODE --folder F --seeds A-B [--ops FILE]      runs them
+    worker.py LIBRARY --folder F --seeds N --commits FILE [--images D]     one of them that says what it commits, to be killed (commits.py)
     worker.py LIBRARY --check F ...                                        compares what they left; has no plugin
 
 For each program a line `begin SEED`, and then `ok SEED ...` or `wrong SEED {what and where}`, so that after a crash the last
@@ -20,6 +21,7 @@ import time
 import traceback
 import warnings
 
+from commits import Commits
 from program import Skip, Wrong
 
 LIMIT_S = 60  # for one program
@@ -37,6 +39,18 @@ def operations_of(program, rng):
         operation = program.draw(rng)
         if operation is not None:
             yield json.loads(json.dumps(operation))  # as it will be when it is repeated
+
+
+def run_to_be_killed(args, make, seed):
+    """One program in the folder itself, which says what it commits; whoever kills it looks at its files."""
+    program, rng = make(args.folder, args.mode), random.Random(seed)
+    commits = Commits(args.library, program, args.commits, args.images)
+    for operation in operations_of(program, rng):
+        try:
+            commits.do(operation)
+        except Skip:
+            pass
+    commits.finish(seed)
 
 
 def run(make, seed, folder, mode, given):
@@ -93,11 +107,15 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--ops", help="a file with the operations in place of those that would be drawn")
+    parser.add_argument("--commits", help="the program is to be killed: where it says what it commits")
+    parser.add_argument("--images", help="a folder for each state that it commits")
     parser.add_argument("--check", nargs="*", type=pathlib.Path, default=[])
     args = parser.parse_args()
     faulthandler.enable()
     warnings.simplefilter("ignore")
     make = importlib.import_module("room_" + args.library).PROGRAM
+    if args.commits:
+        return run_to_be_killed(args, make, int(args.seeds))
     for folder in args.check:
         for one in sorted(folder.iterdir()):
             if (one / "left").exists():

@@ -86,7 +86,7 @@ def test_python_commits_whatever_journal_commits_says(folder):
 
 
 def test_c_commits_whatever_journal_commits_says(folder, compiled):
-    program = compiled("commit.c", f"-I{REPO}/library", "-lhdf5", more=[REPO / "library/tidelane.c"])
+    program = compiled("commit.c", f"-I{REPO}/library", f"-I{REPO}/src", "-lhdf5", more=[REPO / "library/tidelane.c"])
     done = common.run([program, "a.h5"], folder.env(TIDELANE_JOURNAL_COMMITS="1000"), folder.path)
     assert done.rc == -9, done.words()
     assert set(recovered(folder)) == {2}

@@ -110,7 +110,10 @@ int CommitLog::Write(std::span<const Part> parts) {
   MutexLock lock(mutex_);
   --writing_;
   if (again) entries_.FreshAt(parts[0].address, bytes, current_.pieces)->crc = entries[0].crc;
-  if (error != 0) return error;
+  if (error != 0) {
+    if (!again) segment->GiveBack(offset, bytes);
+    return error;
+  }
   Count(Counter::kBytesLogged, bytes);
   if (again) return 0;
   for (const CommitEntry& entry : entries) entries_.Add(entry, current_.pieces);

@@ -151,7 +151,10 @@ int CommitLog::CommitRecord() {
     const std::span<const std::byte> bytes = superblock.bytes();
     const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
     const uint64_t offset = segment->Take(bytes.size());
-    if (const int error = segment->Write(offset, &part, 1); error != 0) return error;
+    if (const int error = segment->Write(offset, &part, 1); error != 0) {
+      segment->GiveBack(offset, bytes.size());
+      return error;
+    }
     record.entries.push_back({.address = superblock.base(),
                               .size = bytes.size(),
                               .offset = offset,

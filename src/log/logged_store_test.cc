@@ -318,6 +318,28 @@ TEST_F(LoggedStoreTest, AStateThatIsWrittenAgainTakesTwiceItsSpace) {
   EXPECT_EQ(disk_->Contents(kName), committed_);
 }
 
+// What found no room must not take the room of what would.
+TEST_F(LoggedStoreTest, AfterAWriteThatFoundNoRoomACommitDoes) {
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 500, 'a'), 0);
+  ASSERT_EQ(WriteSuperblock(), 0);
+  ASSERT_EQ(Commit(), 0);
+  const uint64_t room = disk_->Contents(kFirst).size() + 1000;
+  disk_->plan = [&](FaultPoint point, uint64_t address, uint64_t size) {
+    return Fault{.code = point == FaultPoint::kWrite && address + size > room ? ENOSPC : 0};
+  };
+  ASSERT_EQ(Write(500, 2000, 'b'), ENOSPC);
+  ASSERT_EQ(Write(700, 10, 'c'), 0);
+  ASSERT_EQ(WriteSuperblock(), 0);
+  ASSERT_EQ(Commit(), 0);
+  EXPECT_EQ(committed_[700], std::byte{'c'});
+  EXPECT_EQ(committed_[1000], std::byte{'a'});
+  Bytes found;
+  ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+  EXPECT_EQ(found, committed_);
+  disk_->plan = nullptr;
+}
+
 TEST_F(LoggedStoreTest, AChildOfForkWritesNothing) {
   Open(&unthreaded_);
   ASSERT_EQ(Write(1000, 10, 'a'), 0);

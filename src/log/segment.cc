@@ -52,7 +52,10 @@ int Segment::Commit(CommitRecord& record, bool whole, bool sync, bool& failed_sy
                         .length = bytes.size(),
                         .crc = Crc32c(bytes.data(), bytes.size())};
   const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  if (const int error = file_->Write(offset, &part, 1); error != 0) return error;
+  if (const int error = file_->Write(offset, &part, 1); error != 0) {
+    GiveBack(offset, bytes.size());
+    return error;
+  }
   if (const int error =
           WriteSector(*file_, CommitSlot::Place(record.generation), slot.Encode(header_.id));
       error != 0)

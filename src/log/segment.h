@@ -36,6 +36,8 @@ class Segment {
   int Begin(bool sync);
   /// So many bytes of it, from the offset that is returned.
   uint64_t Take(uint64_t size) { return space_.Take(size); }
+  /// Nothing came there.
+  void GiveBack(uint64_t offset, uint64_t size) { space_.GiveBack({offset, offset + size}); }
   /// What these entries have is needed, and the last COMMIT; the rest can be taken again.
   void KeepOnly(std::span<const CommitEntry> entries);
   int Write(uint64_t offset, const iovec* parts, size_t count) {

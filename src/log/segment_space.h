@@ -35,6 +35,16 @@ class SegmentSpace {
     return offset;
   }
 
+  /// They were taken, and nothing came there: storage may have no room as far as they go.
+  void GiveBack(const Range& range) TL_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (range.end == end_) {
+      end_ = range.begin;
+    } else {
+      AddFree(range);
+    }
+  }
+
   /// Whatever else was taken is free.
   void KeepOnly(std::vector<Range> needed) TL_EXCLUDES(mutex_) {
     std::ranges::sort(needed, {}, &Range::begin);
@@ -43,9 +53,7 @@ class SegmentSpace {
     uint64_t begin = kDataBegin;
     needed.push_back({end_, end_});
     for (const Range& range : needed) {
-      const Range between{(begin + kSector - 1) / kSector * kSector,
-                          range.begin / kSector * kSector};
-      if (between.begin < between.end) free_.push_back(between);
+      AddFree({begin, range.begin});
       begin = std::max(begin, range.end);
     }
   }
@@ -64,9 +72,15 @@ class SegmentSpace {
   }
 
  private:
+  void AddFree(const Range& range) TL_REQUIRES(mutex_) {
+    const Range sectors{(range.begin + kSector - 1) / kSector * kSector,
+                        range.end / kSector * kSector};
+    if (sectors.begin < sectors.end) free_.push_back(sectors);
+  }
+
   mutable Mutex mutex_;
   uint64_t end_ TL_GUARDED_BY(mutex_) = kDataBegin;
-  std::vector<Range> free_ TL_GUARDED_BY(mutex_);  // by address; some may be empty
+  std::vector<Range> free_ TL_GUARDED_BY(mutex_);  // some may be empty
 };
 
 }  // namespace tidelane::log

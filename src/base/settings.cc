@@ -32,7 +32,8 @@ bool ParseRule(Config& config, std::string_view text) {
                                                    "log_mark",
                                                    "log_high_water",
                                                    "log_id",
-                                                   "log_note_sync"};
+                                                   "log_note_sync",
+                                                   "log_small_segments"};
   for (const auto& part : std::views::split(text, '+')) {
     const std::string_view rule(part.begin(), part.end());
     if (std::ranges::find(kRules, rule) == std::end(kRules) &&

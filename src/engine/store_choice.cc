@@ -10,6 +10,7 @@
 
 #include "base/counters.h"
 #include "base/notices.h"
+#include "extent/test_hooks.h"
 #include "log/format.h"
 #include "log/logged_store.h"
 #include "log/mark.h"
@@ -19,6 +20,11 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kSegments = 2;
+
+// So small in tests that what takes turns in large files does so in small ones.
+uint64_t SegmentBytes() {
+  return MutationEnabled("log_small_segments") ? uint64_t{32} << 10 : log::kSegmentBytes;
+}
 
 bool HasLog(const DirectoryEntry& entry) {
   for (uint64_t number = 1; number <= kSegments; ++number) {
@@ -137,7 +143,8 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
                            .name = name,
                            .path = path,
                            .commits = commits,
-                           .lanes = lanes}});
+                           .lanes = lanes,
+                           .segment_bytes = SegmentBytes()}});
   };
   return {};
 }

@@ -104,10 +104,10 @@ class Built:
         env |= {name: str(word) for name, word in (("KILL_AT", at), ("KILL_TEAR", tear), ("KILL_COUNT", count), ("KILL_LOG", log), ("KILL_ONLY", only)) if word is not None}
         return env
 
-    def record_env(self, folder, trace, report, end=None, fail=None):
-        """What makes a program's calls below `folder` and its report be recorded; and it end before a call, or a sync fail."""
+    def record_env(self, folder, trace, report, end=None, fail=None, slow=None):
+        """What makes a program's calls below `folder` and its report be recorded; and it end before a call, or a sync fail, or all take their time."""
         env = {"LD_PRELOAD": str(self.recorder), "RECORD_FOLDER": str(folder), "RECORD_TRACE": str(trace), "RECORD_REPORT": str(report)}
-        return env | {name: str(word) for name, word in (("RECORD_END", end), ("RECORD_FAIL", fail)) if word is not None}
+        return env | {name: str(word) for name, word in (("RECORD_END", end), ("RECORD_FAIL", fail), ("RECORD_SLOW", slow)) if word is not None}
 
 
 class Reader:

@@ -250,7 +250,7 @@ class Story:
         env = native_env() if self.args.native or not plugin else self.tools.plugin.env(self.program.settings, self.args.journal)
         if plugin and self.args.rule:
             env["TIDELANE_BREAK"] = self.args.rule
-        done = run(command, env | self.built.record_env(self.folder, self.trace, self.report, end, fail), self.work, 60)
+        done = run(command, env | self.built.record_env(self.folder, self.trace, self.report, end, fail, self.args.slow), self.work, 60)
         self.done = done
         events = replay.read_trace(self.trace, at) if self.trace.exists() else []
         if done.rc is None or (done.rc < 0 and -done.rc != signal.SIGKILL):
@@ -317,7 +317,7 @@ class Story:
     def look_here(self, words, checker):
         new, allowed = 0, self.allowed()
         for ways in self.disk.cuts(self.rng, self.args.random):
-            said = "/".join(sorted({f"{way}" for way in ways.values()})) or "all is durable"
+            said = "/".join(sorted({way.partition(":")[0] for way in ways.values()})) or "all is durable"
             new += checker.add(State(self.disk.state(ways, self.rng), allowed, f"{self.name}: {words}; {said}"))
         return new
 
@@ -461,11 +461,12 @@ def parser(about):
     parser.add_argument("--scenario", action="append", choices=list(SCENARIOS), help="instead of all")
     parser.add_argument("--states", type=int, default=150, help="of each scenario, about")
     parser.add_argument("--rounds", type=int, default=1, help="how often each scenario is played, with other ends")
-    parser.add_argument("--random", type=int, default=4, help="states at each cut besides the extremes")
+    parser.add_argument("--random", type=int, default=4, help="random states at each cut, and of single changes, besides the extremes")
     parser.add_argument("--least", type=int, default=0, help="states that must have been looked at")
     parser.add_argument("--ops", type=int, default=15, help="the most operations of a session of writer.py")
     parser.add_argument("--large", action="store_true", help="writer.c with 8 MiB a commit")
     parser.add_argument("--pause", type=int, help="milliseconds that writer.c waits after each commit")
+    parser.add_argument("--slow", type=int, help="microseconds that a sync may take more: what goes on beside it then does")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the program")
     parser.add_argument("--draw", action="append", default=[], metavar="NAME=V1,V2", help="a variable whose value the seed draws (an empty one: not set)")
     parser.add_argument("--dir", default="/dev/shm" if os.access("/dev/shm", os.W_OK) else None, help="where to work")

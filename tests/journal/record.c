@@ -5,6 +5,7 @@
 //   RECORD_TRACE=FILE   is gone on with: records, as below
 //   RECORD_REPORT=FILE  what is written there is a mark in the trace
 //   RECORD_END=N        SIGKILL before the N-th call (1, 2, ...); those that have begun have ended
+//   RECORD_SLOW=US      syncs take up to so many microseconds more, as those of disks do
 //   RECORD_FAIL=N       the N-th sync of a file is not made, and fails with EIO
 //
 // A record: struct record, then `name` bytes and `data` bytes. A call has two: at its begin with name and bytes, at its end with the result. Numbers begin at 1 in each process.
@@ -37,7 +38,7 @@ struct record {
 
 static char folder[PATH_MAX], report[PATH_MAX];  // folder: ends with a slash; empty: nothing to do
 static int trace_fd = -1;
-static long end_at, fail_at, calls, syncs, under_way;
+static long end_at, fail_at, slow, calls, syncs, under_way;
 static int off, ending;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
@@ -53,6 +54,7 @@ __attribute__((constructor)) static void begin(void) {
   }
   if (getenv("RECORD_REPORT") != NULL) strncpy(report, getenv("RECORD_REPORT"), PATH_MAX - 1);
   if (getenv("RECORD_END") != NULL) end_at = atol(getenv("RECORD_END"));
+  if (getenv("RECORD_SLOW") != NULL) slow = atol(getenv("RECORD_SLOW"));
   if (getenv("RECORD_FAIL") != NULL) fail_at = atol(getenv("RECORD_FAIL"));
   const int fd = open(trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   trace_fd = fcntl(fd, F_DUPFD_CLOEXEC, 200);  // out of the way of programs that count descriptors
@@ -115,6 +117,16 @@ static void finish(struct call* call, long long result) {
   if (ending) pthread_cond_broadcast(&quiet);
   pthread_mutex_unlock(&mutex);
   errno = keep;
+}
+
+static int slowed(int result) {
+  static __thread unsigned draw;
+  const int keep = errno;
+  if (draw == 0) draw = (unsigned)getpid() ^ (unsigned)(uintptr_t)&draw;
+  draw = draw * 1103515245u + 12345u;
+  if (slow != 0) usleep((useconds_t)(slow * (draw >> 16 & 0x3ff) / 1024));
+  errno = keep;
+  return result;
 }
 
 static void mark(const char* bytes, size_t size) {
@@ -261,13 +273,13 @@ FALLOCATE(fallocate64, off64_t)
 POSIX_FALLOCATE(posix_fallocate, off_t)
 POSIX_FALLOCATE(posix_fallocate64, off64_t)
 
-#define SYNCS(function)                                                      \
-  int function(int fd) {                                                     \
-    REAL(function);                                                          \
-    const uint64_t inode = inode_of(fd);                                     \
-    if (inode != 0) RECORDED(SYNC, inode, NULL, 0, NULL, 0, real(fd));       \
-    if (is_folder(fd)) RECORDED(SYNC_FOLDER, 0, NULL, 0, NULL, 0, real(fd)); \
-    return real(fd);                                                         \
+#define SYNCS(function)                                                              \
+  int function(int fd) {                                                             \
+    REAL(function);                                                                  \
+    const uint64_t inode = inode_of(fd);                                             \
+    if (inode != 0) RECORDED(SYNC, inode, NULL, 0, NULL, 0, slowed(real(fd)));       \
+    if (is_folder(fd)) RECORDED(SYNC_FOLDER, 0, NULL, 0, NULL, 0, slowed(real(fd))); \
+    return real(fd);                                                                 \
   }
 SYNCS(fsync)
 SYNCS(fdatasync)

@@ -21,7 +21,7 @@ SECTOR, PAGE = 512, 4096
 HEAD = struct.Struct("<IIQQqqII")
 MARK, WRITE, SIZE, ROOM, SYNC, SYNC_FOLDER, SYNC_ALL, MAKE, RENAME, UNLINK, STRANGE = range(11)
 NAMES = ["mark", "write", "size", "room", "sync", "sync of the folder", "sync of all", "make", "rename", "unlink", "strange"]
-WAYS = ["none", "all", "prefix", "torn", "pages", "sectors", "only", "but"]  # what of one file's changes is there
+WAYS = ["none", "all", "prefix", "torn", "pages", "sectors", "only", "but"]  # what of one file's changes is there; "only:3": which one
 
 
 class Strange(Exception):
@@ -143,11 +143,17 @@ def composed(durable, changes):
     return out
 
 
+def turn_of(way, count, rng):
+    """A way and the number of a change."""
+    way, _, turn = way.partition(":")
+    return way, int(turn) if turn else rng.randrange(count) if count else 0
+
+
 def versions(changes, sectors, way, rng):
     """After how many of the changes each sector is what it was; and the size."""
     count = len(changes)
     draws = np.random.default_rng(rng.getrandbits(32))
-    turn = rng.randrange(count)
+    way, turn = turn_of(way, count, rng)
     first, last = changes[turn].at // SECTOR, (changes[turn].at + max(1, len(changes[turn].data or b"")) - 1) // SECTOR
     if way in ("none", "all"):
         return np.full(sectors, count if way == "all" else 0), count if way == "all" else 0
@@ -309,8 +315,7 @@ class Disk:
         loose = self.unsynced()
         names = dict(self.durable_names)
         changes = loose.get(None, [])
-        way = ways.get(None, "none")
-        turn = rng.randrange(len(changes)) if changes else 0
+        way, turn = turn_of(ways.get(None, "none"), len(changes), rng)
         for number, renaming in enumerate(changes):
             chosen = {"none": False, "all": True, "prefix": number <= turn, "only": number == turn, "but": number != turn}.get(way)
             if rng.random() < 0.5 if chosen is None else chosen:
@@ -318,8 +323,9 @@ class Disk:
         return {name: bytes(survived(file.durable, loose.get(file, []), ways.get(file, "none"), rng)) for name, file in names.items()}
 
     def cuts(self, rng, randoms):
-        """Ways to choose from what is not synced: the extremes, each thing against the others, and random ones."""
-        things = list(self.unsynced())
+        """Ways to choose from what is not synced: the extremes, each thing against the others, single changes, and random ones."""
+        loose = self.unsynced()
+        things = list(loose)
         yield dict.fromkeys(things, "none")
         if not things:
             return
@@ -328,5 +334,9 @@ class Disk:
             for one in things:
                 yield dict.fromkeys(things, "none") | {one: "all"}
                 yield dict.fromkeys(things, "all") | {one: "none"}
+        single = [(thing, turn) for thing in things for turn in range(len(loose[thing])) if len(loose[thing]) > 1]
+        for thing, turn in rng.sample(single, min(len(single), randoms)):
+            yield dict.fromkeys(things, "none") | {thing: f"only:{turn}"}
+            yield dict.fromkeys(things, "all") | {thing: f"but:{turn}"}
         for _ in range(randoms):
             yield {thing: rng.choice(WAYS) for thing in things}

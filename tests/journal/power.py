@@ -215,7 +215,7 @@ class Checker:
 class Story:
     """A folder, the programs that have worked in it one after another, and its disk."""
 
-    def __init__(self, tools, program, work, name):
+    def __init__(self, tools, program, work, name, scenario="whole"):
         self.tools, self.program, self.built, self.args = tools, program, tools.built, tools.args
         self.work, self.name = work, name
         self.folder, self.trace, self.report = work / "data", work / "trace", work / "report"
@@ -225,7 +225,7 @@ class Story:
             path.unlink(missing_ok=True)
         self.rng = random.Random(f"{program.seed} {name}")
         self.told = {one: Told(self.translate) for one in program.names()}
-        self.models = {}
+        self.models, self.goes_on = {}, scenario.endswith("-open")
         self.begin()
 
     def begin(self):
@@ -251,7 +251,7 @@ class Story:
         if plugin and self.args.rule:
             env["TIDELANE_BREAK"] = self.args.rule
         done = run(command, env | self.built.record_env(self.folder, self.trace, self.report, end, fail, self.args.slow), self.work, 60)
-        self.done = done
+        self.done, self.failed = done, fail is not None
         events = replay.read_trace(self.trace, at) if self.trace.exists() else []
         if done.rc is None or (done.rc < 0 and -done.rc != signal.SIGKILL):
             raise replay.Strange(f"the program ended with {done.words()}")
@@ -278,7 +278,7 @@ class Story:
     def end(self):
         """A program has ended: the disk is what the folder is, or the trace has not told everything."""
         for told in self.told.values():
-            told.ended(self.done.rc == 0)
+            told.ended(self.done.rc == 0 and not self.failed)  # an exit cannot say that the close that it makes has failed
         for call in list(self.disk.under_way):  # a thread that _exit has ended may have been in a call
             call.result = len(call.data)
             self.disk.take(True, call)
@@ -289,30 +289,38 @@ class Story:
     def allowed(self):
         return {name: list(told.allowed) for name, told in self.told.items()}
 
-    def replay(self, events):
+    def replay(self, events, ends=True):
         """Without looking at states."""
         for event in events:
             self.take(event)
-        self.end()
+        if ends:
+            self.end()
 
-    def look(self, events, checker, states, after=0):
-        """States at cuts of what follows event `after`, about so many: spread, most of them around syncs, names and marks."""
-        for event in events[:after]:
-            self.take(event)
-        left, rate = states, 4.0  # of states that a cut gives
-        for number, event in enumerate(events[after:], after):
-            self.take(event)
-            telling = event[1].kind >= replay.SYNC or event[1].kind == replay.MARK
-            if self.rng.random() < (2 if telling else 0.8) * left / rate / (len(events) - number):
-                new = self.look_here(f"event {number} of {len(events)}, {event[1]}{'' if event[0] else ' (begun)'}", checker)
-                left, rate = left - new, rate * 0.9 + new * 0.1
-            if self.args.control and checker.wrong:
-                return
+    def look(self, events, checker, states):
+        """States at cuts of these events, about so many: spread, most of them around syncs, names and marks. A program that finds something is looked at closely when it begins."""
+        first = 60 if self.goes_on and len(events) > 100 else 0
+        if first:
+            states //= 2
+            self.look_among(events, checker, states, 0, first)
+        self.look_among(events, checker, states, first, len(events))
+        if self.args.control and checker.wrong:
+            return
         self.end()
         self.look_here("the end", checker)
         for name, told in self.told.items():
             if told.wrong:
                 checker.note(State({}, {}, f"{self.name}: {name}"), f"what the next program found is {told.wrong}")
+
+    def look_among(self, events, checker, states, after, before):
+        left, rate = states, 4.0  # of states that a cut gives
+        for number, event in enumerate(events[after:before], after):
+            self.take(event)
+            telling = event[1].kind >= replay.SYNC or event[1].kind == replay.MARK
+            if self.rng.random() < (2 if telling else 0.8) * left / rate / (before - number):
+                new = self.look_here(f"event {number} of {len(events)}, {event[1]}{'' if event[0] else ' (begun)'}", checker)
+                left, rate = left - new, rate * 0.9 + new * 0.1
+            if self.args.control and checker.wrong:
+                break
 
     def look_here(self, words, checker):
         new, allowed = 0, self.allowed()
@@ -362,6 +370,17 @@ def points(events, kinds):
     return [call.number for is_end, call in events if not is_end and call.kind in kinds]
 
 
+def last_syncs(events):
+    """The syncs before names go: they are what lets them go."""
+    found, last = [], None
+    for is_end, call in events:
+        if not is_end and call.kind == replay.SYNC:
+            last = call.number
+        elif not is_end and call.kind == replay.UNLINK and last is not None:
+            found.append(last)
+    return found
+
+
 def play(tools, program, scenarios, turn, checker, work):
     """All scenarios of a program: the whole one is recorded once, and tells where the others can end."""
     name = f"{program.kind} {program.seed}" + (f" again {turn}" if turn else "")
@@ -371,7 +390,7 @@ def play(tools, program, scenarios, turn, checker, work):
         story.look(events, checker, tools.args.states)
     for scenario in scenarios:
         if scenario != "whole" and not (tools.args.control and checker.wrong):
-            go_on(Story(tools, program, work, f"{name} {scenario}"), scenario, events, checker)
+            go_on(Story(tools, program, work, f"{name} {scenario}", scenario), scenario, events, checker)
 
 
 def go_on(story, scenario, events, checker):
@@ -382,15 +401,17 @@ def go_on(story, scenario, events, checker):
         story.cut(events)
     elif how == "killed":
         telling = points(events, [replay.SYNC, replay.SYNC_FOLDER, replay.UNLINK, replay.MAKE, replay.RENAME])
-        end = rng.choice(telling if rng.random() < 0.7 else points(events, range(replay.WRITE, replay.STRANGE)))
+        every = points(events, range(replay.WRITE, replay.STRANGE))
+        end = rng.choice(rng.choice([telling, last_syncs(events) or telling, every]))
         story.name += f" at {end}"
         story.replay(story.write(end=end))
     else:
         fail = rng.randint(1, max(1, len(points(events, [replay.SYNC]))))
         story.name += f" at sync {fail}"
         events = story.write(fail=fail)
-        failed = [number for number, (is_end, call) in enumerate(events) if is_end and call.kind == replay.SYNC and call.result < 0]
-        story.look(events, checker, states // 2, failed[0] if failed else len(events))
+        failed = [number + 1 for number, (is_end, call) in enumerate(events) if is_end and call.kind == replay.SYNC and call.result < 0]
+        story.replay(events[: failed[0] if failed else len(events)], ends=False)
+        story.look(events[failed[0] if failed else len(events) :], checker, states // 2)
     story.look(story.recover() if then == "recover" else story.write(go_on=True), checker, states)
 
 

@@ -370,13 +370,13 @@ def points(events, kinds):
     return [call.number for is_end, call in events if not is_end and call.kind in kinds]
 
 
-def last_syncs(events):
-    """The syncs before names go: they are what lets them go."""
+def last_syncs(events, ends):
+    """The last sync before each event that `ends` says: it is what lets a name go, or makes a commit."""
     found, last = [], None
     for is_end, call in events:
         if not is_end and call.kind == replay.SYNC:
             last = call.number
-        elif not is_end and call.kind == replay.UNLINK and last is not None:
+        elif ends(is_end, call) and last is not None:
             found.append(last)
     return found
 
@@ -402,7 +402,9 @@ def go_on(story, scenario, events, checker):
     elif how == "killed":
         telling = points(events, [replay.SYNC, replay.SYNC_FOLDER, replay.UNLINK, replay.MAKE, replay.RENAME])
         every = points(events, range(replay.WRITE, replay.STRANGE))
-        end = rng.choice(rng.choice([telling, last_syncs(events) or telling, every]))
+        removal = last_syncs(events, lambda is_end, call: not is_end and call.kind == replay.UNLINK) or telling
+        commit = last_syncs(events, lambda _, call: call.kind == replay.MARK and b'["done"' in call.data) or telling
+        end = rng.choice({"removal": removal, "commit": commit}.get(story.args.kills) or rng.choice([telling, removal, commit, every]))
         story.name += f" at {end}"
         story.replay(story.write(end=end))
     else:
@@ -421,6 +423,8 @@ def one(args, seed, scenarios):
     if "tools" not in globals():
         tools = Tools(args)
     program = kill.Program(seed, args, tools.built)
+    if args.words:
+        program.words, program.sizes = args.words.split(), args.words.split()[:4]
     with scratch(args.dir, "power.") as work:
         checker = Checker(tools, work, seed)
         for turn in range(args.rounds):
@@ -481,6 +485,7 @@ def parser(about):
     parser.add_argument("--seeds", "--seed", type=kill.seeds_of, default="1-4", help="such as 1-20")
     parser.add_argument("--scenario", action="append", choices=list(SCENARIOS), help="instead of all")
     parser.add_argument("--states", type=int, default=150, help="of each scenario, about")
+    parser.add_argument("--kills", choices=["any", "removal", "commit"], default="any", help="all at the syncs that let names go, or that make a commit")
     parser.add_argument("--rounds", type=int, default=1, help="how often each scenario is played, with other ends")
     parser.add_argument("--random", type=int, default=4, help="random states at each cut, and of single changes, besides the extremes")
     parser.add_argument("--least", type=int, default=0, help="states that must have been looked at")
@@ -488,6 +493,7 @@ def parser(about):
     parser.add_argument("--large", action="store_true", help="writer.c with 8 MiB a commit")
     parser.add_argument("--pause", type=int, help="milliseconds that writer.c waits after each commit")
     parser.add_argument("--slow", type=int, help="microseconds that a sync may take more: what goes on beside it then does")
+    parser.add_argument("--words", help="what writer.c is given instead of what the seed draws: '--state N --rows N ...'")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the program")
     parser.add_argument("--draw", action="append", default=[], metavar="NAME=V1,V2", help="a variable whose value the seed draws (an empty one: not set)")
     parser.add_argument("--dir", default="/dev/shm" if os.access("/dev/shm", os.W_OK) else None, help="where to work")

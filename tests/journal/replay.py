@@ -334,6 +334,9 @@ class Disk:
             for one in things:
                 yield dict.fromkeys(things, "none") | {one: "all"}
                 yield dict.fromkeys(things, "all") | {one: "none"}
+        for thing in things:  # the newest change, before all others
+            if len(loose[thing]) > 1:
+                yield dict.fromkeys(things, "none") | {thing: f"only:{len(loose[thing]) - 1}"}
         single = [(thing, turn) for thing in things for turn in range(len(loose[thing])) if len(loose[thing]) > 1]
         for thing, turn in rng.sample(single, min(len(single), randoms)):
             yield dict.fromkeys(things, "none") | {thing: f"only:{turn}"}

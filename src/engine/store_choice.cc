@@ -23,7 +23,7 @@ constexpr uint64_t kSegments = 2;
 
 // So small in tests that what takes turns in large files does so in small ones.
 uint64_t SegmentBytes() {
-  return MutationEnabled("log_small_segments") ? uint64_t{32} << 10 : log::kSegmentBytes;
+  return MutationEnabled("log_small_segments") ? uint64_t{32} << 10 : log::LogParts().segment_bytes;
 }
 
 bool HasLog(const DirectoryEntry& entry) {

@@ -30,16 +30,14 @@
 
 namespace tidelane::log {
 
-inline constexpr uint64_t kSegmentBytes = uint64_t{64} << 20;
-
 /// What a log is made of.
 struct LogParts {
-  std::unique_ptr<Folder> folder;          ///< where the file's name leads
-  std::string name;                        ///< there
-  std::string path;                        ///< for words
-  JournalCommits commits;                  ///< which flushes are commits
-  Lanes* lanes = nullptr;                  ///< nullptr: whoever commits moves the log's bytes
-  uint64_t segment_bytes = kSegmentBytes;  ///< of a segment when its bytes are moved
+  std::unique_ptr<Folder> folder;               ///< where the file's name leads
+  std::string name;                             ///< there
+  std::string path;                             ///< for words
+  JournalCommits commits;                       ///< which flushes are commits
+  Lanes* lanes = nullptr;                       ///< nullptr: whoever commits moves the log's bytes
+  uint64_t segment_bytes = uint64_t{64} << 20;  ///< of a segment when its bytes are moved
 };
 
 /// Bytes that belong at an address.

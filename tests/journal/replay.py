@@ -213,8 +213,8 @@ class Renaming:
     sequence: int = 0
 
     def apply(self, names):
-        if self.gone:
-            names.pop(self.gone, None)
+        if self.gone and names.get(self.gone) is self.file:  # another file may have got the name while one call was under way
+            del names[self.gone]
         if self.name:
             names[self.name] = self.file
 
@@ -277,7 +277,7 @@ class Disk:
         if call.kind == MAKE:
             return Renaming(None, call.name, self.inodes.get(call.inode) or File()) if call.at & 1 else None
         if call.kind == UNLINK:
-            return Renaming(call.name, None, None)
+            return Renaming(call.name, None, self.inodes.get(call.inode) or self.names.get(call.name))
         file = self.names.get(call.name)
         return Renaming(call.name, call.data.decode(), file) if call.kind == RENAME and file else None
 

@@ -93,7 +93,7 @@ class ReplayTest(unittest.TestCase):
 
     def test_names_that_go_and_move_may_have_or_not(self):
         traced = Traced(self, files=[("f", b"1"), ("g", b"2")])
-        traced.do(UNLINK, name="f", result=0)
+        traced.do(UNLINK, 1, name="f", result=0)
         traced.do(RENAME, name="g", data=b"h", result=0)
         found = traced.states()
         for one in ({"f": b"1", "g": b"2"}, {"g": b"2"}, {"f": b"1", "h": b"2"}, {"h": b"2"}):

@@ -33,7 +33,9 @@ bool ParseRule(Config& config, std::string_view text) {
                                                    "log_high_water",
                                                    "log_id",
                                                    "log_note_sync",
-                                                   "log_reuse"};
+                                                   "log_reuse",
+                                                   "log_small_segments",
+                                                   "log_small_reuse"};
   for (const auto& part : std::views::split(text, '+')) {
     const std::string_view rule(part.begin(), part.end());
     if (std::ranges::find(kRules, rule) == std::end(kRules) &&

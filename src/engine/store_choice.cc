@@ -12,6 +12,7 @@
 #include "base/counters.h"
 #include "base/not_journalled.h"
 #include "base/notices.h"
+#include "extent/test_hooks.h"
 #include "log/format.h"
 #include "log/logged_store.h"
 #include "log/mark.h"
@@ -21,6 +22,15 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kSegments = 2;
+
+// So small in tests that what takes turns in large files does so in small ones.
+uint64_t SegmentBytes() {
+  return MutationEnabled("log_small_segments") ? uint64_t{32} << 10 : log::LogParts().segment_bytes;
+}
+
+uint64_t ReuseBytes() {
+  return MutationEnabled("log_small_reuse") ? uint64_t{4} << 10 : log::LogParts().reuse_bytes;
+}
 
 bool HasLog(const DirectoryEntry& entry) {
   for (uint64_t number = 1; number <= kSegments; ++number) {
@@ -149,7 +159,9 @@ void StoreChoice::UseLog(bool writable, Journal journal, DirectoryEntry entry, m
                            .name = name,
                            .path = path,
                            .commits = commits,
-                           .lanes = lanes}});
+                           .lanes = lanes,
+                           .segment_bytes = SegmentBytes(),
+                           .reuse_bytes = ReuseBytes()}});
   };
 }
 

@@ -168,24 +168,35 @@ Status FileByName::Recover(const Snapshot& snapshot) {
   return Restore(*file_, *folder_, path_, snapshot);
 }
 
+int FileByName::Store(const Superblock& superblock) {
+  const iovec part{const_cast<std::byte*>(superblock.bytes().data()), superblock.size()};
+  const int error = file_->Write(superblock.base(), &part, 1);
+  return error == 0 ? file_->Sync() : error;
+}
+
 Status FileByName::ClearMark() {
-  const Superblock clear = superblock_.Unmarked(size_).Closed();
-  const iovec part{const_cast<std::byte*>(clear.bytes().data()), clear.size()};
-  if (const int error = file_->Write(clear.base(), &part, 1); error != 0)
-    return Failed(error, "clear the mark of");
-  if (const int error = file_->Sync(); error != 0) return Failed(error, "clear the mark of");
-  return {};
+  const int error = Store(superblock_.Unmarked(size_).Closed());
+  return error == 0 ? Status() : Failed(error, "clear the mark of");
 }
 
 Status FileByName::FindSpentLog(std::vector<std::string>& spent, bool removes) {
   if (superblock_.empty() || marked()) return {};
   const std::vector<FoundSegment> beside = SegmentsBeside(path_);
+  // Its mark may be on storage yet, if its program has been killed while it took that back.
+  bool stored = false;
+  const auto remove = [&](const std::string& name, Device& segment) {
+    if (!stored) {
+      if (const int error = Store(superblock_); error != 0) return error;
+    }
+    stored = true;
+    return folder_->Remove(name, segment);
+  };
   for (const FoundSegment& last : beside) {
     // Made, and not begun.
     if (last.id == 0 && last.size == 0 && !last.in_use) {
       std::unique_ptr<Device> made;
       int error = folder_->Open(last.name, removes, made);
-      if (error == 0 && removes) error = folder_->Remove(last.name, *made);
+      if (error == 0 && removes) error = remove(last.name, *made);
       if (error == 0) spent.push_back(last.name);
       continue;
     }
@@ -200,7 +211,7 @@ Status FileByName::FindSpentLog(std::vector<std::string>& spent, bool removes) {
     if (snapshot.moved != nullptr) segments.push_back(snapshot.moved);
     for (const Layer& layer : snapshot.layers) segments.push_back(layer.segment);
     for (const auto& segment : segments) {
-      const int error = removes ? folder_->Remove(segment->name(), segment->file()) : 0;
+      const int error = removes ? remove(segment->name(), segment->file()) : 0;
       if (error != 0 && error != ENOENT) return Failed(error, "remove the log of");
       spent.push_back(segment->name());
     }

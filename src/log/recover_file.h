@@ -65,13 +65,14 @@ class FileByName {
   Status Recover(const Snapshot& snapshot);
   /// Of a marked file, without its log: takes the mark away, and what is there counts as the file, up to its size.
   Status ClearMark();
-  /// Of a file that is not marked: logs beside it of which it has everything already. `removed`: their names, none by Purpose::kLook.
+  /// Of a file that is not marked: logs beside it of which it has everything already. `spent`: their names. They are removed when the file's superblock is on storage.
   Status FindSpentLog(std::vector<std::string>& spent, bool removes);
 
  private:
   Status Failed(int error, const char* operation) const;
   Status LockIt();
   bool HasWriter() const;
+  int Store(const Superblock& superblock);
 
   std::string path_;
   Purpose purpose_ = Purpose::kLook;

@@ -53,7 +53,7 @@ def run(command, env, cwd="/", timeout=SECONDS, user=None):
 
 def native_env():
     """The environment without anything that changes how HDF5 works."""
-    named = ("TIDELANE_", "HDF5_", "KILL_", "LD_PRELOAD")
+    named = ("TIDELANE_", "HDF5_", "KILL_", "RECORD_", "LD_PRELOAD")
     return {name: text for name, text in os.environ.items() if not name.startswith(named)}
 
 
@@ -70,7 +70,7 @@ class Plugin:
     def env(self, settings=(), journal=True):
         env = native_env() | {"HDF5_PLUGIN_PATH": str(self.folder), "HDF5_VOL_CONNECTOR": "tidelane", "TIDELANE_HISTORY": "off"}
         if journal:
-            env["TIDELANE_JOURNAL"] = "process"
+            env["TIDELANE_JOURNAL"] = journal if isinstance(journal, str) else "process"
         return env | dict(settings)
 
     def recover(self, *words, env=()):
@@ -78,18 +78,19 @@ class Plugin:
 
 
 class Built:
-    """The shim and the C program, compiled into a folder once."""
+    """The shims and the C program, compiled into a folder once."""
 
     def __init__(self, folder):
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        self.shim, self.writer = folder / "kill_at.so", folder / "writer"
+        self.shim, self.recorder, self.writer = folder / "kill_at.so", folder / "record.so", folder / "writer"
         self.compile(self.shim, HERE / "kill_at.c", "-shared", "-fPIC")
+        self.compile(self.recorder, HERE / "record.c", "-shared", "-fPIC")
         self.compile(self.writer, HERE / "writer.c", f"-I{HDF5}/include", f"-L{HDF5}/lib", "-lhdf5", f"-Wl,-rpath,{HDF5}/lib")
 
     @staticmethod
     def compile(target, source, *options):
-        if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
+        if target.exists() and all(target.stat().st_mtime > path.stat().st_mtime for path in (source, HERE / "shim.h")):
             return
         made = target.with_suffix(f".{os.getpid()}")
         done = run([os.environ.get("CC", "cc"), "-O1", "-Wall", "-Wextra", "-o", made, source, *options], native_env() | {"LC_ALL": "C"})
@@ -103,17 +104,22 @@ class Built:
         env |= {name: str(word) for name, word in (("KILL_AT", at), ("KILL_TEAR", tear), ("KILL_COUNT", count), ("KILL_LOG", log), ("KILL_ONLY", only)) if word is not None}
         return env
 
+    def record_env(self, folder, trace, report, end=None, fail=None, slow=None):
+        """What makes a program's calls below `folder` and its report be recorded; and it end before a call, or a sync fail, or all take their time."""
+        env = {"LD_PRELOAD": str(self.recorder), "RECORD_FOLDER": str(folder), "RECORD_TRACE": str(trace), "RECORD_REPORT": str(report)}
+        return env | {name: str(word) for name, word in (("RECORD_END", end), ("RECORD_FAIL", fail), ("RECORD_SLOW", slow)) if word is not None}
+
 
 class Reader:
-    """Stock HDF5 in a process of its own, which may crash over a torn file without ending the test."""
+    """Stock HDF5 (or, by its environment, HDF5 with the plugin) in a process of its own, which may crash over a torn file without ending the test."""
 
-    def __init__(self, script="content.py"):
-        self.process, self.script = None, HERE / script
+    def __init__(self, env=None, script="content.py"):
+        self.process, self.env, self.script = None, env or native_env(), HERE / script
 
     def ask(self, command, path):
         if self.process is None:
             self.process = subprocess.Popen(
-                [sys.executable, self.script, "serve"], env=native_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+                [sys.executable, self.script, "serve"], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
             )
         self.process.stdin.write(f"{command} {path}\n")
         self.process.stdin.flush()

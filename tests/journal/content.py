@@ -2,7 +2,7 @@
 """What is in an HDF5 file: its portrait, a dict of path -> a short text that any change of that object changes.
 
     content.py read FILE [--mode r|r+]     prints {"portrait": ...} or {"refused": why}; with the plugin or without, as the environment says
-    content.py serve                       the same for each line of stdin ("read FILE", "use FILE"), for thousands of files by one process
+    content.py serve                       the same for each line of stdin ("read FILE", "open FILE": to write, "use FILE"), for thousands of files by one process
 
 The same portrait is made of a file and of a model, the dict of path -> Object that writer.py keeps beside the file. In a portrait of a model a value may be
 a list: any of them is right (written by threads while the commit was made). EMPTY is the portrait of a file that has nothing committed: it has 0 bytes.
@@ -138,6 +138,9 @@ def use(path):
         pathlib.Path(copy).unlink(missing_ok=True)
 
 
+COMMANDS = {"read": read, "open": lambda path: read(path, "r+"), "use": use}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["read", "serve"])
@@ -149,7 +152,7 @@ def main():
         return
     for line in sys.stdin:
         command, _, path = line.rstrip("\n").partition(" ")
-        print(json.dumps({"read": read, "use": use}[command](path)), flush=True)
+        print(json.dumps(COMMANDS[command](path)), flush=True)
 
 
 if __name__ == "__main__":

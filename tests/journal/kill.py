@@ -436,7 +436,7 @@ class Campaign:
 
     def one(self, program, point, recovery):
         if not hasattr(self.local, "stock"):
-            self.local.stock = Reader(self.script)
+            self.local.stock = Reader(script=self.script)
             self.readers.append(self.local.stock)
         return self.kill(program, point, recovery, self.tools, self.local.stock).run()
 

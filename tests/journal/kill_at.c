@@ -31,6 +31,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "shim.h"
+
 enum tear { NO_TEAR, TEAR_HALF, TEAR_PAGE };
 
 static char folder[PATH_MAX];  // ends with a slash; empty: nothing to do
@@ -42,16 +44,6 @@ static atomic_long own_calls;
 static atomic_long* calls = &own_calls;
 static atomic_int ended;
 static int off;
-
-// libc's own function, found once.
-#define REAL(function)               \
-  static __typeof__(&function) real; \
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, #function)
-
-static long plain_syscall(long number, long a, long b, long c) {
-  REAL(syscall);
-  return real(number, a, b, c);
-}
 
 static void in_child(void) { off = 1; }
 
@@ -81,31 +73,6 @@ __attribute__((constructor)) static void begin(void) {
     close(fd);
   }
   pthread_atfork(NULL, NULL, in_child);
-}
-
-// Writes the path of `name`, which is relative to `dir` (a descriptor or AT_FDCWD), without links in its folder. name NULL: of the descriptor itself.
-static int path_of(int dir, const char* name, char* path) {
-  char link[64], whole[2 * PATH_MAX];
-  const int keep = errno;
-  whole[0] = 0;
-  if (name == NULL || (name[0] != '/' && dir != AT_FDCWD)) {
-    snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
-    const ssize_t length = readlink(link, whole, PATH_MAX - 1);
-    errno = keep;
-    if (length < 0) return 0;
-    whole[length] = 0;
-    if (name == NULL) return strcpy(path, whole), 1;
-    strcat(whole, "/");
-  }
-  strncat(whole, name, PATH_MAX);
-  char* slash = strrchr(whole, '/');
-  const char* last = slash != NULL ? slash + 1 : whole;
-  if (slash != NULL) *slash = 0;
-  char base[PATH_MAX];
-  if (realpath(slash == whole ? "/" : slash != NULL ? whole : ".", base) == NULL)
-    return errno = keep, 0;
-  errno = keep;
-  return snprintf(path, PATH_MAX, "%s/%s", base, last) < PATH_MAX;
 }
 
 static int below(int dir, const char* name, char* path) {
@@ -148,12 +115,6 @@ static size_t torn(off64_t at, size_t size) {
   if (tear == TEAR_HALF) return size / 2;
   const off64_t boundary = (at + (off64_t)size - 1) & ~(off64_t)4095;
   return boundary > at ? (size_t)(boundary - at) : 0;
-}
-
-static size_t length_of(const struct iovec* parts, int count) {
-  size_t size = 0;
-  for (int i = 0; i < count; ++i) size += parts[i].iov_len;
-  return size;
 }
 
 // Writes the first bytes of what a vector names, and ends the program. `at` -1: where the descriptor stands.
@@ -352,16 +313,6 @@ TRUNCATE_NAME(truncate, off_t)
 TRUNCATE_NAME(truncate64, off64_t)
 
 // Opens: those that may make a file, or cut it.
-#define MAKES(flags) (((flags) & (O_CREAT | O_TRUNC)) != 0 || ((flags) & O_TMPFILE) == O_TMPFILE)
-#define MODE_OF(flags, mode)                                            \
-  int mode = 0;                                                         \
-  if (((flags) & O_CREAT) != 0 || ((flags) & O_TMPFILE) == O_TMPFILE) { \
-    va_list more;                                                       \
-    va_start(more, flags);                                              \
-    mode = va_arg(more, int);                                           \
-    va_end(more);                                                       \
-  }
-
 #define OPEN(function)                                  \
   int function(const char* name, int flags, ...) {      \
     REAL(function);                                     \

@@ -76,7 +76,7 @@ class RandomProgram:
         self.settings = {name: value for name in kill.SETTINGS if (value := rng.choice(kill.SETTINGS[name])) is not None}
         self.settings |= {"TIDELANE_JOURNAL": rng.choice(["process", "process", "power"])} | dict(word.split("=", 1) for word in args.set)
         self.images = pathlib.Path(tempfile.mkdtemp(prefix="kill.images.", dir=args.dir))
-        self.portraits, self.reader_of_images, self.lock = {}, Reader("walk.py"), threading.Lock()
+        self.portraits, self.reader_of_images, self.lock = {}, Reader(script="walk.py"), threading.Lock()
         self.fit = self.show()
 
     def close(self):

@@ -1,11 +1,12 @@
 // A small HDF5 program whose file at commit k follows from k alone, to be killed at any time; and the program that reads it.
 //
-//   writer --file FILE --report FILE [--steps N] [--rows N] [--state N] [--latest] [--close-every N] [--async] [--pause MS] [--continue] [--leave close|exit|now]
+//   writer --file FILE --report FILE [--steps N] [--rows N] [--state N] [--latest] [--close-every N] [--async] [--pause MS] [--continue] [--fsync] [--leave close|exit|now]
 //   writer --read FILE [--mode r|r+]
 //
 // Each step appends rows (or cuts them), overwrites the state, sets attributes, makes a dataset anew, and commits: by a flush, or by a close. The report gets lines of
 // JSON, as writer.py's: ["begin", name, k, {"commit": k}], ["done", name, k], ["exits", name], and ["found", name, {...}] with --continue. --read prints {"portrait": {"commit": k}} if
-// every byte is that of commit k, {"portrait": {"/": "group"}} if there is nothing in it, else {"refused": why}. --leave: how it ends: a close, an exit with the file open (both commit), or _exit.
+// every byte is that of commit k, {"portrait": {"/": "group"}} if there is nothing in it, else {"refused": why}. --leave: how it ends: a close, an exit with the file open (both commit), or _exit. --fsync: after
+// each flush and close the program syncs the file by its name, as one may that does not know of journals.
 // Invariant: of all that is in the file only the attribute "k" is not checked against k. One thread.
 #include <fcntl.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@ enum { NOTES = 40 };
 
 static const char *path, *report = "/dev/null", *mode = "r", *leave = "close";
 static long steps = 20, rows = 100, state = 4096, close_every, pause_ms;
-static int latest, explicitly, go_on, reading, report_fd;
+static int latest, explicitly, go_on, reading, syncing, report_fd;
 static char why[1000];
 
 #define MUST(call)                                                  \
@@ -55,6 +56,18 @@ static void say(const char* word, long k) {
                        k < 0 ? ", {\"\": \"empty\"}" : ", {\"commit\": %ld}", k);
   length += snprintf(line + length, sizeof line - length, "]\n");
   if (write(report_fd, line, length) != length) _exit(5);
+}
+
+static void sync_by_name(void) {
+  if (!syncing) return;
+  const int fd = open(path, O_RDONLY);
+  char folder[4096];
+  snprintf(folder, sizeof folder, "%s", path);
+  *(strrchr(folder, '/') + 1) = 0;
+  const int folder_fd = open(folder, O_RDONLY | O_DIRECTORY);
+  MUST(fsync(fd));
+  MUST(fsync(folder_fd));
+  close(fd), close(folder_fd);
 }
 
 static hid_t access_list(void) {
@@ -303,6 +316,8 @@ static void arguments(int count, char** words) {
       explicitly = 1;
     } else if (strcmp(word, "--continue") == 0) {
       go_on = 1;
+    } else if (strcmp(word, "--fsync") == 0) {
+      syncing = 1;
     } else if (i + 1 == count) {
       fprintf(stderr, "%s?\n", word), exit(2);
     } else if (strcmp(word, "--file") == 0) {
@@ -344,10 +359,12 @@ int main(int count, char** words) {
     say("begin", k);
     if (close_every > 0 && k % close_every == 0) {
       MUST(H5Fclose(file));
+      sync_by_name();
       say("done", k);
       MUST(file = open_file(H5F_ACC_RDWR));
     } else {
       flush(file, events);
+      sync_by_name();
       say("done", k);
     }
   }
@@ -356,6 +373,7 @@ int main(int count, char** words) {
   say("begin", k);
   if (strcmp(leave, "close") == 0) {
     MUST(H5Fclose(file));
+    sync_by_name();
     say("done", k);
   } else {
     say("exits", k);

@@ -10,7 +10,7 @@ It writes one or two files below DIR (a.h5, b.h5) in several sessions, and keeps
     ["exits", file]                the program returns from main with the file open: if its status is 0, what was begun last is done
     ["found", file, portrait]      with --continue: what an open of the file gave
 
-Exit status: 0; 3: the program read something else than it wrote (said on stderr). Everything that is drawn depends on the seed alone.
+Exit status: 0; 3: the program read something else than it wrote (said on stderr); 4: a call failed. Everything that is drawn depends on the seed alone.
 """
 
 import argparse
@@ -379,6 +379,9 @@ def main():
     except Mismatch as mismatch:
         print(mismatch, file=sys.stderr, flush=True)
         os._exit(3)
+    except (OSError, RuntimeError) as error:  # an exit would close, and so commit, the other file unsaid
+        print(error, file=sys.stderr, flush=True)
+        os._exit(4)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ struct record {
   uint32_t is_end;
   uint64_t number;
   uint64_t inode;
-  int64_t at;      // offset, size, or of a MAKE: 1: it was not there, 2: it is cut
+  int64_t at;  // offset, size, or of a MAKE: 1: it was not there, 2: it is cut, 4: it must be new
   int64_t result;  // of an end
   uint32_t name;
   uint32_t data;
@@ -420,8 +420,8 @@ static struct call open_begins(int dir, const char* name, int flags) {
   struct call none = {{.number = 0}, 0};
   if (!MAKES(flags) || !below(dir, name, path)) return none;
   if ((flags & O_TMPFILE) == O_TMPFILE) return start(STRANGE, 0, path, 0, NULL, 0);
-  const int is_new = (flags & O_EXCL) != 0 || inode_at(dir, name) == 0;
-  const int at = is_new | ((flags & O_TRUNC) != 0) << 1;
+  const int at =
+      (inode_at(dir, name) == 0) | ((flags & O_TRUNC) != 0) << 1 | ((flags & O_EXCL) != 0) << 2;
   return start(MAKE, 0, path, at, NULL, 0);
 }
 

@@ -259,6 +259,8 @@ class Disk:
             if change is not None:
                 self.inodes[call.inode].add(change)
             return
+        if call.kind == MAKE and call.at & 4:  # what was there when it began has gone meanwhile
+            call.at |= 1
         if call.kind == MAKE and not call.at & 1:
             if call.at & 2 and call.inode in self.inodes:
                 self.inodes[call.inode].add(Change(0, None))

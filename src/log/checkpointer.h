@@ -5,6 +5,7 @@
 /// Thread safety: all functions may be called from any thread.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <new>
@@ -28,16 +29,18 @@ class Checkpointer final : public LaneTask, public std::enable_shared_from_this<
   bool has_lanes() const { return lanes_ != nullptr; }
 
   void RunOne() override TL_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    if (!move_) return;
-    if (const Delay again = move_(); again) Come(*again);
+    comes_.store(false, std::memory_order_relaxed);
+    Look();
   }
-  /// After so long; without memory the next commit asks again.
+  /// After so long, or when it comes in any case: then it asks again. Without memory the next commit asks.
   void Come(Lanes::Clock::duration delay) {
+    const bool now = delay == Lanes::Clock::duration::zero();
+    if (!now && comes_.exchange(true, std::memory_order_relaxed)) return;
     try {
-      if (delay == Lanes::Clock::duration::zero()) return lanes_->Schedule(shared_from_this());
+      if (now) return lanes_->Schedule(std::make_shared<AtOnce>(shared_from_this()));
       lanes_->ScheduleAfter(shared_from_this(), delay);
     } catch (const std::bad_alloc&) {
+      if (!now) comes_.store(false, std::memory_order_relaxed);
     }
   }
   /// The log has no more use for it; waits until a move that is under way is over.
@@ -47,7 +50,25 @@ class Checkpointer final : public LaneTask, public std::enable_shared_from_this<
   }
 
  private:
+  // Beside what is to come after a while.
+  class AtOnce final : public LaneTask {
+   public:
+    explicit AtOnce(std::shared_ptr<Checkpointer> checkpointer)
+        : checkpointer_(std::move(checkpointer)) {}
+    void RunOne() override { checkpointer_->Look(); }
+
+   private:
+    const std::shared_ptr<Checkpointer> checkpointer_;
+  };
+
+  void Look() TL_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!move_) return;
+    if (const Delay again = move_(); again) Come(*again);
+  }
+
   Lanes* const lanes_;
+  std::atomic<bool> comes_{false};  // after a while
   Mutex mutex_;
   std::function<Delay()> move_ TL_GUARDED_BY(mutex_);
 };

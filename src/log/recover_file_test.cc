@@ -50,8 +50,7 @@ class RecoverFileTest : public testing::Test {
   std::string segment() const { return folder_ / "file.h5-wal.0"; }
   Status FindSpentLog(bool removes) {
     FileByName file;
-    if (Status status = file.Open(path(), Purpose::kChange); !status.ok())
-      return status;
+    if (Status status = file.Open(path(), Purpose::kChange); !status.ok()) return status;
     spent_.clear();
     return file.FindSpentLog(spent_, removes);
   }

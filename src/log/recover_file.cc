@@ -184,19 +184,20 @@ Status FileByName::FindSpentLog(std::vector<std::string>& spent, bool removes) {
   const std::vector<FoundSegment> beside = SegmentsBeside(path_);
   // Its mark may be on storage yet, if its program has been killed while it took that back.
   bool stored = false;
-  const auto remove = [&](const std::string& name, Device& segment) {
-    if (!stored) {
-      if (const int error = Store(superblock_); error != 0) return error;
-    }
-    stored = true;
-    return folder_->Remove(name, segment);
+  const auto store = [&] {
+    const int error = stored ? 0 : Store(superblock_);
+    stored |= error == 0;
+    return error;
   };
   for (const FoundSegment& last : beside) {
     // Made, and not begun.
     if (last.id == 0 && last.size == 0 && !last.in_use) {
       std::unique_ptr<Device> made;
       int error = folder_->Open(last.name, removes, made);
-      if (error == 0 && removes) error = remove(last.name, *made);
+      if (error == 0 && removes) {
+        if (error = store(); error != 0) return Failed(error, "sync");
+        error = folder_->Remove(last.name, *made);
+      }
       if (error == 0) spent.push_back(last.name);
       continue;
     }
@@ -210,8 +211,9 @@ Status FileByName::FindSpentLog(std::vector<std::string>& spent, bool removes) {
     std::vector<std::shared_ptr<Segment>> segments;
     if (snapshot.moved != nullptr) segments.push_back(snapshot.moved);
     for (const Layer& layer : snapshot.layers) segments.push_back(layer.segment);
+    if (const int error = removes ? store() : 0; error != 0) return Failed(error, "sync");
     for (const auto& segment : segments) {
-      const int error = removes ? remove(segment->name(), segment->file()) : 0;
+      const int error = removes ? folder_->Remove(segment->name(), segment->file()) : 0;
       if (error != 0 && error != ENOENT) return Failed(error, "remove the log of");
       spent.push_back(segment->name());
     }

@@ -302,8 +302,9 @@ class Story:
         if first:
             states //= 2
             self.look_among(events, checker, states, 0, first)
-        self.look_among(events, checker, states, first, len(events))
-        if self.args.control and checker.wrong:
+        if not self.is_over(checker):
+            self.look_among(events, checker, states, first, len(events))
+        if self.is_over(checker):
             return
         self.end()
         self.look_here("the end", checker)
@@ -319,8 +320,12 @@ class Story:
             if self.rng.random() < (2 if telling else 0.8) * left / rate / (before - number):
                 new = self.look_here(f"event {number} of {len(events)}, {event[1]}{'' if event[0] else ' (begun)'}", checker)
                 left, rate = left - new, rate * 0.9 + new * 0.1
-            if self.args.control and checker.wrong:
+            if self.is_over(checker):
                 break
+
+    def is_over(self, checker):
+        """A control needs no more than one state that is wrong."""
+        return self.args.control and checker.wrong
 
     def look_here(self, words, checker):
         new, allowed = 0, self.allowed()
@@ -414,6 +419,8 @@ def go_on(story, scenario, events, checker):
         failed = [number + 1 for number, (is_end, call) in enumerate(events) if is_end and call.kind == replay.SYNC and call.result < 0]
         story.replay(events[: failed[0] if failed else len(events)], ends=False)
         story.look(events[failed[0] if failed else len(events) :], checker, states // 2)
+        if story.is_over(checker):
+            return
     story.look(story.recover() if then == "recover" else story.write(go_on=True), checker, states)
 
 

@@ -21,9 +21,9 @@ unsigned syncs = 0;
 }  // namespace
 
 // In the place of libc's.
-extern "C" int fsync(int fd) {
+extern "C" int fdatasync(int fd) {
   ++syncs;
-  if (sync_error == 0) return static_cast<int>(syscall(SYS_fsync, fd));
+  if (sync_error == 0) return static_cast<int>(syscall(SYS_fdatasync, fd));
   errno = sync_error;
   return -1;
 }

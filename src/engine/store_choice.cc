@@ -47,6 +47,18 @@ bool IsMarked(Device& file) {
   return Superblock::Find(file, superblock) == 0 && superblock.marked();
 }
 
+// By a log's name there is nothing, or a file, of which the log knows what to make.
+bool LeavesNamesFree(const DirectoryEntry& entry) {
+  for (uint64_t number = 1; number <= kSegments; ++number) {
+    struct stat found{};
+    const std::string name = log::SegmentName(entry.name, number);
+    if (fstatat(entry.folder.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !S_ISREG(found.st_mode))
+      return false;
+  }
+  return true;
+}
+
 // What stands against a log; nothing: nothing does. `entry`: where it would lie; nullptr: nobody knows.
 std::optional<Fallback> Hindrance(bool hidden, bool followed, const struct stat& found,
                                   const DirectoryEntry* entry) {
@@ -54,7 +66,8 @@ std::optional<Fallback> Hindrance(bool hidden, bool followed, const struct stat&
   if (followed) return Fallback::kJournalSwmr;
   if (found.st_nlink > 1) return Fallback::kJournalLinks;
   const bool folder_takes = entry != nullptr && entry->name.size() <= log::kLongestName &&
-                            faccessat(entry->folder.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
+                            faccessat(entry->folder.get(), ".", W_OK | X_OK, AT_EACCESS) == 0 &&
+                            LeavesNamesFree(*entry);
   if (!folder_takes) return Fallback::kJournalFolder;
   return std::nullopt;
 }

@@ -58,15 +58,16 @@ class StoreChoiceTest : public testing::Test {
     Put(Segment(number), front);
   }
   // What an opening does that truncates the file.
-  void CreateOver() {
+  void CreateOver() { ASSERT_TRUE(Created().ok()); }
+  Status Created() {
     const std::string name = path();
     StoreChoice choice(name.c_str(), true, settings_);
     const int fd = open(name.c_str(), O_RDWR | O_TRUNC | O_CLOEXEC);
     struct stat found;
-    ASSERT_EQ(fstat(fd, &found), 0);
+    EXPECT_EQ(fstat(fd, &found), 0);
     const std::unique_ptr<Device> device = MakePosixDevice(fd);
     FileEnvironment environment{.config = config_, .arena = arena_, .lanes = lanes_};
-    ASSERT_TRUE(choice.Make(true, false, false, found, *device, environment).ok());
+    return choice.Make(true, false, false, found, *device, environment);
   }
   bool Has(uint64_t number) const { return std::filesystem::exists(Segment(number)); }
 
@@ -122,6 +123,21 @@ TEST_F(StoreChoiceTest, AnothersStays) {
   PutFile(superblock_);
   CreateOver();
   EXPECT_TRUE(Has(1) && Has(2));
+}
+
+// A log cannot be made there, and nobody follows a link to write one elsewhere.
+TEST_F(StoreChoiceTest, WhatIsNoFileStandsAgainstALog) {
+  settings_.journal_required = true;
+  PutFile(superblock_);
+  for (const uint64_t number : {1, 2}) {
+    std::filesystem::create_symlink("elsewhere", Segment(number));
+    EXPECT_EQ(Created().code(), ENOTSUP);
+    std::filesystem::remove(Segment(number));
+    std::filesystem::create_directory(Segment(number));
+    EXPECT_EQ(Created().code(), ENOTSUP);
+    std::filesystem::remove(Segment(number));
+  }
+  EXPECT_TRUE(Created().ok());
 }
 
 TEST_F(StoreChoiceTest, OneThatSomebodyHoldsStays) {

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,6 +58,10 @@ class CommitLog {
   CommitLog(const CommitLog&) = delete;
   CommitLog& operator=(const CommitLog&) = delete;
 
+  /// Whether something lies by a segment's name, before it has one.
+  bool HasLeft();
+  /// Removes what a killed program has left and of which the file, claimed and not marked, has everything.
+  void RemoveUseless();
   /// The file as it is now is the last commit.
   void Begin(const Superblock& superblock) TL_EXCLUDES(mutex_);
 
@@ -90,6 +95,15 @@ class CommitLog {
   void Remove() TL_EXCLUDES(mark_mutex_, mutex_);
 
  private:
+  // What a program that has ended has left by a segment's name, or another file's.
+  struct LeftSegment {
+    std::string name;
+    std::unique_ptr<Device> file;
+    uint64_t size = 0;
+    std::optional<SegmentHeader> header = {};
+
+    int Read();
+  };
   // Committed bytes of a segment that are on their way to the file, and the commit that they end with.
   struct Moving {
     Layer layer;
@@ -101,7 +115,8 @@ class CommitLog {
       TL_REQUIRES(mark_mutex_);
   int MakeSegment(uint64_t number, std::unique_ptr<Device>& made);
   int MakeRoomFor(const std::string& segment);
-  bool IsUseless(const SegmentHeader& header);
+  bool IsUseless(const LeftSegment& left);
+  int StoreSuperblock();
   void RemoveSegment(Segment& segment);
 
   int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);

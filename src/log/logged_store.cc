@@ -57,6 +57,8 @@ Status LoggedStore::Settle() {
     if (Status status = Recover(found); !status.ok()) return status;
   }
   if (!journals && claimed_.exchange(false)) GiveUpClaim(*file_.device().descriptor());
+  if (journals && !found.empty() && !found.marked() && log_.HasLeft() && Claimed() == 0)
+    log_.RemoveUseless();
   // Its locks end with this program, not with a child of it.
   if (journals) ForkLocks::Get().Add(*file_.device().descriptor());
   way_.store(only_read  ? Way::kSnapshot
@@ -162,6 +164,11 @@ int LoggedStore::WriteBytes(Run& run, const void* bytes) {
 }
 
 int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
+  // HDF5 writes it when a child of fork closes the file, though nothing has changed: it is its parent's to write.
+  if (getpid() != process_ && commits()) {
+    const auto places = log_.places();
+    if (places.superblock_begin <= run.begin && run.end <= places.superblock_end) return 0;
+  }
   if (const int error = MayWrite(); error != 0) return error;
   if (way() == Way::kThrough) return WriteStraight(run, parts);
   auto [high_water, begin, end] = log_.places();

@@ -318,6 +318,30 @@ TEST_F(LoggedStoreTest, AStateThatIsWrittenAgainTakesTwiceItsSpace) {
   EXPECT_EQ(disk_->Contents(kName), committed_);
 }
 
+// A kill came between the mark and the log's removal: who opens it next leaves it alone, whether he writes or not.
+TEST_F(LoggedStoreTest, ALogThatIsDoneWithGoesWithTheNextOpen) {
+  Open(&unthreaded_);
+  ASSERT_EQ(Write(1000, 500, 'a'), 0);
+  ASSERT_EQ(WriteSuperblock(), 0);
+  ASSERT_EQ(Commit(), 0);
+  const Bytes log = disk_->Contents(kFirst);
+  ASSERT_EQ(store_->Finish(), 0);
+  ASSERT_EQ(store_->Close(), 0);
+  for (const bool done : {true, false}) {
+    const auto disk = Changed({}, {});
+    Bytes left = log;
+    if (!done) left[40] = std::byte{1};  // another's, or a damaged one
+    disk->Add(kFirst, left);
+    disk->Add(kSecond, {});
+    const auto store = StoreOn(disk, true);
+    ASSERT_TRUE(store->Settle().ok());
+    EXPECT_NE(disk->Has(kFirst), done);
+    EXPECT_FALSE(disk->Has(kSecond));
+    ASSERT_EQ(store->Finish(), 0);
+    EXPECT_EQ(disk->Contents(kName), committed_);
+  }
+}
+
 // What found no room must not take the room of what would.
 TEST_F(LoggedStoreTest, AfterAWriteThatFoundNoRoomACommitDoes) {
   Open(&unthreaded_);
@@ -345,9 +369,9 @@ TEST_F(LoggedStoreTest, AChildOfForkWritesNothing) {
   ASSERT_EQ(Write(1000, 10, 'a'), 0);
   const pid_t child = fork();
   if (child == 0) {
-    const bool right = Write(1000, 10, 'b') == EROFS && store_->SetSize(100) == EROFS &&
-                       store_->Commit(Committing::kNow) == 0 && store_->Finish() == 0 &&
-                       disk_->Contents(kFirst).size() == 4096 + 10;
+    const bool right = Write(1000, 10, 'b') == EROFS && Write(10, 10, 'b') == 0 &&
+                       store_->SetSize(100) == EROFS && store_->Commit(Committing::kNow) == 0 &&
+                       store_->Finish() == 0 && disk_->Contents(kFirst).size() == 4096 + 10;
     _exit(right ? 0 : 1);
   }
   int status = 0;

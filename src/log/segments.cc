@@ -1,6 +1,7 @@
 // How a chain of segments begins and goes on, and what stands in its way.
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -22,9 +23,19 @@ uint64_t NewId() {
 
 }  // namespace
 
-// A log of which the file has everything: a kill came before its program could remove it.
-bool CommitLog::IsUseless(const SegmentHeader& header) {
-  if (header.version > kVersion) return false;
+int CommitLog::LeftSegment::Read() {
+  Sector bytes;
+  int error = file->Read(0, bytes.data(), bytes.size());
+  if (error == 0) error = file->Size(size);
+  if (error == 0) header = SegmentHeader::Parse(bytes);
+  return error;
+}
+
+// A log of which the file has everything: a kill came before its program could remove it. One of no length was made, and not begun.
+bool CommitLog::IsUseless(const LeftSegment& left) {
+  if (left.size == 0) return true;
+  if (!left.header || left.header->version > kVersion) return false;
+  const SegmentHeader& header = *left.header;
   Snapshot snapshot;
   Superblock own;
   return Superblock::Find(file_.device(), own) == 0 && !own.empty() && !own.marked() &&
@@ -32,6 +43,34 @@ bool CommitLog::IsUseless(const SegmentHeader& header) {
                       snapshot)
              .ok() &&
          IsApplied(file_.device(), own, snapshot);
+}
+
+// Its mark may be on storage yet, if its program has been killed while it took that back; also where a sync has failed since.
+int CommitLog::StoreSuperblock() {
+  if (!file_.syncs() || MutationEnabled("log_aside_sync")) return 0;
+  const int error = file_.PutAgain();
+  return error == 0 ? file_.Sync() : error;
+}
+
+bool CommitLog::HasLeft() {
+  std::unique_ptr<Device> left;
+  return parts_.folder->Open(SegmentName(parts_.name, 1), false, left) != ENOENT ||
+         parts_.folder->Open(SegmentName(parts_.name, 2), false, left) != ENOENT;
+}
+
+// The newest last: it shows whose they are.
+void CommitLog::RemoveUseless() {
+  std::vector<LeftSegment> useless;
+  for (const uint64_t number : {1, 2}) {
+    LeftSegment left{.name = SegmentName(parts_.name, number), .file = nullptr};
+    if (parts_.folder->Open(left.name, true, left.file) == 0 && left.Read() == 0 && IsUseless(left))
+      useless.push_back(std::move(left));
+  }
+  if (useless.empty() || StoreSuperblock() != 0) return;
+  std::ranges::sort(useless, {},
+                    [](const LeftSegment& left) { return left.header ? left.header->number : 0; });
+  for (const LeftSegment& left : useless)
+    static_cast<void>(parts_.folder->Remove(left.name, *left.file));
 }
 
 // What lies there is the log of another file, which had this name: this one, which we have claimed, is not marked with it. Whoever has that file
@@ -42,21 +81,12 @@ int CommitLog::MakeRoomFor(const std::string& segment) {
   const bool in_use = error == EWOULDBLOCK;
   if (in_use) error = parts_.folder->Open(segment, false, left);
   if (error != 0) return error == ENOENT ? 0 : error;
-  Sector bytes;
-  uint64_t size = 0;
-  error = left->Read(0, bytes.data(), bytes.size());
-  if (error == 0) error = left->Size(size);
-  if (error != 0) return error;
-  const auto header = SegmentHeader::Parse(bytes);
-  // One of no length was made, and not begun.
-  const bool useless = !in_use && (size == 0 || (header && IsUseless(*header)));
-  // Its mark may be on storage yet, if its program has been killed while it took that back; also where a sync has failed since.
-  if (file_.syncs() && !MutationEnabled("log_aside_sync")) {
-    error = file_.PutAgain();
-    if (error == 0) error = file_.Sync();
-    if (error != 0) return error;
-  }
-  if (useless) return parts_.folder->Remove(segment, *left);
+  LeftSegment found{.name = segment, .file = std::move(left)};
+  if (error = found.Read(); error != 0) return error;
+  const bool useless = !in_use && IsUseless(found);
+  if (error = StoreSuperblock(); error != 0) return error;
+  if (useless) return parts_.folder->Remove(segment, *found.file);
+  const auto& header = found.header;
   // One that cannot be read has no id, and there may be more of them.
   const std::string aside = AsideName(segment, header ? header->id : NewId());
   if (error = parts_.folder->Rename(segment, aside); error != 0) return error;

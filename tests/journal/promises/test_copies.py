@@ -45,9 +45,11 @@ def test_a_move_into_another_folder_without_its_log_is_an_error(left):
 TWO_SEGMENTS = """
 def number(path, at): return int.from_bytes(open(path, "rb").read(at + 8)[at:], "little")
 file = h5py.File("a.h5", "w")
-data = file.create_dataset("data", data=np.zeros(2 << 20))
+parts = [file.create_dataset(f"part{i}", data=np.zeros(1 << 20)) for i in range(10)]  # more than a segment has when it is moved
+data = file.create_dataset("data", data=np.zeros(1 << 10))
 file.flush()
-for turn in range(1, 60):
+for turn in range(1, 600):
+    parts[turn % 10][:] = turn
     data[:] = turn
     file.flush()
     if not os.path.exists("a.h5-wal.1"): continue
@@ -68,7 +70,7 @@ def killed_while_moved(tmp_path_factory):
     folder = Folder(tmp_path_factory.mktemp("segments"))
     done = folder.run(TWO_SEGMENTS, rc=-9, TIDELANE_MODE="async")
     turn, folder.first = done.out.split()
-    folder.values_then = [1000.0 + int(turn)] * 10 + [float(turn)] * ((2 << 20) - 10)
+    folder.values_then = [1000.0 + int(turn)] * 10 + [float(turn)] * ((1 << 10) - 10)
     assert common.segments(folder.path) == ["a.h5-wal.0", "a.h5-wal.1"] and folder.marked()
     return folder
 

@@ -88,6 +88,11 @@ class ReadPath final : public ParallelReadSource {
     prefetch_.Drop(0, UINT64_MAX);
     blocks_.Clear();
   }
+  /// The same, if storage says that the file was changed. Of a file without a lock this is asked before each call's reads: the program
+  /// may have heard of a change a moment ago.
+  void ForgetIfChangedNow() {
+    if (around_.watched && watch_.Changed(source_, FileWatch::Look::kNow)) Forget();
+  }
   /// What was fetched is given back.
   void DropFetched() { prefetch_.Drop(0, UINT64_MAX); }
   Prefetch& prefetch() { return prefetch_; }

@@ -51,6 +51,10 @@ class File final : public std::enable_shared_from_this<File> {
   const FileIdentity& identity() const { return context_.identity; }
   const std::string& path() const { return context_.path; }
   bool writable() const { return context_.writable; }
+  /// Written by ranks of an MPI program (kSharedFile).
+  bool shared_by_ranks() const { return context_.traits.others_write; }
+  /// Read by them (kReadByRanks).
+  bool kept_unlocked() const { return context_.traits.kept_unlocked; }
   /// Whether its name leads to it; else it was hidden when it was opened (publish/publication.h).
   bool at_its_name() const { return context_.traits.at_its_name; }
   /// The process's, unless the file was given its own when it was opened.
@@ -97,6 +101,10 @@ class File final : public std::enable_shared_from_this<File> {
 
   Status Lock(bool exclusive);
   Status Unlock(const CallContext& call = {});
+  /// Of a file without a lock, when it has been opened: what was fetched of it before is its, if it is still the same.
+  void CheckTakenOver() { reads_.prefetch().CheckTakenOver(*context_.store); }
+  /// Somebody may change a file that is kept without a lock: nothing of it is kept from now on. `reason` is counted once.
+  void KeepNothing(Fallback reason);
   /// Whether it has a lock of the file system's, which keeps others out.
   bool locked() const { return context_.lock.held(); }
 

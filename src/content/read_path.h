@@ -101,6 +101,9 @@ class ReadPath final : public ParallelReadSource {
     prefetch_.TakeOver(std::move(pieces), version, Fetcher());
   }
 
+  /// The file is locked, or will not be: what was taken over is its if it is still the same.
+  void CheckTakenOver() { prefetch_.CheckTakenOver(source_); }
+
   /// From now on the places that are read are noted, for as long as they are few.
   void RecordRanges() { places_.Start(may_fetch_); }
   /// What was noted; nothing where storage is too quick for it to matter.

@@ -204,7 +204,7 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
     draining = registry_.files.DrainingAt(name);
   }
   if (draining == nullptr || MutationEnabled("adopt")) return {};
-  if (draining->at_its_name()) {  // what is not published yet is nobody else's
+  if (draining->traits().at_its_name) {  // what is not published yet is nobody else's
     if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
   }
   // Where no lock keeps others out, the mark must be on storage when the open returns, and no older one come after it.
@@ -297,7 +297,8 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
   }
   for (const auto& known : same) {
     known->reads().Forget();
-    if (file->writable() && known->kept_unlocked()) known->KeepNothing(Fallback::kMpiWritten);
+    if (file->writable() && known->traits().kept_unlocked)
+      KeepNothing(*known, Fallback::kMpiWritten);
   }
   // Ranks write it without a lock: nothing that is read may be kept.
   if (of_ranks) (void)file->WriteThrough(Fallback::kMpiTwice);
@@ -309,7 +310,7 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
 
 Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call) {
   series_.Closing(*file);
-  if (!file->at_its_name()) {
+  if (!file->traits().at_its_name) {
     // HDF5 closes inside its own open what it could not make; but also what it only compares with others.
     const bool adopted = call.scope() != nullptr && call.scope()->adopted() == file.get();
     if (call.is_flush_of_open() && !adopted) file->closing().Withhold(Withholding::kNotCreated);
@@ -344,9 +345,9 @@ Status Engine::OpenShared(const char* path, const char* shown, std::shared_ptr<F
     registry_.files.AddOpen(file, std::nullopt);
   }
   for (const auto& known : same) {
-    if (known->kept_unlocked()) {
-      known->KeepNothing(Fallback::kMpiWritten);
-    } else if (!known->shared_by_ranks()) {
+    if (known->traits().kept_unlocked) {
+      KeepNothing(*known, Fallback::kMpiWritten);
+    } else if (!known->traits().others_write) {
       (void)known->WriteThrough(Fallback::kMpiTwice);
     }
   }
@@ -377,7 +378,7 @@ Status Engine::OpenForRanksToRead(const char* path, const char* shown, std::shar
   Count(Counter::kFilesOpened);
   file->SetSettings(SettingsForOpening(call));
   series_.Opened(*file);
-  file->CheckTakenOver();
+  file->reads().CheckTakenOver();
   return {};
 }
 

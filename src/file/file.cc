@@ -196,7 +196,7 @@ Status File::Lock(bool exclusive) {
   if (const int error = context_.lock.Take(exclusive, drainer_.drained()); error != 0)
     return context_.Failure(error, exclusive ? "lock for writing" : "lock for reading", 0, 0);
   drainer_.DowngradeIfDrained();  // lanes may have finished meanwhile
-  CheckTakenOver();
+  reads_.CheckTakenOver();
   return {};
 }
 
@@ -219,11 +219,6 @@ Status File::WriteThrough(Fallback reason) {
     if (reason != Fallback::kModeSync) NoteNative(reason, path());
   }
   return drainer_.Drain(Wait::kOther);
-}
-
-void File::KeepNothing(Fallback reason) {
-  static_cast<void>(WriteThrough(reason));  // it holds nothing that could fail
-  reads_.Forget();
 }
 
 Status File::Descriptor(int*& descriptor, const CallContext& call) {

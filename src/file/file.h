@@ -51,12 +51,8 @@ class File final : public std::enable_shared_from_this<File> {
   const FileIdentity& identity() const { return context_.identity; }
   const std::string& path() const { return context_.path; }
   bool writable() const { return context_.writable; }
-  /// Written by ranks of an MPI program (kSharedFile).
-  bool shared_by_ranks() const { return context_.traits.others_write; }
-  /// Read by them (kReadByRanks).
-  bool kept_unlocked() const { return context_.traits.kept_unlocked; }
-  /// Whether its name leads to it; else it was hidden when it was opened (publish/publication.h).
-  bool at_its_name() const { return context_.traits.at_its_name; }
+  /// What of it is ours.
+  const FileTraits& traits() const { return context_.traits; }
   /// The process's, unless the file was given its own when it was opened.
   FileSettings settings() const;
   void SetSettings(const FileSettings& settings);
@@ -101,10 +97,6 @@ class File final : public std::enable_shared_from_this<File> {
 
   Status Lock(bool exclusive);
   Status Unlock(const CallContext& call = {});
-  /// Of a file without a lock, when it has been opened: what was fetched of it before is its, if it is still the same.
-  void CheckTakenOver() { reads_.prefetch().CheckTakenOver(*context_.store); }
-  /// Somebody may change a file that is kept without a lock: nothing of it is kept from now on. `reason` is counted once.
-  void KeepNothing(Fallback reason);
   /// Whether it has a lock of the file system's, which keeps others out.
   bool locked() const { return context_.lock.held(); }
 
@@ -151,5 +143,11 @@ class File final : public std::enable_shared_from_this<File> {
   WritePath writes_;
   Closing closing_;
 };
+
+/// Somebody may change a file that is kept without a lock: nothing of it is kept from now on. `reason` is counted once.
+inline void KeepNothing(File& file, Fallback reason) {
+  static_cast<void>(file.WriteThrough(reason));  // it holds nothing that could fail
+  file.reads().Forget();
+}
 
 }  // namespace tidelane

@@ -9,7 +9,7 @@ void ParallelReading::Look() {
   if (MutationEnabled("reads_written")) return;
   if (!written_ && table_ != nullptr && table_->joined() != joined_) {
     written_ = true;
-    file_->KeepNothing(Fallback::kMpiWritten);
+    KeepNothing(*file_, Fallback::kMpiWritten);
   }
   file_->reads().ForgetIfChangedNow();
 }

@@ -86,7 +86,8 @@ int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t siz
 }
 
 uint64_t AllocatedEnd(LibraryState& library, const File& file) {
-  return file.kept_unlocked() ? file.eof() : h5::Driver().above(library.slot, file).allocated_end;
+  return file.traits().kept_unlocked ? file.eof()
+                                     : h5::Driver().above(library.slot, file).allocated_end;
 }
 
 bool MakeMap(LibraryState& library, const Reading& reading, ReadDataset& known) {

@@ -6,7 +6,6 @@
 #include "extent/test_hooks.h"
 #include "h5/owned_id.h"
 #include "vol/chunked_dataset.h"
-#include "vol/property_lists.h"
 #include "vol/ranks_dataset.h"
 #include "vol/selected_box.h"
 

@@ -92,6 +92,7 @@ namespace tidelane {
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
   X(RankExchanges, "rank_exchanges", "reductions and barriers among the ranks of MPI programs")   \
   X(CollectivesDeferred, "collectives_deferred", "collective writes that each rank stored alone") \
+  X(CollectiveReadsAlone, "collective_reads_alone", "collective reads that each rank made alone") \
   X(ChunksDeflated, "chunks_deflated", "chunks that HDF5 had compressed by our deflate")          \
   X(ChunksInflated, "chunks_inflated", "chunks that HDF5 had decompressed by our deflate")        \
   X(Errors, "errors", "failed writes, each attempt")
@@ -171,7 +172,7 @@ enum class Counter : unsigned {
   X(FilterNoRoom, "filter_no_room", "write", "no memory for chunks that wait for their filters")   \
   X(MpiUnknown, "mpi_unknown", "file", "an MPI library that we do not know")                       \
   X(MpiDriver, "mpi_driver", "file", "an mpio driver that is not as we know it")                   \
-  X(MpiReadOnly, "mpi_read_only", "file", "opened by MPI for reading only: nothing to defer")      \
+  X(MpiWritten, "mpi_written", "file", "opened by MPI for reading, while others write it")         \
   X(MpiFileSystem, "mpi_file_system", "file",                                                      \
     "ranks on file systems like NFS, or behind a prefix, may not see each other's bytes")          \
   X(MpiHints, "mpi_hints", "file", "MPI-IO hints that forbid ranks to write alone")                \
@@ -181,6 +182,8 @@ enum class Counter : unsigned {
   X(MpiAtomic, "mpi_atomic", "file", "MPI's atomic mode")                                          \
   X(MpiSmallPieces, "mpi_small_pieces", "write",                                                   \
     "collective writes in many small pieces, which MPI exchanges and joins")                       \
+  X(MpiReadPieces, "mpi_read_pieces", "read",                                                      \
+    "collective reads in many small pieces, which MPI joins and hands out")                        \
   X(MpiDataset, "mpi_dataset", "write",                                                            \
     "by MPI to a dataset that is filtered, compact, virtual, or has no space yet")                 \
   X(MpiUnlinked, "mpi_unlinked", "write", "by MPI to a dataset that nothing links to")             \

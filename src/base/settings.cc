@@ -12,13 +12,14 @@ constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
 #ifdef TIDELANE_BREAK
 bool ParseRule(Config& config, std::string_view text) {
   static constexpr std::string_view kRules[] = {
-      "overlay",         "truncate",      "order",          "adopt",           "failure",
-      "ranks_write",     "ranks_fill",    "ranks_free",     "ranks_overwrite", "ranks_read",
-      "ranks_flush",     "ranks_backoff", "ranks_shrink",   "ranks_copy",      "ranks_atomic",
-      "ranks_close",     "ranks_board",   "ranks_chunks",   "ranks_fields",    "ranks_threads",
-      "ranks_mount",     "ranks_take",    "ranks_unlinked", "ranks_outside",   "ranks_bell",
-      "ranks_different", "ranks_address", "ranks_metadata", "ranks_asked",     "ranks_hard",
-      "ranks_reopened",  "link_callback", "publish",        "publish_close",   "whims"};
+      "overlay",         "truncate",       "order",          "adopt",           "failure",
+      "ranks_write",     "ranks_fill",     "ranks_free",     "ranks_overwrite", "ranks_read",
+      "ranks_flush",     "ranks_backoff",  "ranks_shrink",   "ranks_copy",      "ranks_atomic",
+      "ranks_close",     "ranks_board",    "ranks_chunks",   "ranks_fields",    "ranks_threads",
+      "ranks_mount",     "ranks_take",     "ranks_unlinked", "ranks_outside",   "ranks_bell",
+      "ranks_different", "ranks_address",  "ranks_metadata", "ranks_asked",     "ranks_hard",
+      "ranks_reopened",  "link_callback",  "publish",        "publish_close",   "whims",
+      "reads_written",   "reads_together", "reads_told",     "reads_pieces",    "reads_agree"};
   static constexpr std::string_view kLogRules[] = {"log_file_sync",
                                                    "log_commit_sync",
                                                    "log_header_sync",

@@ -18,9 +18,9 @@ uint64_t FileSystemNowNs() {
 
 }  // namespace
 
-bool FileWatch::Changed(const ByteSource& source) {
+bool FileWatch::Changed(const ByteSource& source, Look look) {
   const uint64_t now_ns = NowNs();
-  if (looked_ns_ != 0 && now_ns - looked_ns_ < kLookNs) return false;
+  if (look == Look::kNowAndThen && looked_ns_ != 0 && now_ns - looked_ns_ < kLookNs) return false;
   const std::optional<FileVersion> version = source.watched();
   if (!version.has_value()) return false;
   const bool first = std::exchange(looked_ns_, now_ns) == 0;

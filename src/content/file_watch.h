@@ -19,8 +19,9 @@ namespace tidelane {
 
 class FileWatch {
  public:
+  enum class Look { kNow, kNowAndThen };
   /// Whether it was, or may have been, since the last call. The first call only looks.
-  bool Changed(const ByteSource& source);
+  bool Changed(const ByteSource& source, Look look = Look::kNowAndThen);
   /// No change was ever seen, and the last one before is so old that another would have another time. A change of the last kLookNs may not have
   /// been seen yet.
   bool unchanged() const { return settled_ && !changed_; }

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/activity.h"
+#include "content/byte_source.h"
 #include "content/read_ahead.h"
-#include "store/store.h"
 
 namespace tidelane {
 
@@ -41,12 +41,9 @@ class Prefetch {
     taken_over_ = true;
   }
   /// The file is locked: nobody changes it from now on, and whatever was done to it before shows.
-  void CheckTakenOver(Store& store) {
-    FileVersion version;
-    if (std::exchange(taken_over_, false) &&
-        (store.Version(version) != 0 || version != taken_version_)) {
+  void CheckTakenOver(const ByteSource& source) {
+    if (std::exchange(taken_over_, false) && source.watched() != taken_version_)
       Drop(0, UINT64_MAX);
-    }
   }
   /// The program has read these bytes of a file that ends at `eof`.
   void Note(uint64_t address, uint64_t size, uint64_t eof);

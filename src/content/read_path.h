@@ -88,6 +88,11 @@ class ReadPath final : public ParallelReadSource {
     prefetch_.Drop(0, UINT64_MAX);
     blocks_.Clear();
   }
+  /// The same, if storage says that the file was changed. Of a file without a lock this is asked before each call's reads: the program
+  /// may have heard of a change a moment ago.
+  void ForgetIfChangedNow() {
+    if (around_.watched && watch_.Changed(source_, FileWatch::Look::kNow)) Forget();
+  }
   /// What was fetched is given back.
   void DropFetched() { prefetch_.Drop(0, UINT64_MAX); }
   Prefetch& prefetch() { return prefetch_; }
@@ -95,6 +100,9 @@ class ReadPath final : public ParallelReadSource {
   void TakeOverAhead(std::shared_ptr<PrefetchBuffer> pieces, const FileVersion& version) {
     prefetch_.TakeOver(std::move(pieces), version, Fetcher());
   }
+
+  /// The file is locked, or will not be: what was taken over is its if it is still the same.
+  void CheckTakenOver() { prefetch_.CheckTakenOver(source_); }
 
   /// From now on the places that are read are noted, for as long as they are few.
   void RecordRanges() { places_.Start(may_fetch_); }

@@ -99,7 +99,7 @@ Status ClosedFiles::MakeWayFor(const char* path) {
 
 Status ClosedFiles::MakeWayOf(const char* path, const std::shared_ptr<File>& file) {
   // Of one that is not published yet nobody else's permissions count.
-  if (file->at_its_name()) {
+  if (file->traits().at_its_name) {
     if (Status may = MayOpen(path, O_RDWR, *file); !may.ok()) return may;
   }
   if (file->closing().WaitClosed(Wait::kOpen).ok()) return {};

@@ -204,7 +204,7 @@ Status Engine::Adopt(const char* path, const OpenOptions& options, std::shared_p
     draining = registry_.files.DrainingAt(name);
   }
   if (draining == nullptr || MutationEnabled("adopt")) return {};
-  if (draining->at_its_name()) {  // what is not published yet is nobody else's
+  if (draining->traits().at_its_name) {  // what is not published yet is nobody else's
     if (Status may = MayOpen(path, options.flags, *draining); !may.ok()) return may;
   }
   // Where no lock keeps others out, the mark must be on storage when the open returns, and no older one come after it.
@@ -292,9 +292,14 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
   {
     MutexLock lock(registry_.mutex);
     same = registry_.files.OpenAs(file->identity());
-    of_ranks = !registry_.files.OpenAs(file->identity(), FileTable::By::kRanks).empty();
+    of_ranks = std::ranges::any_of(registry_.files.OpenAs(file->identity(), FileTable::By::kRanks),
+                                   [](const auto& known) { return known->writable(); });
   }
-  for (const auto& known : same) known->reads().Forget();
+  for (const auto& known : same) {
+    known->reads().Forget();
+    if (file->writable() && known->traits().kept_unlocked)
+      KeepNothing(*known, Fallback::kMpiWritten);
+  }
   // Ranks write it without a lock: nothing that is read may be kept.
   if (of_ranks) (void)file->WriteThrough(Fallback::kMpiTwice);
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
@@ -305,7 +310,7 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
 
 Status Engine::Close(const std::shared_ptr<File>& file, const CallContext& call) {
   series_.Closing(*file);
-  if (!file->at_its_name()) {
+  if (!file->traits().at_its_name) {
     // HDF5 closes inside its own open what it could not make; but also what it only compares with others.
     const bool adopted = call.scope() != nullptr && call.scope()->adopted() == file.get();
     if (call.is_flush_of_open() && !adopted) file->closing().Withhold(Withholding::kNotCreated);
@@ -336,10 +341,44 @@ Status Engine::OpenShared(const char* path, const char* shown, std::shared_ptr<F
   FileTable::Files same;
   {
     MutexLock lock(registry_.mutex);
-    same = registry_.files.OpenAs(file->identity(), FileTable::By::kAnOpener);
+    same = registry_.files.OpenAs(file->identity());
     registry_.files.AddOpen(file, std::nullopt);
   }
-  for (const auto& known : same) (void)known->WriteThrough(Fallback::kMpiTwice);
+  for (const auto& known : same) {
+    if (known->traits().kept_unlocked) {
+      KeepNothing(*known, Fallback::kMpiWritten);
+    } else if (!known->traits().others_write) {
+      (void)known->WriteThrough(Fallback::kMpiTwice);
+    }
+  }
+  return {};
+}
+
+Status Engine::OpenForRanksToRead(const char* path, const char* shown, std::shared_ptr<File>& file,
+                                  const CallContext& call) {
+  to_shut_down.store(this);
+  (void)DrainPath(path);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
+  std::unique_ptr<Device> device = DeviceOf(fd);
+  struct stat status;
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || IdentityAt(path) != IdentityIn(status))
+    return Status::Failed(EINVAL, "share").At(path, 0, 0);
+  file = std::make_shared<File>(EnvironmentOfFiles(), std::move(device), IdentityIn(status), shown,
+                                false, kReadByRanks);
+  {
+    MutexLock lock(registry_.mutex);
+    if (std::ranges::any_of(registry_.files.OpenAs(file->identity()),
+                            [](const auto& known) { return known->writable(); })) {
+      file = nullptr;
+      return Status::Failed(EBUSY, "share").At(path, 0, 0);
+    }
+    registry_.files.AddOpen(file, std::nullopt);
+  }
+  Count(Counter::kFilesOpened);
+  file->SetSettings(SettingsForOpening(call));
+  series_.Opened(*file);
+  file->reads().CheckTakenOver();
   return {};
 }
 

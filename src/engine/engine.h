@@ -61,6 +61,9 @@ class Engine {
   /// A file that others have open and write, too (kSharedFile), through a descriptor of our own. `shown`: its name, in words.
   Status OpenShared(const char* path, const char* shown, std::shared_ptr<File>& file,
                     const CallContext& call = {});
+  /// One that ranks only read (kReadByRanks), likewise. Fails with EBUSY where this process has it open for writing.
+  Status OpenForRanksToRead(const char* path, const char* shown, std::shared_ptr<File>& file,
+                            const CallContext& call = {});
   /// Called by the driver's close: ClosedFiles::Close.
   Status Close(const std::shared_ptr<File>& file, const CallContext& call = {});
   ClosedFiles& closed_files() { return closed_; }

@@ -16,6 +16,7 @@
 #include <iterator>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -123,6 +124,38 @@ TEST_F(EngineTest, OfAFileThatRanksHaveOpenNothingIsKept) {
     EXPECT_TRUE(engine_.Close(std::move(reader), InProgress()).ok());
     EXPECT_TRUE(engine_.Close(std::move(ranks), InProgress()).ok());
   }
+}
+
+// They take no lock, either: what they have read is kept until somebody is seen to have changed it, or may.
+TEST_F(EngineTest, WhatRanksOnlyReadIsKeptUntilSomebodyWrites) {
+  auto created = Create();
+  Put(*created, 0, std::string(4096, 'a'));
+  EXPECT_TRUE(engine_.Close(std::move(created), InProgress()).ok());
+  usleep(50'000);  // longer than a tick of the file system's clock
+  std::shared_ptr<File> ranks;
+  const auto open_to_read = [&] {
+    return engine_.OpenForRanksToRead(path_.c_str(), path_.c_str(), ranks, InProgress());
+  };
+  ASSERT_TRUE(open_to_read().ok());
+  EXPECT_FALSE(ranks->locked());
+  EXPECT_EQ(Get(*ranks, 0, 4), "aaaa");
+  const uint64_t hits = Read(Counter::kReadAheadHits);
+  EXPECT_EQ(Get(*ranks, 4, 4), "aaaa");
+  EXPECT_EQ(Get(*ranks, 8, 4), "aaaa");
+  EXPECT_GT(Read(Counter::kReadAheadHits), hits);
+  const int past_us = open(path_.c_str(), O_WRONLY);
+  EXPECT_EQ(pwrite(past_us, "bbbb", 4, 0), 4);
+  close(past_us);
+  ranks->reads().ForgetIfChangedNow();
+  EXPECT_EQ(Get(*ranks, 0, 4), "bbbb");
+  EXPECT_FALSE(ranks->writes_through());
+  const auto writer = Open(O_RDWR, path_);
+  EXPECT_TRUE(ranks->writes_through());
+  std::shared_ptr<File> others = std::exchange(ranks, nullptr);
+  EXPECT_EQ(open_to_read().code(), EBUSY);
+  EXPECT_EQ(ranks, nullptr);
+  EXPECT_TRUE(engine_.Close(writer, InProgress()).ok());
+  EXPECT_TRUE(engine_.Close(others, InProgress()).ok());
 }
 
 TEST_F(EngineTest, ACloseWaitsForTheBytes) {

@@ -197,7 +197,7 @@ Status File::Lock(bool exclusive) {
   if (const int error = context_.lock.Take(exclusive, drainer_.drained()); error != 0)
     return context_.Failure(error, exclusive ? "lock for writing" : "lock for reading", 0, 0);
   drainer_.DowngradeIfDrained();  // lanes may have finished meanwhile
-  reads_.prefetch().CheckTakenOver(*context_.store);
+  reads_.CheckTakenOver();
   return {};
 }
 

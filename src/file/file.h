@@ -51,8 +51,8 @@ class File final : public std::enable_shared_from_this<File> {
   const FileIdentity& identity() const { return context_.identity; }
   const std::string& path() const { return context_.path; }
   bool writable() const { return context_.writable; }
-  /// Whether its name leads to it; else it was hidden when it was opened (publish/publication.h).
-  bool at_its_name() const { return context_.traits.at_its_name; }
+  /// What of it is ours.
+  const FileTraits& traits() const { return context_.traits; }
   /// The process's, unless the file was given its own when it was opened.
   FileSettings settings() const;
   void SetSettings(const FileSettings& settings);
@@ -143,5 +143,11 @@ class File final : public std::enable_shared_from_this<File> {
   WritePath writes_;
   Closing closing_;
 };
+
+/// Somebody may change a file that is kept without a lock: nothing of it is kept from now on. `reason` is counted once.
+inline void KeepNothing(File& file, Fallback reason) {
+  static_cast<void>(file.WriteThrough(reason));  // it holds nothing that could fail
+  file.reads().Forget();
+}
 
 }  // namespace tidelane

@@ -9,7 +9,7 @@ namespace tidelane {
 
 ByteSource::Keep FileContent::keep() const {
   if (file_.mode.through()) return Keep::kNever;
-  return file_.lock.held() ? Keep::kYes : Keep::kNotLocked;
+  return file_.lock.held() || file_.traits.kept_unlocked ? Keep::kYes : Keep::kNotLocked;
 }
 
 std::optional<FileVersion> FileContent::watched() const {

@@ -53,6 +53,8 @@ struct FileTraits {
   bool peers_may_wait = false;  ///< for what is pending: it is not held back
   bool may_defer_close = true;
   bool at_its_name = true;  ///< not hidden until it is published
+  /// Without a lock what was read of it is kept, too, until storage or the program says that somebody changed it.
+  bool kept_unlocked = false;
 };
 /// While we hold its lock, nobody else writes it.
 inline constexpr FileTraits kOwnFile{};
@@ -63,6 +65,9 @@ inline constexpr FileTraits kSharedFile{.owns_size = false,
                                         .others_write = true,
                                         .peers_may_wait = true,
                                         .may_defer_close = false};
+/// The ranks of an MPI program only read it, and HDF5's mpio driver takes no lock.
+inline constexpr FileTraits kReadByRanks{
+    .owns_size = false, .owns_superblock = false, .may_defer_close = false, .kept_unlocked = true};
 
 struct FileContext {
   using Whole = std::function<std::shared_ptr<File>()>;

@@ -16,6 +16,7 @@ namespace tidelane::h5 {
 
 class Library;
 class ParallelFile;
+class ParallelReading;
 struct ParallelOpening;
 
 struct ParallelDriverTable {
@@ -27,7 +28,7 @@ struct ParallelDriverTable {
                                            const char* name, bool wanted, Fallback& reason);
   /// After the native open of a file that is not captured: this rank finds what other processes of this machine hold of it
   /// stored.
-  void (*watch)(Library& library, hid_t driver, void* vfd_handle, const char* name);
+  void (*watch)(Library& library, hid_t driver, void* vfd_handle, const char* name, bool writable);
   /// Whether a file of that name can be hidden until it is published: MPI-IO has no meaning of its own for the name, or for the file
   /// system.
   bool (*may_hide)(const char* name);
@@ -43,6 +44,14 @@ struct ParallelDriverTable {
   bool (*has_files)(int slot);
   /// The captured file with that serial number; nullptr: none.
   std::shared_ptr<ParallelFile> (*file_with_serial)(int slot, unsigned long serial);
+  /// As `capture`, of a file that was opened for reading only.
+  std::shared_ptr<ParallelReading> (*capture_reading)(Library& library, hid_t driver,
+                                                      void* vfd_handle, const char* name,
+                                                      bool wanted, Fallback& reason);
+  /// Whether any such file is open.
+  bool (*has_readings)(int slot);
+  /// The one with that serial number; nullptr: none.
+  std::shared_ptr<ParallelReading> (*reading_with_serial)(int slot, unsigned long serial);
 };
 
 namespace internal {

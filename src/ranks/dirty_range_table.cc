@@ -25,7 +25,7 @@ constexpr auto kSweepEvery = std::chrono::seconds(1);  // a look at all files in
 constexpr unsigned kLooksForLife = 16;  // so many, before a look whether it lives
 
 constexpr uint64_t kMagic =
-    0x3264'7261'6f42'6c54;  // "TlBoard2"; another layout of parts is another number
+    0x3364'7261'6f42'6c54;  // "TlBoard3"; another layout of parts is another number
 
 // The user's tables, in a folder that is memory.
 std::string Prefix() {
@@ -142,6 +142,7 @@ std::unique_ptr<DirtyRangeTable> DirtyRangeTable::Join(const FileIdentity& file,
   const auto least = static_cast<uint32_t>(*own + 1);
   for (uint32_t seen = used.load(); seen < least && !used.compare_exchange_weak(seen, least);) {
   }
+  table->file_->head().joined.fetch_add(1);
   return table;
 }
 
@@ -249,6 +250,14 @@ bool DirtyRangeTable::Concerns(uint64_t number, Whose whose) const {
   if (whose == Whose::kOthers && !MutationEnabled("ranks_outside")) return true;
   const bool outside = group_.id == 0 || part(number).group.load() != group_.id;
   return outside == (whose == Whose::kOutsiders) && !(outside && MutationEnabled("ranks_outside"));
+}
+
+bool DirtyRangeTable::Written() const {
+  const uint64_t parts = used();
+  for (uint64_t number = 0; number < parts; ++number) {
+    if (number != own_ && file_->Claimed(number)) return true;
+  }
+  return false;
 }
 
 bool DirtyRangeTable::OthersHold(uint64_t begin, uint64_t end, Whose whose) const {

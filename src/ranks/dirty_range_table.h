@@ -70,6 +70,11 @@ class DirtyRangeTable {
   /// It holds nothing any more.
   void Clear();
 
+  /// How often anybody has joined it. Who keeps what it has read asks before each use whether that is still as it was.
+  uint32_t joined() const { return file_->head().joined.load(); }
+  /// Whether another process is on it that may write the file. Ask after joined(): who comes then is in the next answer of that.
+  bool Written() const;
+
   /// Whether another process holds bytes of [begin, end).
   bool OthersHold(uint64_t begin, uint64_t end, Whose whose = Whose::kOthers) const;
   /// Until what they hold there when this is called is stored, by those that still run. False: it was not by then.

@@ -62,6 +62,25 @@ TEST(DirtyRangeTable, OthersSeeWhatIsHeld) {
   EXPECT_FALSE(tables.second->OthersHold(0, UINT64_MAX));
 }
 
+TEST(DirtyRangeTable, WhoReadsHearsOfThoseThatMayWrite) {
+  const FileIdentity file = NewFile();
+  const auto reader = DirtyRangeTable::Watch(file, TableFile::Missing::kMake);
+  ASSERT_NE(reader, nullptr);
+  const uint32_t before = reader->joined();
+  EXPECT_FALSE(reader->Written());
+  auto writer = DirtyRangeTable::Join(file, 0);
+  ASSERT_NE(writer, nullptr);
+  EXPECT_TRUE(reader->Written());
+  EXPECT_FALSE(writer->Written());  // by another one
+  EXPECT_NE(reader->joined(), before);
+  const uint32_t with_one = reader->joined();
+  writer = nullptr;
+  EXPECT_FALSE(reader->Written());
+  EXPECT_EQ(reader->joined(), with_one);
+  const auto next = DirtyRangeTable::Join(file, 0);
+  EXPECT_NE(reader->joined(), with_one);
+}
+
 TEST(DirtyRangeTable, ManyRangesAreJoinedAndStillCovered) {
   Tables tables;
   ASSERT_TRUE(tables.first != nullptr && tables.second != nullptr);

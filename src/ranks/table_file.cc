@@ -125,7 +125,7 @@ void* TableFile::Map(int descriptor, const Shape& shape, bool alone) {
   void* const memory =
       mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) return nullptr;
-  if (alone) new (memory) Head{shape.magic, (RandomBits() >> 1) | 1, 0};
+  if (alone) new (memory) Head{shape.magic, (RandomBits() >> 1) | 1, 0, 0};
   return memory;
 }
 

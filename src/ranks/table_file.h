@@ -36,6 +36,7 @@ class TableFile {
     uint64_t id;  // another one each time that nobody used it before; below 2^63
     std::atomic<uint32_t>
         used;  // parts behind this one were never claimed; up to it all have memory
+    std::atomic<uint32_t> joined;  // how often a part was claimed to be filled
   };
   /// How much memory there is at most, and who can tell it from other layouts.
   struct Shape {

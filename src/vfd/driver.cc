@@ -216,7 +216,8 @@ herr_t Query(const H5FD_t* file, unsigned long* flags) noexcept {
            H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_SUPPORTS_SWMR_IO |
            H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
   // Where this is said HDF5 looks at what the name leads to, and wants it to be this file.
-  if (file == nullptr || Of(file).file->at_its_name()) *flags |= H5FD_FEAT_POSIX_COMPAT_HANDLE;
+  if (file == nullptr || Of(file).file->traits().at_its_name)
+    *flags |= H5FD_FEAT_POSIX_COMPAT_HANDLE;
   if (file != nullptr && Of(file).family_to_single) *flags |= H5FD_FEAT_IGNORE_DRVRINFO;
   return 0;
 }

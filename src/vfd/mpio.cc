@@ -17,7 +17,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 #include <new>
 #include <optional>
 #include <string>
@@ -32,6 +31,7 @@
 #include "publish/names.h"
 #include "vfd/mpio_class.h"
 #include "vfd/mpio_published.h"
+#include "vfd/mpio_read.h"
 #include "vfd/mpio_watched.h"
 
 namespace tidelane::vfd {
@@ -174,21 +174,6 @@ herr_t Close(H5FD_t* pub) noexcept {
   return told;
 }
 
-template <typename T>
-bool Ask(H5FD_t* pub, uint64_t operation, T& answer) {
-  void* output = &answer;
-  return pub->cls->ctl(pub, operation, H5FD_CTL_FAIL_IF_UNKNOWN_FLAG, nullptr, &output) >= 0;
-}
-
-// HDF5 itself writes only collectively where MPI-IO must be told to sync after each write.
-bool HintsForbid(const h5::Mpi& mpi, H5FD_t* pub) {
-  hbool_t sync_required = false;
-  h5::MpiHandle info;
-  if (!Ask(pub, H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE, sync_required)) sync_required = false;
-  if (sync_required || !Ask(pub, H5FD_CTL_GET_MPI_INFO_OPCODE, info)) return true;
-  return mpi.Hint(info, "direct_write") == "true" || mpi.Hint(info, "romio_no_indep_rw") == "true";
-}
-
 // The same file may be captured once: two would not know of each other's bytes.
 bool AlreadyCaptured(int slot, const FileIdentity& identity) {
   bool found = false;
@@ -199,19 +184,6 @@ bool AlreadyCaptured(int slot, const FileIdentity& identity) {
     found = true;
   }
   return found;
-}
-
-// The ranks that have a file open.
-struct Ranks {
-  h5::MpiHandle communicator;
-  int rank = 0;
-  int count = 0;
-};
-
-bool AskRanks(H5FD_t* pub, Ranks& ranks) {
-  return Ask(pub, H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE, ranks.communicator) &&
-         Ask(pub, H5FD_CTL_GET_MPI_RANK_OPCODE, ranks.rank) &&
-         Ask(pub, H5FD_CTL_GET_MPI_SIZE_OPCODE, ranks.count);
 }
 
 // All that this rank needs, before the ranks agree.
@@ -273,22 +245,19 @@ std::shared_ptr<h5::ParallelFile> CaptureMpio(h5::Library& library, hid_t driver
   Prepared prepared;
   const bool able = wanted && Prepare(library, pub, name, ranks, prepared, reason);
   if (!wanted) reason = unwanted;
-  // All ranks must see the same file: another node's /tmp is another one. Those of one machine find the same table.
-  const uint64_t inode = prepared.file == nullptr ? 0 : prepared.file->identity().inode;
   const uint64_t table = prepared.table == nullptr ? 0 : prepared.table->id();
-  const uint64_t group = ranks.rank == 0 ? (RandomBits() >> 1) | 1 : 0;
-  const uint64_t mine[] = {able ? 0u : 1u, inode, ~inode, table, ~table, group};
-  uint64_t all[std::size(mine)] = {};
-  const bool agreed =
-      mpi->Max(ranks.communicator, mine, all, std::size(mine)) && all[0] == 0 && all[1] == ~all[2];
-  if (!agreed) {
+  OpeningVote vote{.able = able,
+                   .inode = prepared.file == nullptr ? 0 : prepared.file->identity().inode,
+                   .table = table,
+                   .group = ranks.rank == 0 ? (RandomBits() >> 1) | 1 : 0};
+  if (!AgreeOnOpening(*mpi, ranks, vote)) {
     if (able) reason = Fallback::kMpiRanks;
     if (prepared.file != nullptr) static_cast<void>(Engine::Get().Close(prepared.file));
     return nullptr;
   }
   const std::shared_ptr<h5::ParallelFile> file = prepared.captured->file;
   if (table != 0) {
-    prepared.table->SetGroup({.id = all[5], .complete = all[3] == ~all[4]});
+    prepared.table->SetGroup({.id = vote.group, .complete = vote.same_table});
     file->file()->SetDirtyRanges(std::move(prepared.table));
   }
   Swap(prepared.captured.release());
@@ -322,6 +291,9 @@ constinit const h5::ParallelDriverTable kMpioDriver = {
     .note_opened_again = NoteOpenedAgain,
     .has_files = HasParallelFiles,
     .file_with_serial = ParallelFileWithSerial,
+    .capture_reading = CaptureMpioReading,
+    .has_readings = HasReadings,
+    .reading_with_serial = ReadingWithSerial,
 };
 
 }  // namespace tidelane::vfd

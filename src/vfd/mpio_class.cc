@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <linux/magic.h>
 #include <new>
 
@@ -51,6 +52,33 @@ const char* PathOf(const char* name) {
 bool SharedByRanks(const char* path) {
   struct statfs found;
   return path != nullptr && statfs(path, &found) == 0 && IsShared(found);
+}
+
+bool AskRanks(H5FD_t* pub, Ranks& ranks) {
+  return Ask(pub, H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE, ranks.communicator) &&
+         Ask(pub, H5FD_CTL_GET_MPI_RANK_OPCODE, ranks.rank) &&
+         Ask(pub, H5FD_CTL_GET_MPI_SIZE_OPCODE, ranks.count);
+}
+
+// HDF5 itself writes only collectively where MPI-IO must be told to sync after each write.
+bool HintsForbid(const h5::Mpi& mpi, H5FD_t* pub) {
+  hbool_t sync_required = false;
+  h5::MpiHandle info;
+  if (!Ask(pub, H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE, sync_required)) sync_required = false;
+  if (sync_required || !Ask(pub, H5FD_CTL_GET_MPI_INFO_OPCODE, info)) return true;
+  return mpi.Hint(info, "direct_write") == "true" || mpi.Hint(info, "romio_no_indep_rw") == "true";
+}
+
+// All ranks must see the same file: another node's /tmp is another one. Those of one machine find the same table.
+bool AgreeOnOpening(const h5::Mpi& mpi, const Ranks& ranks, OpeningVote& vote) {
+  const uint64_t mine[] = {vote.able ? 0u : 1u,  vote.inode,          ~vote.inode,
+                           vote.table,           ~vote.table,         vote.group,
+                           vote.reads ? 1u : 0u, vote.reads ? 0u : 1u};
+  uint64_t all[std::size(mine)] = {};
+  if (!mpi.Max(ranks.communicator, mine, all, static_cast<int>(std::size(mine)))) return false;
+  vote.same_table = all[3] == ~all[4];
+  vote.group = all[5];
+  return all[0] == 0 && all[1] == ~all[2] && all[6] + all[7] == 1;
 }
 
 bool MayHideMpio(const char* name) try {

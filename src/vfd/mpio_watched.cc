@@ -114,7 +114,8 @@ herr_t Close(H5FD_t* pub) noexcept {
 
 }  // namespace
 
-void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char* name) try {
+void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char* name,
+               bool writable) try {
   H5FD_t* const pub = vfd_handle == nullptr ? nullptr : FileOf(vfd_handle, driver);
   const char* const path = PathOf(name);
   struct stat found;
@@ -122,8 +123,10 @@ void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char*
   if (MutationEnabled("ranks_board") || MutationEnabled("ranks_outside")) return;
   // Who opens the file for writing later has to be found by who looks. In a job of one rank that is nobody.
   const bool single = model::RanksOfJob() == 1;
-  auto table = DirtyRangeTable::Watch(
-      IdentityIn(found), single ? TableFile::Missing::kLeave : TableFile::Missing::kMake);
+  const auto missing = single ? TableFile::Missing::kLeave : TableFile::Missing::kMake;
+  // Who keeps what it reads is to know that somebody writes here (h5/parallel_reading.h).
+  auto table = writable && !single ? DirtyRangeTable::Join(IdentityIn(found), 0)
+                                   : DirtyRangeTable::Watch(IdentityIn(found), missing);
   if (table == nullptr) return;
   auto* const watched = new Watched{*pub->cls, pub->cls, &library, std::move(table)};
   H5FD_class_t& driver_class = watched->driver;

@@ -9,6 +9,7 @@
 namespace tidelane::vfd {
 
 /// See h5::ParallelDriverTable::watch.
-void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char* name);
+void WatchMpio(h5::Library& library, hid_t driver, void* vfd_handle, const char* name,
+               bool writable);
 
 }  // namespace tidelane::vfd

@@ -85,6 +85,11 @@ int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t siz
   return H5_ITER_CONT;
 }
 
+uint64_t AllocatedEnd(LibraryState& library, const File& file) {
+  return file.traits().kept_unlocked ? file.eof()
+                                     : h5::Driver().above(library.slot, file).allocated_end;
+}
+
 bool MakeMap(LibraryState& library, const Reading& reading, ReadDataset& known) {
   MakeRoomForMap(library, known.grid.Chunks());
   const auto map = std::make_shared<ChunkMap>(known.grid.Chunks());
@@ -105,11 +110,12 @@ bool MakeMap(LibraryState& library, const Reading& reading, ReadDataset& known) 
   };
   // What lies where the file has nothing is HDF5's to find, and to tell. (Now: it may have allocated chunks just before.)
   if (!Aside(library, reading.dxpl, iterate_over) || result < 0 || !making.usable ||
-      making.end > h5::Driver().above(library.slot, *file).allocated_end ||
+      making.end > AllocatedEnd(library, *file) ||
       (known.fill->empty() && making.stored < map->size())) {
     return false;
   }
   known.map = map;
+  known.stored = making.stored != 0;
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include "h5/driver.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
+#include "h5/parallel_reading.h"
 #include "vol/call_inside.h"
 
 namespace tidelane::vol {
@@ -146,9 +147,19 @@ DatasetFacts AskFacts(LibraryState& library, void* dataset, unsigned long serial
   DatasetFacts facts;
   h5::Library& hdf5 = library.hdf5();
   const h5::KeepErrorStack keep(hdf5);
+  const auto reading = library.parallel_files
+                           ? h5::ParallelDriver().reading_with_serial(library.slot, serial)
+                           : nullptr;
   if (when == Ask::kLater && library.parallel_files &&
-      h5::ParallelDriver().file_with_serial(library.slot, serial) != nullptr) {
+      (reading != nullptr ||
+       h5::ParallelDriver().file_with_serial(library.slot, serial) != nullptr)) {
     return facts;
+  }
+  if (reading != nullptr) {
+    facts.of_ranks = true;
+    facts.file = reading->file();
+    facts.user_block = reading->base_address();
+    facts.metadata_together = reading->metadata_together;
   }
   facts.open = h5::Driver().open_with_serial(library.slot, serial);
   if (facts.open != nullptr) {

@@ -28,8 +28,10 @@ struct DatasetFacts {
   /// HDF5's own side of the serial file of ours that it is in; nullptr: it is in none.
   H5FD_t* open = nullptr;
   std::weak_ptr<File> file;
-  uint64_t user_block = 0;   ///< added to the addresses in that file
-  bool page_buffer = false;  ///< elements may be there, and not yet with the driver
+  bool of_ranks = false;           ///< it is in one that ranks only read, and `open` is not known
+  bool metadata_together = false;  ///< no rank may read metadata of it alone
+  uint64_t user_block = 0;         ///< added to the addresses in that file
+  bool page_buffer = false;        ///< elements may be there, and not yet with the driver
 
   enum class Elements : uint8_t {
     kUnknown,

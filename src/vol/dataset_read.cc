@@ -8,6 +8,7 @@
 
 #include "base/counters.h"
 #include "file/call_scope.h"
+#include "h5/error.h"
 #include "vol/call_queue.h"
 #include "vol/chunk_capture.h"
 #include "vol/chunked_reads.h"
@@ -19,6 +20,7 @@
 #include "vol/native_retry.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
+#include "vol/ranks_read.h"
 #include "vol/selection_io_choice.h"
 #include "vol/transfer_outcome.h"
 #include "vol/transfers.h"
@@ -26,8 +28,6 @@
 namespace tidelane::vol {
 
 namespace {
-
-using Reads = Transfers<void*>;
 
 Reading At(const Reads& reads, size_t i, hid_t dxpl) {
   return {
@@ -103,8 +103,10 @@ bool AcceptLater(LibraryState& library, const Reading& reading, CallScope& scope
   return true;
 }
 
-herr_t ReadLater(LibraryState& library, Reads reads, hid_t dxpl, Left& left) {
-  CallScope scope(CallScope::kNone);
+herr_t ReadLater(LibraryState& library, Reads& reads, const Lists& lists, CallScope::Flag flag,
+                 Left& left) {
+  CallScope scope(flag);
+  const hid_t dxpl = lists.ours;
   auto again = std::make_unique<NativeRetry>(library);
   Fallback reason = Fallback::kReadNow;
   Rest<void*> rest;
@@ -119,7 +121,7 @@ herr_t ReadLater(LibraryState& library, Reads reads, hid_t dxpl, Left& left) {
   for (size_t i = 0; i < reads.count; ++i) {
     static_cast<void>(AcceptLater(library, At(reads, i, dxpl), scope, reason));
   }
-  if (ReadNatively(library, reads, dxpl, Later::kSome) < 0) return -1;
+  if (ReadNatively(library, reads, lists.native, Later::kSome) < 0) return -1;
   left.completion = scope.TakeCompletion();
   if (left.completion == nullptr) Count(reason);  // there is nothing to wait for
   // Of what is left to HDF5 and our driver, the driver's failure is all that there is to say.
@@ -129,6 +131,49 @@ herr_t ReadLater(LibraryState& library, Reads reads, hid_t dxpl, Left& left) {
 
 bool LeavesReads(LibraryState& library) {
   return !library.requests.any_failed() && !library.closing;
+}
+
+herr_t ReadAlone(LibraryState& library, Reads& reads, const Lists& lists, Left* left) {
+  if (left != nullptr && LeavesReads(library))
+    return ReadLater(library, reads, lists, CallScope::kReadAlone, *left);
+  const CallScope scope(CallScope::kReadAlone);
+  Rest<void*> rest;
+  if (reads.count == 1 || lists.ours == library.default_dxpl) {
+    TakeEach(reads, rest, lists.ours,
+             [&](const Reading& reading) { return ReadChunked(library, reading); });
+  }
+  if (reads.count == 0) return 0;
+  return library.hdf5().native().dataset_cls.read(reads.count, reads.datasets, reads.memory_types,
+                                                  reads.memory_spaces, reads.file_spaces,
+                                                  lists.native, reads.buffers, nullptr);
+}
+
+// Of a file that ranks only read: whatever this rank does, no other one waits for it.
+herr_t ReadByRank(LibraryState& library, h5::ParallelReading& file, const Reads& reads, hid_t dxpl,
+                  Left* left) {
+  const bool collective = IsCollective(library, dxpl);
+  const ReadWay way = WayOf(library, file, reads, dxpl, collective);
+  if (way == ReadWay::kFailed) return -1;
+  if (way == ReadWay::kByMpi) {
+    return library.hdf5().native().dataset_cls.read(reads.count, reads.datasets, reads.memory_types,
+                                                    reads.memory_spaces, reads.file_spaces, dxpl,
+                                                    reads.buffers, nullptr);
+  }
+  file.Look();
+  Lists lists{};
+  if (!ListsFor(library, dxpl, collective, lists)) {
+    h5::PushError(library.hdf5(), "no memory for a transfer list");
+    return -1;
+  }
+  Reads rest = reads;
+  const herr_t result = ReadAlone(library, rest, lists, left);
+  if (result < 0 || dxpl == library.default_dxpl) return result;
+  if (collective) {
+    TellCollective(library, reads, dxpl, rest.count != 0);
+  } else if (rest.count == 0) {
+    TellIndependent(library, reads, dxpl);
+  }
+  return result;
 }
 
 // `left`: where lanes may go on after the call; nullptr: they may not. Ranks of an MPI program hand `request` to HDF5.
@@ -143,9 +188,11 @@ herr_t ReadIntoHost(LibraryState& library, Reads reads, hid_t dxpl, Left* left,
     return ReadTogether(library, parallel, count, datasets, reads.memory_types, reads.memory_spaces,
                         reads.file_spaces, dxpl, reads.buffers, request);
   }
+  if (const auto shared = ReadingOf(library, reads); shared != nullptr)
+    return ReadByRank(library, *shared, reads, dxpl, left);
   if (left != nullptr && LeavesReads(library) &&
       !ReadsAtOnce(library, count, datasets, reads.memory_types, reads.file_spaces, dxpl)) {
-    return ReadLater(library, reads, dxpl, *left);
+    return ReadLater(library, reads, {.native = dxpl, .ours = dxpl}, CallScope::kNone, *left);
   }
   Rest<void*> rest;
   if (MayTake(library, reads, dxpl)) {
@@ -270,7 +317,8 @@ herr_t ReadAtOnce(LibraryState& library, const Memories& memories, const Reads& 
 
 herr_t ReadIntoDevice(LibraryState& library, const Memories& memories, const Reads& reads,
                       hid_t dxpl, void** request) {
-  const bool ranks = ParallelOf(library, reads.datasets[0], H5I_DATASET) != nullptr;
+  const bool ranks = ParallelOf(library, reads.datasets[0], H5I_DATASET) != nullptr ||
+                     ReadingOf(library, reads) != nullptr;
   if (request != nullptr && !ranks && !MayShareElements(library, reads)) {
     const auto result = ReadStagedLater(library, memories, reads, dxpl, request);
     if (result.has_value()) return *result;

@@ -153,13 +153,14 @@ bool FlushesBeforeClose(File& ours) {
 // The file, if it is not published yet.
 std::shared_ptr<File> HiddenOf(LibraryState& library, void* file) {
   std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
-  return ours == nullptr || ours->at_its_name() ? nullptr : ours;
+  return ours == nullptr || ours->traits().at_its_name ? nullptr : ours;
 }
 
 // The file, if others find what it was before, should HDF5 not be able to write all of it: it is not published yet, or has commits.
 std::shared_ptr<File> WithOldStateOf(LibraryState& library, void* file) {
   std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
-  const bool has = ours != nullptr && (!ours->at_its_name() || ours->writes().commits().enabled());
+  const bool has =
+      ours != nullptr && (!ours->traits().at_its_name || ours->writes().commits().enabled());
   return has ? ours : nullptr;
 }
 

@@ -63,6 +63,8 @@ struct LibraryState {
   hid_t plain_dcpl = h5::kNoId;
   hid_t told_dxpl =
       h5::kNoId;  ///< a copy of it that says how a transfer went (vol/transfer_outcome.h)
+  hid_t independent_dxpl = h5::
+      kNoId;  ///< the last one that stood for a program's, which HDF5 writes to until its call ends (vol/ranks_read.h)
   /// How many properties that list has: one with as many has none of ours (vol/property_lists.h).
   size_t default_properties = 0;
   /// A file was captured that ranks of an MPI program have open together (vol/ranks.h).

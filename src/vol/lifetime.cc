@@ -33,7 +33,7 @@ herr_t WaitForEventSet(hid_t event_set, void* context) {
 
 void Forget(LibraryState& library) {
   library.hdf5().ForgetIds();
-  library.default_dxpl = library.told_dxpl = h5::kNoId;
+  library.default_dxpl = library.told_dxpl = library.independent_dxpl = h5::kNoId;
   library.plain_dcpl = h5::kNoId;
   ForgetDatasets(library);
   library.sieve_buffers = {};

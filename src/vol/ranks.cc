@@ -8,6 +8,7 @@
 #include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
+#include "h5/parallel_reading.h"
 #include "vol/chunk_overlay.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
@@ -121,26 +122,29 @@ void ShareFile(LibraryState& library, void* file, NameForRanks& shared, const Ac
   if (shared.opening != nullptr &&
       !h5::ParallelDriver().publish(access.mpi_driver(), handle, shared.opening))
     return;
-  if (!writable) {
-    h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, path);
-    Count(Fallback::kMpiReadOnly);
-    return NoteNative(Fallback::kMpiReadOnly, name);
-  }
   const CallScope* const scope = CallScope::current();
   const bool has_settings = scope != nullptr && scope->file_settings() != nullptr;
   const bool wanted =
       (has_settings ? *scope->file_settings() : Engine::Get().config()).mode != Mode::kSync;
   Fallback reason = Fallback::kModeSync;
-  const auto captured =
-      h5::ParallelDriver().capture(hdf5, access.mpi_driver(), handle, path, wanted, reason);
-  if (captured == nullptr) {
-    h5::ParallelDriver().watch(hdf5, access.mpi_driver(), handle, path);
-    Count(reason);
-    return NoteNative(reason, name);
-  }
   int together = 1;  // not to be asked alone, if nobody knows
   if (hdf5.Pget(access.get(), "collective_metadata_read", &together) < 0) together = 1;
-  captured->metadata_together = together != 0;
+  const h5::ParallelDriverTable& driver = h5::ParallelDriver();
+  const hid_t id = access.mpi_driver();
+  bool captured = false;
+  if (writable) {
+    const auto written = driver.capture(hdf5, id, handle, path, wanted, reason);
+    captured = written != nullptr;
+    if (captured) written->metadata_together = together != 0;
+  } else {
+    const auto read = driver.capture_reading(hdf5, id, handle, path, wanted, reason);
+    captured = read != nullptr;
+    if (captured) read->metadata_together = together != 0;
+  }
+  if (captured) return;
+  driver.watch(hdf5, id, handle, path, writable);
+  Count(reason);
+  NoteNative(reason, name);
 }
 
 CollectiveGuard::CollectiveGuard(LibraryState& library, std::shared_ptr<h5::ParallelFile> file,

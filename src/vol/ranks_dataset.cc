@@ -69,7 +69,9 @@ void NoteRankDataset(LibraryState& library, void* dataset) {
   entry.Drop<RankDataset>();
   RankDataset found;
   if (!LookAtHeader(library, dataset, entry, found)) return;
-  if (h5::ParallelDriver().file_with_serial(library.slot, entry.serial) != nullptr) {
+  const h5::ParallelDriverTable& driver = h5::ParallelDriver();
+  if (driver.file_with_serial(library.slot, entry.serial) != nullptr ||
+      driver.reading_with_serial(library.slot, entry.serial) != nullptr) {
     LookAtLayout(FactsOf(library, dataset, library.default_dxpl, Ask::kAtOpen), found);
   }
   entry.Get<RankDataset>() = std::move(found);

@@ -6,7 +6,6 @@
 #include "extent/test_hooks.h"
 #include "h5/owned_id.h"
 #include "vol/chunked_dataset.h"
-#include "vol/property_lists.h"
 #include "vol/ranks_dataset.h"
 #include "vol/selected_box.h"
 
@@ -174,6 +173,29 @@ RankSelection PartsOf(LibraryState& library, const Writes& writes, bool collecti
     parts.places.push_back(std::move(part.place));
   }
   return parts;
+}
+
+Scatter ScatterOf(LibraryState& library, void* dataset, hid_t file_space, hid_t dxpl) {
+  const RankDataset& known = RankDatasetOf(library, dataset);
+  if (!known.plain) return {};
+  h5::OwnedId own;
+  hid_t space = file_space;
+  if (space == h5::kDefault) {
+    own = AskDataset(library, dataset, H5VL_DATASET_GET_SPACE, dxpl);
+    space = own.get();
+  }
+  const h5::OwnedId type = AskDataset(library, dataset, H5VL_DATASET_GET_TYPE, dxpl);
+  Selection selection;
+  if (!type.valid() || !IsDataspace(space) || !Select(library.hdf5(), space, selection) ||
+      selection.points == 0) {
+    return {};
+  }
+  const uint64_t element = library.hdf5().Tget_size(type.get());
+  Place place;
+  FindPlace(selection, place);
+  return {.bytes = selection.points * element,
+          .pieces = PiecesOf(library.hdf5(), space, selection, known.chunk),
+          .span = (place.range.end - place.range.begin) * element};
 }
 
 bool IsKnownTransfer(LibraryState& library, hid_t dxpl) {

@@ -53,8 +53,9 @@ bool HasChunks(LibraryState& library, void* dataset, const DatasetFacts& facts,
 
 void Look(LibraryState& library, void* dataset, const DatasetFacts& facts, ReadDataset& known) {
   known.file = facts.file;
-  if (facts.open == nullptr || facts.layout == H5D_LAYOUT_ERROR) return;
-  const bool chunks = HasChunks(library, dataset, facts, known);
+  if ((facts.open == nullptr && !facts.of_ranks) || facts.layout == H5D_LAYOUT_ERROR) return;
+  // Where chunks are is metadata.
+  const bool chunks = !facts.metadata_together && HasChunks(library, dataset, facts, known);
   if (facts.page_buffer) return;
   known.direct = IsDirect(facts);
   known.chunks =

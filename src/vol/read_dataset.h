@@ -34,6 +34,7 @@ struct ReadDataset final : DatasetState, ChunkedDataset {
   uint64_t cache_bytes = 0;             ///< what HDF5's chunk cache holds
   uint64_t version = UINT64_MAX;        ///< of the extent
   std::shared_ptr<const ChunkMap> map;  ///< as of `version`; nullptr: not made
+  bool stored = true;                   ///< some chunk has a place there
   uint64_t touched = 0;                 ///< chunks that were wanted while there was none
 };
 

@@ -53,6 +53,15 @@ def left_to_hdf5(reason, summaries):
     return counts if any(counts) else []
 
 
+def check_counters(counters, least, most):
+    """Each rank's, against NAME=NUMBER."""
+    for bounds, outside in ((least, lambda number, bound: number < bound), (most, lambda number, bound: number > bound)):
+        for name, bound in (text.split("=") for text in bounds):
+            numbers = [of[name] for of in counters]
+            if any(outside(number, int(bound)) for number in numbers):
+                sys.exit(f"{name} of the ranks is {numbers}, with a bound of {bound}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("mpirun", "program", "plugin", "h5diff"):
@@ -64,6 +73,9 @@ def main():
     parser.add_argument("--chunks", action="store_true", help="lanes must have filtered chunks, and every rank have put some into the file")
     parser.add_argument("--left", metavar="REASON", help="every rank must have left something to HDF5 for it")
     parser.add_argument("--never", metavar="REASON", help="no rank may have left anything to HDF5 for it")
+    parser.add_argument("--without", metavar="REASON", help="of a negative control: that no rank has left anything to HDF5 for it is wrong")
+    parser.add_argument("--least", action="append", default=[], metavar="COUNTER=N", help="every rank must have counted so much")
+    parser.add_argument("--most", action="append", default=[], metavar="COUNTER=N", help="and no rank more than that")
     parser.add_argument("--preload", help="into every rank")
     parser.add_argument("--errors", action="store_true", help="a rank must have counted some")
     parser.add_argument("--killed", metavar="OBJECT")
@@ -76,6 +88,8 @@ def main():
             for _ in range(ATTEMPTS):
                 run(arguments, files[1], folder, arguments.plugin, arguments.set, True)
                 if left_to_hdf5(arguments.never, summaries_in(folder)):
+                    return
+                if arguments.without and not left_to_hdf5(arguments.without, summaries_in(folder)):
                     return
             sys.exit("nothing wrong was found")
         ours = run(arguments, files[1], folder, arguments.plugin, arguments.set)
@@ -92,6 +106,7 @@ def main():
         counters = [summary["counters"] for summary in summaries]
         if not arguments.only_plugin and any(of["errors"] for of in counters) != arguments.errors:
             sys.exit(f"errors were {'not ' if arguments.errors else ''}counted: {counters}")
+        check_counters(counters, arguments.least, arguments.most)
         if arguments.chunks and not (any(of["chunks_filtered_by_lanes"] for of in counters) and all(of["filter_bytes_out"] for of in counters)):
             sys.exit(f"nothing was filtered: {counters}")
         if counts := left_to_hdf5(arguments.never, summaries):

@@ -25,7 +25,8 @@ struct Arguments {
   uint64_t seed = 1, ops = 300;
   uint64_t fault_at = ~0ULL;  // damage the first read from there on: the program's own check
   std::string dir = ".";
-  bool strict = false, filters = true, compressed = false, verbose = false, native_both = false;
+  bool strict = false, read_only = false, filters = true, compressed = false, verbose = false,
+       native_both = false;
   unsigned most_skew_us = 300;
 };
 
@@ -35,7 +36,8 @@ bool parse(int argc, char** argv, Arguments& args) {
                                    {"strict", 0, nullptr, 'S'},     {"no-filters", 0, nullptr, 'F'},
                                    {"verbose", 0, nullptr, 'v'},    {"native", 0, nullptr, 'n'},
                                    {"errors", 0, nullptr, 'e'},     {"skew", 1, nullptr, 'k'},
-                                   {"compressed", 0, nullptr, 'c'}, {nullptr, 0, nullptr, 0}};
+                                   {"compressed", 0, nullptr, 'c'}, {"read-only", 0, nullptr, 'r'},
+                                   {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (c) {
       case 's': args.seed = std::strtoull(optarg, nullptr, 10); break;
@@ -43,6 +45,7 @@ bool parse(int argc, char** argv, Arguments& args) {
       case 'd': args.dir = optarg; break;
       case 'f': args.fault_at = std::strtoull(optarg, nullptr, 10); break;
       case 'S': args.strict = true; break;
+      case 'r': args.read_only = true; break;
       case 'c': args.compressed = true; break;
       case 'F': args.filters = false; break;
       case 'v': args.verbose = true; break;
@@ -61,7 +64,7 @@ class Runner {
       : args_(args),
         me_(me),
         skew_(args.seed * 1000 + static_cast<uint64_t>(me)),
-        model_({ranks, args.strict, args.filters, args.compressed}),
+        model_({ranks, args.strict, args.filters, args.read_only, args.compressed}),
         manner_(Manner::draw(args.seed)),
         plugin_(args.dir + "/a/x.h5",
                 args.native_both ? Side::Through::Native : Side::Through::Environment, manner_),

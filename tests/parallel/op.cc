@@ -80,6 +80,7 @@ std::string Op::text() const {
     out += " to ";
     for (int i = 0; i < set.rank; ++i) out += (i == 0 ? "" : "x") + std::to_string(dims[i]);
   }
+  for (const Op& read : reads) out += "\n    " + read.text();
   if (what == Do::Attribute) out += " " + attribute + " " + std::to_string(variant);
   return out;
 }
@@ -136,6 +137,7 @@ bool Model::plan(Rng& rng, Op& op) const {
     return sets_.size() < kMostSets;
   }
   op.variant = static_cast<int>(rng.below(2));
+  if (op.what == Do::Reopen && options_.read_only) plan_reads(rng, op);
   if (op.what == Do::Flush || op.what == Do::Reopen || op.what == Do::CloseSets ||
       op.what == Do::Wait || op.what == Do::Recreate) {
     return true;
@@ -168,6 +170,23 @@ bool Model::plan_transfer(Rng& rng, Op& op) const {
   if (set.kind == Kind::Compound && rng.chance(50))
     op.mem = rng.chance(50) ? Mem::FieldA : Mem::FieldB;
   return true;
+}
+
+// Some datasets are read again and again, so that there is something to foresee.
+void Model::plan_reads(Rng& rng, Op& op) const {
+  const uint64_t count = rng.between(4, 24);
+  for (uint64_t i = 0; i < count; ++i) {
+    Op read;
+    read.what = Do::Read;
+    read.index = op.index;
+    read.data_seed = rng.next();
+    read.set = !op.reads.empty() && rng.chance(50) ? op.reads.back().set : rng.pick(sets_);
+    static_cast<void>(plan_transfer(rng, read));
+    // How many ranks read a chunk, which decides what HDF5 says of one I/O for each, no rank knows by itself.
+    if (read.tuning == 3) read.tuning = 0;
+    read.variant = static_cast<int>(rng.below(4));
+    op.reads.push_back(std::move(read));
+  }
 }
 
 bool Model::plan_attribute(Rng& rng, Op& op) const {

@@ -68,6 +68,7 @@ struct Op {
   std::string attribute;
   bool flush_first = false;
   bool barrier_first = false;  // a rank must not overwrite what another one is reading
+  std::vector<Op> reads;       // Reopen: first for reading only, with these
 
   bool part_of(int me) const { return collective || (takes_part >> me & 1) != 0; }
   std::string text() const;
@@ -82,6 +83,8 @@ struct ModelOptions {
   int ranks = 2;
   bool strict = false;
   bool filters = true;
+  bool read_only =
+      false;  // files are opened again for reading only, before they are opened for more
   bool compressed = false;  // most datasets are, and most writes of those are of whole chunks
 };
 
@@ -98,6 +101,7 @@ class Model {
   bool plan(Rng& rng, Op& op) const;
   bool plan_transfer(Rng& rng, Op& op) const;
   bool plan_attribute(Rng& rng, Op& op) const;
+  void plan_reads(Rng& rng, Op& op) const;
   bool needs_flush(const Op& op) const;
   void hold(const Op& op);
   void resize(Set& set, const Dims& dims);

@@ -45,6 +45,7 @@ class Seeds:
         command = [self.args.mpirun, "-np", self.args.ranks, self.args.program, "--seed", seed, "--ops", self.args.ops]
         command += ["--dir", folder] + (["--strict"] if self.args.strict else []) + (["--native"] if native else [])
         command += ["--compressed"] if self.args.compressed else []
+        command += ["--read-only"] if self.args.read_only else []
         return command + (["--fault", self.args.fault] if self.args.fault is not None else [])
 
     def native(self, seed):
@@ -65,7 +66,7 @@ class Seeds:
         client.require(len(summaries) == self.args.ranks, f"{len(summaries)} summaries of {self.args.ranks} ranks")
         total = {
             key: sum(s["counters"][key] for s in summaries.values())
-            for key in ("bytes_deferred", "lane_busy_ns", "errors", "requests_written", "chunks_filtered_by_lanes")
+            for key in ("bytes_deferred", "lane_busy_ns", "errors", "requests_written", "chunks_filtered_by_lanes", "collective_reads_alone")
         }
         client.require(total["errors"] == 0, f"the plugin counted {total['errors']} errors")
         client.require(
@@ -75,6 +76,7 @@ class Seeds:
         client.require(
             total["chunks_filtered_by_lanes"] >= self.args.min_chunks, f"lanes filtered {total['chunks_filtered_by_lanes']} chunks"
         )
+        client.require(total["collective_reads_alone"] > 0 or not self.args.read_only, "no collective read was made alone")
         return f"{done.seconds:.1f} s, {total['chunks_filtered_by_lanes']} chunks by lanes, {total['bytes_deferred']} bytes deferred, {total['requests_written']} requests"
 
     def compare(self, done, folder):
@@ -124,6 +126,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--min-deferred", type=int, default=100000)
     parser.add_argument("--compressed", action="store_true", help="mostly compressed datasets, in whole chunks")
+    parser.add_argument("--read-only", action="store_true", help="files are opened again for reading only; every rank must have read so")
     parser.add_argument("--min-chunks", type=int, default=0, help="chunks that lanes must have filtered")
     parser.add_argument("--connector", default="tidelane")
     parser.add_argument("--plugin")

@@ -117,7 +117,7 @@ void Side::run(const Op& op, Outcome& out) {
     case Do::Delete: return remove(op, out);
     case Do::Flush: return flush(op.variant, out);
     case Do::Attribute: return attribute(op, out);
-    case Do::Reopen: return reopen(out);
+    case Do::Reopen: return reopen(op, out);
     case Do::CloseSets: return close_sets(out);
     case Do::Wait: return wait(out);
     case Do::Recreate: finish(out); return create_file(out);
@@ -226,6 +226,8 @@ void Side::wait(Outcome& out) {
   out.number("in progress", static_cast<int64_t>(in_progress));
   out.number("failed", failed);
   in_use_.clear();
+  for (Buffer& buffer : coming_) out.bytes("elements read later", buffer.take());
+  coming_.clear();
 }
 
 void Side::close_sets(Outcome& out) {
@@ -235,8 +237,43 @@ void Side::close_sets(Outcome& out) {
   unlinked_.clear();
 }
 
-void Side::reopen(Outcome& out) {
+void Side::read_later(const Op& op, hid_t set, Outcome& out) {
+  const Spaces s = spaces(set, op.set.rank, op.partition.parts[static_cast<size_t>(me_)]);
+  const Hid type = stress::memory_type(op.mem), dxpl = transfer_list(op);
+  coming_.emplace_back(op.mem, s.elements);
+  coming_.back().prepare_for_read();
+  out.call("read later",
+           H5Dread_async(set, type, s.memory, s.file, dxpl, coming_.back().data(), events_));
+  if (op.collective) ask(dxpl, out);
+}
+
+// Also through a second opening, which each rank has for itself.
+void Side::read_only(const Op& op, Outcome& out) {
+  const Hid together = access_list(), alone(H5Pcopy(together));
+  H5Pset_fapl_mpio(alone, MPI_COMM_SELF, MPI_INFO_NULL);
+  file_ = Hid(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, together));
+  out.call("H5Fopen to read", file_.get());
+  Hid second(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, alone));
+  out.call("second H5Fopen to read", second.get());
+  for (const Op& one : op.reads) {
+    if (one.variant == 0) {
+      const Hid dapl = set_access(one.set);
+      const Hid set(H5Dopen2(second, one.set.name.c_str(), dapl));
+      out.call("second H5Dopen", set.get());
+      if (one.part_of(me_)) read(one, set, out);
+      continue;
+    }
+    const hid_t set = open_set(one.set, out);
+    if (!one.part_of(me_)) continue;
+    one.async ? read_later(one, set, out) : read(one, set, out);
+  }
+  out.call("second H5Fclose", H5Fclose(second.release()));
   finish(out);
+}
+
+void Side::reopen(const Op& op, Outcome& out) {
+  finish(out);
+  if (!op.reads.empty()) read_only(op, out);
   const Hid fapl = access_list();
   file_ = Hid(H5Fopen(path_.c_str(), H5F_ACC_RDWR, fapl));
   out.call("H5Fopen", file_.get());

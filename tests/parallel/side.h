@@ -52,7 +52,9 @@ class Side {
   void extend(const Op& op, Outcome& out);
   void remove(const Op& op, Outcome& out);
   void attribute(const Op& op, Outcome& out);
-  void reopen(Outcome& out);
+  void reopen(const Op& op, Outcome& out);
+  void read_only(const Op& op, Outcome& out);
+  void read_later(const Op& op, hid_t set, Outcome& out);
   void flush(int scope, Outcome& out);
   void wait(Outcome& out);
   void close_sets(Outcome& out);
@@ -69,6 +71,7 @@ class Side {
   std::vector<Hid> unlinked_;  // open although their names are gone
   Hid events_;
   std::list<Buffer> in_use_;  // by operations of the event set
+  std::list<Buffer> coming_;  // elements that it reads
 };
 
 }  // namespace tidelane::parallel

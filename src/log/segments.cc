@@ -60,13 +60,13 @@ bool CommitLog::HasLeft() {
 
 // The newest last: it shows whose they are.
 void CommitLog::RemoveUseless() {
+  if (StoreSuperblock() != 0) return;
   std::vector<LeftSegment> useless;
   for (const uint64_t number : {1, 2}) {
     LeftSegment left{.name = SegmentName(parts_.name, number), .file = nullptr};
     if (parts_.folder->Open(left.name, true, left.file) == 0 && left.Read() == 0 && IsUseless(left))
       useless.push_back(std::move(left));
   }
-  if (useless.empty() || StoreSuperblock() != 0) return;
   std::ranges::sort(useless, {},
                     [](const LeftSegment& left) { return left.header ? left.header->number : 0; });
   for (const LeftSegment& left : useless)

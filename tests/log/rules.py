@@ -30,8 +30,7 @@ POWER = [
     'power: the folder is synced at the first commit of a created file', 'power: a file that was cut when it was opened is synced',
     'power: the folder is synced when a segment is made', 'power: a header is synced before the mark',
     'power: a header is synced when its segment is used again', 'power: the note is synced before the next segment has a commit',
-    'power: the file is synced before a left log goes', 'power: the superblock is written again before a sync of what was found',
-    'power: the first commit syncs what an earlier program left',
+    'power: the first commit syncs what an earlier program left', 'power: who opens a file beside a log stores its superblock first',
     'power: a checkpoint syncs the file before the superblock', 'power: a checkpoint syncs the file before the segment is free',
     'power: no commit after a failed sync', 'power: no checkpoint after a failed sync',
     'power: a checkpoint that is under way ends when another sync fails',
@@ -50,6 +49,8 @@ NEEDLESS = [
     'the slot after the record',  # the record's crc is in the slot
     'reader: id of a slot',  # slots are zeroed with the header
     'reader: id and generation of a record',  # the record's crc
+    'power: the file is synced before a left log goes',  # who opened the file beside it has done so
+    'power: the superblock is written again before a sync of what was found',  # the same
     'power: recovery syncs its note',  # the commit itself is synced; the note is for damage
 ]
 NEEDLESS_IN_PROCESS = [LATE_MARKS[1]]

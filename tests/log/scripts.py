@@ -86,6 +86,7 @@ POWER = [
     ('old', w(0), COMMIT, NEXT_TRUNCATES, w(0), COMMIT),
     ('old', w(0), COMMIT, MOVE, fails('sync file'), NEXT, w(0), COMMIT),
     ('old', w(1), COMMIT, fails('sync file'), MOVE, COMMIT),
+    ('old', w(0), COMMIT, fails('slot'), to(3), COMMIT, MOVE, NEXT),
     ('old unsynced', w(2), COMMIT, NEXT, DATA),
     ('old unsynced', w(0), COMMIT, MOVE, NEXT, w(2), COMMIT),
     ('new unsynced', w(0), COMMIT, w(0), COMMIT, NEXT, w(0), COMMIT),

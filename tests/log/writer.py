@@ -181,7 +181,8 @@ def do_next(checks, s, operation):
     segments = log_of(s)
     plan = read_log(s.cache[FILE], segments, checks.without)
     if plan is None:
-        s.first(('opened', False))
+        stores = s.syncs and segments and not checks.lacks('power: who opens a file beside a log stores its superblock first')
+        s.first(*((('superblock again',), ('sync', FILE)) if stores else ()), ('opened', False))
         return
     s.first(*(('recover',) + one for one in recovery_steps(plan, segments, checks.without)), ('opened', True))
 

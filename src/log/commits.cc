@@ -75,9 +75,9 @@ void CommitLog::Committed(const Superblock& superblock, uint64_t end) {
 // have that space again; which is not worth it where saying it takes as many bytes.
 bool CommitLog::IsWorthReuse() const {
   if (writing_ != 0) return false;
-  const uint64_t unseen = current_.segment->taken() - current_.pieces.bytes();
-  return unseen >= parts_.reuse_bytes &&
-         unseen / 4 >= current_.pieces.count() * CommitRecord::kEntry;
+  const uint64_t hidden = entries_.Hidden(current_.pieces, current_.segment->taken());
+  return hidden >= parts_.reuse_bytes &&
+         hidden / 4 >= current_.pieces.count() * CommitRecord::kEntry;
 }
 
 // `needed`: by the last commit, which is found if the next one does not come to an end.
@@ -85,7 +85,7 @@ void CommitLog::Reuse(Segment& segment, std::span<const CommitEntry> needed) {
   try {
     MutexLock lock(mutex_);
     segment.KeepOnly(needed);
-    entries_.KeepSeen(current_.pieces);
+    entries_.KeepSeen(current_.pieces, segment.taken());
   } catch (const std::bad_alloc&) {  // the commit has happened all the same
   }
 }

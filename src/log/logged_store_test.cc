@@ -318,6 +318,33 @@ TEST_F(LoggedStoreTest, AStateThatIsWrittenAgainTakesTwiceItsSpace) {
   EXPECT_EQ(disk_->Contents(kName), committed_);
 }
 
+// What lies between small pieces cannot be used again, and is no reason to say all of them in each commit.
+TEST_F(LoggedStoreTest, ManySmallPiecesAreNotSaidInEachCommit) {
+  reuse_bytes_ = 1500;
+  Open(&unthreaded_);
+  for (unsigned i = 0; i < 60; ++i) {  // each in a sector of its own, among what is hidden soon
+    ASSERT_EQ(Write(200 + 8 * i, 5, 'k'), 0);
+    ASSERT_EQ(Write(1000, 1000 + i, 'x'), 0);
+  }
+  ASSERT_EQ(Commit(), 0);
+  unsigned whole = 0;
+  for (unsigned i = 0; i < 40; ++i) {
+    uint64_t written = 0;
+    disk_->plan = [&](FaultPoint point, uint64_t, uint64_t size) {
+      if (point == FaultPoint::kWrite) written += size;
+      return Fault{};
+    };
+    ASSERT_EQ(Write(700, 1, static_cast<char>('a' + i % 26)), 0);
+    ASSERT_EQ(Commit(), 0);
+    disk_->plan = nullptr;
+    if (written > 60 * log::CommitRecord::kEntry) ++whole;
+    Bytes found;
+    ASSERT_TRUE(Recovered(disk_->AfterEnd(), found, *this).ok());
+    ASSERT_EQ(found, committed_) << i;
+  }
+  EXPECT_LE(whole, 4u);  // records of commits before are hidden in time
+}
+
 // A kill came between the mark and the log's removal: who opens it next leaves it alone, whether he writes or not.
 TEST_F(LoggedStoreTest, ALogThatIsDoneWithGoesWithTheNextOpen) {
   Open(&unthreaded_);

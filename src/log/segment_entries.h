@@ -44,8 +44,13 @@ class SegmentEntries {
     }
     return seen;
   }
-  /// The others are forgotten.
-  void KeepSeen(PieceMap& pieces) {
+  /// Of `taken` bytes of the segment: those that no commit shows any more, and that were seen when the others were last forgotten. What
+  /// could not be freed then, because it shares an entry or a sector with what is seen, cannot be freed now.
+  uint64_t Hidden(const PieceMap& pieces, uint64_t taken) const {
+    return taken - pieces.bytes() - unusable_;
+  }
+  /// The others are forgotten; so many bytes are still taken.
+  void KeepSeen(PieceMap& pieces, uint64_t taken) {
     const std::vector<bool> is_seen = Marked(pieces);
     std::vector<size_t> place(entries_.size());
     size_t kept = 0;
@@ -59,6 +64,7 @@ class SegmentEntries {
     committed_ = committed_ == entries_.size() ? kept : committed;
     entries_.resize(kept);
     pieces.Renumber([&](size_t entry) { return place[entry]; });
+    unusable_ = taken - pieces.bytes();
   }
 
  private:
@@ -70,6 +76,7 @@ class SegmentEntries {
 
   std::vector<CommitEntry> entries_;  // the committed ones first
   size_t committed_ = 0;
+  uint64_t unusable_ = 0;  // bytes
 };
 
 }  // namespace tidelane::log

@@ -71,7 +71,10 @@ TEST(SegmentEntriesTest, EntriesThatAreHiddenAreForgotten) {
   EXPECT_EQ(addresses(entries.Seen(pieces)), (std::vector<uint64_t>{0, 400, 200, 50}));
   EXPECT_EQ(entries.FreshAt(0, 100, pieces), nullptr);  // it is committed, and cut
   ASSERT_NE(entries.FreshAt(200, 100, pieces), nullptr);
-  entries.KeepSeen(pieces);
+  EXPECT_EQ(entries.Hidden(pieces, 400), 400u - (90 + 100 + 10));
+  entries.KeepSeen(pieces, 250);
+  EXPECT_EQ(entries.Hidden(pieces, 250), 0u);  // nothing was hidden since
+  EXPECT_EQ(entries.Hidden(pieces, 260), 10u);
   EXPECT_EQ(addresses(entries.fresh()), (std::vector<uint64_t>{200, 50}));
   EXPECT_EQ(addresses(entries.Seen(pieces)), (std::vector<uint64_t>{0, 400, 200, 50}));
   ASSERT_NE(entries.FreshAt(200, 100, pieces), nullptr);
@@ -81,7 +84,7 @@ TEST(SegmentEntriesTest, EntriesThatAreHiddenAreForgotten) {
   add(0, 1000, 6000);
   EXPECT_EQ(addresses(entries.Seen(pieces)), (std::vector<uint64_t>{0}));
   EXPECT_EQ(pieces.bytes(), 1000u);
-  entries.KeepSeen(pieces);
+  entries.KeepSeen(pieces, 1000);
   EXPECT_EQ(addresses(entries.fresh()), (std::vector<uint64_t>{0}));
 }
 

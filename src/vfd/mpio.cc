@@ -30,6 +30,7 @@
 #include "h5/parallel_file.h"
 #include "publish/names.h"
 #include "vfd/mpio_class.h"
+#include "vfd/mpio_files.h"
 #include "vfd/mpio_published.h"
 #include "vfd/mpio_read.h"
 #include "vfd/mpio_watched.h"
@@ -37,21 +38,9 @@
 namespace tidelane::vfd {
 namespace {
 
-// Lives as long as its file is open; HDF5's class pointer leads here.
-struct Captured {
-  H5FD_class_t driver;  // first
-  const H5FD_class_t* native;
-  h5::Library* library;
-  H5FD_t* pub;
-  std::shared_ptr<h5::ParallelFile> file;
-  Captured* next;
-};
+using Captured = MpioFile<h5::ParallelFile>;
 
-constinit Captured* captured_files[h5::kSlots];
-
-Captured& Of(H5FD_t* pub) {
-  return *reinterpret_cast<Captured*>(const_cast<H5FD_class_t*>(pub->cls));
-}
+constinit MpioFiles<h5::ParallelFile> captured_files;
 
 herr_t Report(const Captured& captured, herr_t result, const Status& status) {
   if (status.ok()) return result;
@@ -88,7 +77,7 @@ herr_t Capture(Captured& captured, haddr_t address, size_t size, const void* byt
 
 herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
              const void* bytes) noexcept {
-  Captured& captured = Of(pub);
+  Captured& captured = Captured::Of(pub);
   h5::ParallelFile& file = *captured.file;
   const CallContext call = CallContext::Current();
   if (type == H5FD_MEM_DRAW && call.writes_other_chunk()) {
@@ -115,7 +104,7 @@ herr_t Write(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t s
 // Only collective writes come as vectors: of fill values, of filtered chunks, of metadata.
 herr_t WriteVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                    size_t sizes[], const void* buffers[]) noexcept {
-  Captured& captured = Of(pub);
+  Captured& captured = Captured::Of(pub);
   h5::ParallelFile& file = *captured.file;
   const auto native = captured.native->write_vector;
   if (file.inside()) return native(pub, dxpl, count, types, addresses, sizes, buffers);
@@ -128,7 +117,7 @@ herr_t WriteVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], 
 
 herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
             void* buffer) noexcept {
-  Captured& captured = Of(pub);
+  Captured& captured = Captured::Of(pub);
   const std::shared_ptr<File>& file = captured.file->file();
   const CallContext call = CallContext::Current();
   const bool alone = type == H5FD_MEM_DRAW && call.reads_alone();
@@ -146,13 +135,13 @@ herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t si
 
 herr_t ReadVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                   size_t sizes[], void* buffers[]) noexcept {
-  Captured& captured = Of(pub);
+  Captured& captured = Captured::Of(pub);
   static_cast<void>(captured.file->file()->drainer().Drain(Wait::kRanks));
   return captured.native->read_vector(pub, dxpl, count, types, addresses, sizes, buffers);
 }
 
 herr_t Flush(H5FD_t* pub, hid_t dxpl, hbool_t closing) noexcept {
-  Captured& captured = Of(pub);
+  Captured& captured = Captured::Of(pub);
   Status status;
   if (!MutationEnabled("ranks_flush"))
     status = captured.file->file()->drainer().Drain(closing ? Wait::kClose : Wait::kFlush);
@@ -161,23 +150,18 @@ herr_t Flush(H5FD_t* pub, hid_t dxpl, hbool_t closing) noexcept {
 }
 
 herr_t Close(H5FD_t* pub) noexcept {
-  Captured* const captured = &Of(pub);
-  Captured** at = &captured_files[captured->library->slot()];
-  while (*at != captured) at = &(*at)->next;
-  *at = captured->next;
+  const std::unique_ptr<Captured> captured = captured_files.Take(pub);
   const Status status = Engine::Get().Close(captured->file->file(), CallContext::Current());
   if (!status.ok()) NoteLost(captured->library->slot(), pub);
   pub->cls = captured->native;
   const herr_t result = captured->native->close(pub);
-  const herr_t told = Report(*captured, result, status);
-  delete captured;
-  return told;
+  return Report(*captured, result, status);
 }
 
 // The same file may be captured once: two would not know of each other's bytes.
 bool AlreadyCaptured(int slot, const FileIdentity& identity) {
   bool found = false;
-  for (Captured* at = captured_files[slot]; at != nullptr; at = at->next) {
+  for (Captured* at = captured_files.first[slot]; at != nullptr; at = at->next) {
     if (at->file->file()->identity() != identity) continue;
     at->file->Stop(Fallback::kMpiTwice);
     at->file->file()->AwaitOthers(0, UINT64_MAX);
@@ -209,8 +193,7 @@ bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& r
   reason = Fallback::kMpiRanks;
   auto file = std::make_shared<h5::ParallelFile>(prepared.file, *library.mpi(), ranks.communicator,
                                                  ranks.rank, ranks.count);
-  prepared.captured.reset(
-      new Captured{*pub->cls, pub->cls, &library, pub, std::move(file), nullptr});
+  prepared.captured = std::make_unique<Captured>(pub, library, std::move(file));
   // Tests of what is promised across machines have none.
   if (!MutationEnabled("ranks_board"))
     prepared.table = DirtyRangeTable::Join(prepared.file->identity(), ranks.rank);
@@ -219,7 +202,7 @@ bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& r
   return false;
 }
 
-void Swap(Captured* captured) {
+void Swap(std::unique_ptr<Captured> captured) {
   H5FD_class_t& driver = captured->driver;
   driver.write = Write;
   driver.write_vector = WriteVector;
@@ -227,8 +210,7 @@ void Swap(Captured* captured) {
   driver.read_vector = ReadVector;
   driver.flush = Flush;
   driver.close = Close;
-  captured->next = std::exchange(captured_files[captured->library->slot()], captured);
-  captured->pub->cls = &captured->driver;
+  captured_files.Put(std::move(captured));
 }
 
 std::shared_ptr<h5::ParallelFile> CaptureMpio(h5::Library& library, hid_t driver, void* vfd_handle,
@@ -260,24 +242,21 @@ std::shared_ptr<h5::ParallelFile> CaptureMpio(h5::Library& library, hid_t driver
     prepared.table->SetGroup({.id = vote.group, .complete = vote.same_table});
     file->file()->SetDirtyRanges(std::move(prepared.table));
   }
-  Swap(prepared.captured.release());
+  Swap(std::move(prepared.captured));
   return file;
 }
 
 void NoteOpenedAgain(int slot, const char* name) {
   const char* const path = name == nullptr ? nullptr : PathOf(name);
-  if (captured_files[slot] == nullptr || path == nullptr) return;
+  if (!captured_files.Any(slot) || path == nullptr) return;
   if (const std::optional<FileIdentity> identity = IdentityBehind(path); identity.has_value())
     static_cast<void>(AlreadyCaptured(slot, *identity));
 }
 
-bool HasParallelFiles(int slot) { return captured_files[slot] != nullptr; }
+bool HasParallelFiles(int slot) { return captured_files.Any(slot); }
 
 std::shared_ptr<h5::ParallelFile> ParallelFileWithSerial(int slot, unsigned long serial) {
-  for (const Captured* at = captured_files[slot]; at != nullptr; at = at->next) {
-    if (at->pub->fileno == serial) return at->file;
-  }
-  return nullptr;
+  return captured_files.WithSerial(slot, serial);
 }
 
 }  // namespace

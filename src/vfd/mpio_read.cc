@@ -18,26 +18,15 @@
 #include "model/history_key.h"
 #include "ranks/dirty_range_table.h"
 #include "vfd/mpio_class.h"
+#include "vfd/mpio_files.h"
 #include "vfd/mpio_published.h"
 
 namespace tidelane::vfd {
 namespace {
 
-// Lives as long as its file is open; HDF5's class pointer leads here.
-struct Reading {
-  H5FD_class_t driver;  // first
-  const H5FD_class_t* native;
-  h5::Library* library;
-  H5FD_t* pub;
-  std::shared_ptr<h5::ParallelReading> file;
-  Reading* next;
-};
+using Reading = MpioFile<h5::ParallelReading>;
 
-constinit Reading* open_readings[h5::kSlots];
-
-Reading& Of(H5FD_t* pub) {
-  return *reinterpret_cast<Reading*>(const_cast<H5FD_class_t*>(pub->cls));
-}
+constinit MpioFiles<h5::ParallelReading> open_readings;
 
 // Nothing may be thrown through HDF5: what there was no memory for has failed.
 Status ReadPiece(Reading& reading, haddr_t address, size_t size, void* buffer,
@@ -62,7 +51,7 @@ herr_t ReadAlone(Reading& reading, haddr_t address, size_t size, void* buffer,
 // Of a collective transfer the size is a count of an MPI type, which may reach anywhere.
 herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
             void* buffer) noexcept {
-  Reading& reading = Of(pub);
+  Reading& reading = Reading::Of(pub);
   const CallContext call = CallContext::Current();
   if (type == H5FD_MEM_DRAW && call.reads_alone())
     return ReadAlone(reading, address, size, buffer, call);
@@ -73,7 +62,7 @@ herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t si
 // A size of 0 says that it and those after it are as the one before; a type of "no list" likewise.
 herr_t ReadVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t addresses[],
                   size_t sizes[], void* buffers[]) noexcept {
-  Reading& reading = Of(pub);
+  Reading& reading = Reading::Of(pub);
   const CallContext call = CallContext::Current();
   if (count == 0 || types[0] != H5FD_MEM_DRAW || !call.reads_alone()) {
     reading.file->AwaitOthers(0, UINT64_MAX);
@@ -99,7 +88,7 @@ herr_t ReadVector(H5FD_t* pub, hid_t dxpl, uint32_t count, H5FD_mem_t types[], h
 herr_t ReadSelection(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t memory_spaces[],
                      hid_t file_spaces[], haddr_t offsets[], size_t element_sizes[],
                      void* buffers[]) noexcept {
-  Reading& reading = Of(pub);
+  Reading& reading = Reading::Of(pub);
   if (type == H5FD_MEM_DRAW && !CallContext::Current().reads_alone())
     reading.file->AwaitOthers(0, UINT64_MAX);
   return reading.native->read_selection(pub, type, dxpl, count, memory_spaces, file_spaces, offsets,
@@ -108,10 +97,7 @@ herr_t ReadSelection(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, size_t count, hid
 
 // What lanes still read for the program is waited for; what they fetch ahead is given up.
 herr_t Close(H5FD_t* pub) noexcept {
-  const std::unique_ptr<Reading> reading(&Of(pub));
-  Reading** at = &open_readings[reading->library->slot()];
-  while (*at != reading.get()) at = &(*at)->next;
-  *at = reading->next;
+  const std::unique_ptr<Reading> reading = open_readings.Take(pub);
   const std::shared_ptr<File>& file = reading->file->file();
   file->reads().deferred_reads().AwaitAll();
   const Status status = Engine::Get().Close(file, CallContext::Current());
@@ -156,20 +142,19 @@ bool Prepare(h5::Library& library, H5FD_t* pub, const char* name, const Ranks& r
   reason = Fallback::kMpiRanks;
   auto file = std::make_shared<h5::ParallelReading>(
       prepared.file, *library.mpi(), ranks.communicator, pub->base_addr, std::move(table), joined);
-  prepared.reading.reset(new Reading{*pub->cls, pub->cls, &library, pub, std::move(file), nullptr});
+  prepared.reading = std::make_unique<Reading>(pub, library, std::move(file));
   return true;
 } catch (const std::bad_alloc&) {  // the others wait for this rank's answer all the same
   return false;
 }
 
-void Swap(Reading* reading) {
+void Swap(std::unique_ptr<Reading> reading) {
   H5FD_class_t& driver = reading->driver;
   driver.read = Read;
   driver.read_vector = ReadVector;
   if (driver.read_selection != nullptr) driver.read_selection = ReadSelection;
   driver.close = Close;
-  reading->next = std::exchange(open_readings[reading->library->slot()], reading);
-  reading->pub->cls = &reading->driver;
+  open_readings.Put(std::move(reading));
 }
 
 }  // namespace
@@ -199,17 +184,14 @@ std::shared_ptr<h5::ParallelReading> CaptureMpioReading(h5::Library& library, hi
     return nullptr;
   }
   const std::shared_ptr<h5::ParallelReading> file = prepared.reading->file;
-  Swap(prepared.reading.release());
+  Swap(std::move(prepared.reading));
   return file;
 }
 
-bool HasReadings(int slot) { return open_readings[slot] != nullptr; }
+bool HasReadings(int slot) { return open_readings.Any(slot); }
 
 std::shared_ptr<h5::ParallelReading> ReadingWithSerial(int slot, unsigned long serial) {
-  for (const Reading* at = open_readings[slot]; at != nullptr; at = at->next) {
-    if (at->pub->fileno == serial) return at->file;
-  }
-  return nullptr;
+  return open_readings.WithSerial(slot, serial);
 }
 
 }  // namespace tidelane::vfd

@@ -141,8 +141,9 @@ def use(path):
 COMMANDS = {"read": read, "open": lambda path: read(path, "r+"), "use": use}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(description, read, commands):
+    """A program that reads one file, or answers what it is asked by lines: a command and a path."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["read", "serve"])
     parser.add_argument("file", nargs="?")
     parser.add_argument("--mode", choices=["r", "r+"], default="r")
@@ -152,8 +153,8 @@ def main():
         return
     for line in sys.stdin:
         command, _, path = line.rstrip("\n").partition(" ")
-        print(json.dumps(COMMANDS[command](path)), flush=True)
+        print(json.dumps(commands[command](path)), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, read, COMMANDS)

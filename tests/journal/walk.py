@@ -8,12 +8,9 @@ What another file has of an object is not looked at: external links are links, a
 a chunk, its stored bytes are shown. References are not followed, and their bytes (addresses) not compared.
 """
 
-import argparse
 import hashlib
-import json
 import pathlib
 import shutil
-import sys
 
 import content
 import h5py
@@ -183,19 +180,5 @@ def use(path):
         pathlib.Path(copy).unlink(missing_ok=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["read", "serve"])
-    parser.add_argument("file", nargs="?")
-    parser.add_argument("--mode", choices=["r", "r+"], default="r")
-    args = parser.parse_args()
-    if args.command == "read":
-        print(json.dumps(read(args.file, args.mode)))
-        return
-    for line in sys.stdin:
-        command, _, path = line.rstrip("\n").partition(" ")
-        print(json.dumps({"read": read, "use": use}[command](path)), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    content.main(__doc__, read, {"read": read, "use": use})

@@ -161,7 +161,9 @@ int FileByName::UseLog(const std::string& segment) {
 }
 
 Status FileByName::Read(Snapshot& snapshot) {
-  return ReadSnapshot(*folder_, names_, path_, superblock_, purpose_ == Purpose::kChange, snapshot);
+  Status status =
+      ReadSnapshot(*folder_, names_, path_, superblock_, purpose_ == Purpose::kChange, snapshot);
+  return status.ok() ? CheckLength(*file_, path_, snapshot) : status;
 }
 
 Status FileByName::Recover(const Snapshot& snapshot) {

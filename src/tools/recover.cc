@@ -99,7 +99,8 @@ class Recovery final : public Survey {
     if (status.ok() && !file.never_committed())
       return Complain(path +
                       ": its log is there; tidelane recover, without --without-log, uses it");
-    if (!status.ok() && status.code() != log::kNoLog && status.code() != EIO)
+    if (!status.ok() && status.code() != log::kNoLog && status.code() != EIO &&
+        status.code() != ESTALE)
       return Complain(InWords(status));
     if (const std::string other = LogElsewhere(path, file.superblock());
         !other.empty() && status.code() == log::kNoLog)

@@ -50,7 +50,8 @@ void Survey::Complain(const std::string& path, int error) {
   Complain(path + ": " + std::strerror(error));
 }
 
-void Survey::Log(const log::FoundSegment& segment) {
+// Whoever names a file's log means the file.
+void Survey::Log(const log::FoundSegment& segment, bool named) {
   std::string name;
   log::IsLogName(segment.name, name);
   const std::string path = (fs::path(segment.path).parent_path() / name).string();
@@ -58,9 +59,10 @@ void Survey::Log(const log::FoundSegment& segment) {
   const Status status = file.Open(path, log::Purpose::kLook);
   if (status.code() == ENOENT) return Stray(segment, "");
   if (!status.ok()) return Complain(path, status.code());
-  // Its file has been told of.
-  if (file.in_use() || (file.marked() && IsItsLog(segment, path, file.superblock()))) return;
-  Stray(segment, path);
+  const bool stray =
+      !file.in_use() && !(file.marked() && IsItsLog(segment, path, file.superblock()));
+  if (named) File(file, path, true);  // otherwise it has been told of
+  if (stray) Stray(segment, path);
 }
 
 void Survey::Folder(const std::string& path, bool recursive) {
@@ -83,7 +85,7 @@ void Survey::Folder(const std::string& path, bool recursive) {
       Look(entry.string(), false);
     }
   }
-  for (const log::FoundSegment& segment : log::LogsIn(path)) Log(segment);
+  for (const log::FoundSegment& segment : log::LogsIn(path)) Log(segment, false);
   if (!recursive) return;
   for (const std::string& folder : below) Folder(folder, true);
 }
@@ -105,10 +107,10 @@ void Survey::Operand(const std::string& path, bool recursive) {
   log::FoundSegment segment;
   if (log::IsLogName(name, whose)) {
     const int failed = log::LookAtSegment(path, segment);
-    return failed == 0 ? Log(segment) : Complain(path, failed);
+    return failed == 0 ? Log(segment, true) : Complain(path, failed);
   }
   Look(path, true);
-  for (const log::FoundSegment& beside : log::SegmentsBeside(path)) Log(beside);
+  for (const log::FoundSegment& beside : log::SegmentsBeside(path)) Log(beside, false);
 }
 
 int Survey::Run(const Arguments& arguments) {

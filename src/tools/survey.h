@@ -34,7 +34,7 @@ class Survey {
   void Operand(const std::string& path, bool recursive);
   void Folder(const std::string& path, bool recursive);
   void Look(const std::string& path, bool named);
-  void Log(const log::FoundSegment& segment);
+  void Log(const log::FoundSegment& segment, bool named);
 
   bool failed_ = false;
 };

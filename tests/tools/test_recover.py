@@ -63,6 +63,20 @@ def test_a_killed_file_becomes_its_last_commit(tidelane, libver):
     assert tidelane("recover", tidelane.data).stdout == "nothing was left behind\n"
 
 
+def test_who_names_a_log_means_its_file(tidelane):
+    path = journalled.killed(tidelane.data / "a.h5")
+    log = journalled.log_of(path)
+    state = tidelane("status", log)
+    assert state.returncode == 0 and state.stdout.startswith("to be recovered") and f"{path} (" in state.stdout, state
+    assert tidelane("recover", "-n", log).stdout == f"to be recovered: {path} (commit 1, 80 B)\n" and log.exists()
+    done = tidelane("recover", log)
+    assert done.returncode == 0 and done.stdout == f"recovered {path} (commit 1, 80 B)\n" and done.stderr == "", done
+    assert not log.exists() and json.loads(journalled.read(path)) == journalled.COMMITTED
+    process = journalled.being_written(path)
+    assert refuses_as_in_use(tidelane("recover", log), path)
+    process.communicate("\n", timeout=60)
+
+
 def test_all_files_of_a_folder(tidelane):
     below = tidelane.data / "below"
     below.mkdir()
@@ -183,6 +197,18 @@ def test_a_log_that_is_damaged(tidelane, at):
     assert "mark cleared" in tidelane("recover", "--without-log", path).stdout
     what = "no log that can be read" if at == 100 else f"a log of {path}"
     assert f"{log}: {what}, not of {path} as it is" in tidelane("recover", tidelane.data).stdout
+
+
+def test_a_file_that_is_shorter_than_its_log_knows(tidelane):
+    path = journalled.killed(tidelane.data / "a.h5")
+    os.truncate(path, path.stat().st_size - 80_000)
+    words = "it is shorter than its log knows it"
+    assert "log unusable" in tidelane("status", path).stdout and words in tidelane("status", path).stdout
+    for dry in ([], ["-n"]):
+        done = tidelane("recover", *dry, path)
+        assert done.returncode == 1 and words in done.stderr and done.stdout == "", done
+    assert words in journalled.read(path, "r", plugin=True)
+    assert f"mark cleared, without a log: {path} (" in tidelane("recover", "--without-log", path).stdout
 
 
 def test_a_torn_commit_was_none(tidelane):

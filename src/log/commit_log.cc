@@ -23,7 +23,7 @@ int CrcOf(Segment& segment, uint64_t offset, uint64_t size, uint32_t& crc) {
 // The parts lie there one after another; their crcs are entered. Stretch by stretch, so that who copies it finds in the processor's cache
 // what the crc was taken of.
 int WriteTo(Segment& segment, std::span<const Part> parts, std::vector<CommitEntry>& entries) {
-  constexpr uint64_t kStretch = 128 * 1024;
+  constexpr uint64_t kStretch = 1024 * 1024;
   std::vector<iovec> vector;
   uint64_t offset = entries.front().offset;
   uint64_t stretch = 0;

@@ -91,8 +91,16 @@ void CommitLog::before(const Op& op, const Catalog& catalog, Side& side) {
   }
 }
 
-void CommitLog::opened(const Op& op) const {
-  if (creates(op)) say("\"created\", " + quoted(op.path));
+// What was asked for before is of the file that had the name until now.
+void CommitLog::opened(const Op& op) {
+  if (creates(op)) {
+    say("\"created\", " + quoted(op.path));
+    std::erase_if(asked_, [&](const Asked& one) { return one.name == op.path; });
+  } else {
+    for (Asked& one : asked_) {
+      if (one.name == op.path) one.name = op.path2;
+    }
+  }
 }
 
 void CommitLog::after(const Op& op, const Catalog& catalog, Side& side, bool ok) {

@@ -32,7 +32,7 @@ class CommitLog {
   void say(const std::string& line) const;
   void begin(Side& side);
   void done(uint64_t state, const std::string& name, bool closed) const;
-  void opened(const Op& op) const;
+  void opened(const Op& op);
 
   int fd_ = -1;
   std::string images_;

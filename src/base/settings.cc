@@ -233,7 +233,8 @@ it, or to write there.
 
 constexpr char kCollectivePieceDetails[] =
     R"(A collective write whose pieces on a rank are smaller than this on average, and more than a few, is left to MPI's collective buffering, which
-exchanges them between ranks and makes large requests of them; the summary counts such writes. `0` defers them, too.
+exchanges them between ranks and makes large requests of them; the summary counts such writes. `0` defers them, too. The same holds of collective reads of files that
+all ranks only read, where other ranks' pieces lie between.
 
 `auto`: as much as storage takes in the time that a request costs there, from 4 KiB to 1 MiB, learned from the requests of this run; before the first one 4 KiB
 on file systems that write to memory, and 256 KiB on others. A program that computes for longer than its pieces take one by one waits less with a smaller

@@ -11,8 +11,4 @@ if [ "${1:-}" = --fix ]; then
   sources | xargs -r -d '\n' "$tool" -i
   exit 0
 fi
-bad=0
-while read -r file; do
-  "$tool" --dry-run -Werror "$file" 2>/dev/null || { echo "$file: not formatted"; bad=1; }
-done < <(sources)
-exit $bad
+sources | xargs -r -d '\n' -n 40 -P "${JOBS:-2}" "$tool" --dry-run -Werror

@@ -68,90 +68,113 @@ static void step(const char* name) {
   calls = 0;
 }
 
+static hid_t together, space, memory;
+static int values[kColumns];
+
+static hid_t step_of(hid_t file, int number, int makes) {
+  char name[32];
+  snprintf(name, sizeof name, "step%d", number);
+  const hid_t data =
+      makes ? H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)
+            : H5Dopen2(file, name, H5P_DEFAULT);
+  step(makes ? "H5Dcreate2" : "H5Dopen2");
+  return must(data, name);
+}
+
+static void write_to(hid_t data, hid_t list) {
+  must(H5Dwrite(data, H5T_NATIVE_INT, memory, space, list, values), "H5Dwrite");
+}
+
+static void read_from(hid_t data, hid_t list) {
+  must(H5Dread(data, H5T_NATIVE_INT, memory, space, list, values), "H5Dread");
+}
+
+static void metadata(hid_t file, hid_t data) {
+  const hid_t one = H5Screate(H5S_SCALAR);
+  const hid_t attribute =
+      must(H5Acreate2(data, "zero", H5T_NATIVE_INT, one, H5P_DEFAULT, H5P_DEFAULT), "H5Acreate2");
+  const int zero = 0;
+  must(H5Awrite(attribute, H5T_NATIVE_INT, &zero), "H5Awrite");
+  H5Aclose(attribute);
+  H5Sclose(one);
+  step("an attribute");
+  for (int i = 0; i < kGroups; ++i) {
+    char name[32];
+    snprintf(name, sizeof name, "group%d", i);
+    H5Gclose(must(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), name));
+  }
+  step("50 groups");
+}
+
+static void write_file(const char* path, hid_t access) {
+  const hid_t file = must(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access), "H5Fcreate");
+  step("H5Fcreate");
+  hid_t data = -1;
+  for (int i = 0; i < kSteps; ++i) {
+    if (data >= 0) H5Dclose(data);
+    data = step_of(file, i, 1);
+    write_to(data, together);
+    step("H5Dwrite, together");
+  }
+  write_to(data, together);
+  step("H5Dwrite, together, over what is on its way");
+  write_to(data, H5P_DEFAULT);
+  step("H5Dwrite, alone");
+  const hid_t chunked = H5Pcreate(H5P_DATASET_CREATE);
+  const hsize_t columns = kColumns;
+  H5Pset_chunk(chunked, 1, &columns);
+  const hid_t chunks =
+      must(H5Dcreate2(file, "chunks", H5T_NATIVE_INT, space, H5P_DEFAULT, chunked, H5P_DEFAULT),
+           "H5Dcreate2");
+  step("H5Dcreate2, chunks that are filled");
+  write_to(chunks, together);
+  step("H5Dwrite, together");
+  H5Dclose(chunks);
+  read_from(data, together);
+  step("H5Dread, together, of a file that is written");
+  must(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
+  step("H5Fflush");
+  metadata(file, data);
+  must(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
+  step("H5Fflush");
+  H5Dclose(data);
+  must(H5Fclose(file), "H5Fclose");
+  step("H5Fclose");
+}
+
+static void read_file(const char* path, hid_t access) {
+  const hid_t file = must(H5Fopen(path, H5F_ACC_RDONLY, access), "H5Fopen");
+  step("H5Fopen, for reading");
+  for (int i = 0; i < kSteps; ++i) {
+    const hid_t data = step_of(file, i, 0);
+    read_from(data, together);
+    step("H5Dread, together");
+    read_from(data, H5P_DEFAULT);
+    step("H5Dread, alone");
+    H5Dclose(data);
+  }
+  must(H5Fclose(file), "H5Fclose");
+  step("H5Fclose, for reading");
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (rank == 0 && (report = fopen(argv[2], "w")) == NULL) MPI_Abort(MPI_COMM_WORLD, 2);
-  const hid_t access = H5Pcreate(H5P_FILE_ACCESS), together = H5Pcreate(H5P_DATASET_XFER),
-              chunked = H5Pcreate(H5P_DATASET_CREATE);
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
+  together = H5Pcreate(H5P_DATASET_XFER);
   H5Pset_dxpl_mpio(together, H5FD_MPIO_COLLECTIVE);
   const hsize_t all = (hsize_t)kColumns * ranks, mine = kColumns, begin = (hsize_t)kColumns * rank;
-  H5Pset_chunk(chunked, 1, &mine);
-  const hid_t space = H5Screate_simple(1, &all, NULL), memory = H5Screate_simple(1, &mine, NULL),
-              one = H5Screate(H5S_SCALAR);
+  space = H5Screate_simple(1, &all, NULL);
+  memory = H5Screate_simple(1, &mine, NULL);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &begin, NULL, &mine, NULL);
-  static int values[kColumns];
   for (int i = 0; i < kColumns; ++i) values[i] = rank + i;
-
   step("(setup)");
-  hid_t file = must(H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, access), "H5Fcreate");
-  step("H5Fcreate");
-  hid_t data = -1;
-  for (int i = 0; i < kSteps; ++i) {
-    char name[32];
-    snprintf(name, sizeof name, "step%d", i);
-    if (data >= 0) H5Dclose(data);
-    data =
-        must(H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-             "H5Dcreate2");
-    step("H5Dcreate2");
-    must(H5Dwrite(data, H5T_NATIVE_INT, memory, space, together, values), "H5Dwrite");
-    step("H5Dwrite, together");
-  }
-  must(H5Dwrite(data, H5T_NATIVE_INT, memory, space, together, values), "H5Dwrite");
-  step("H5Dwrite, together, over what is on its way");
-  must(H5Dwrite(data, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values), "H5Dwrite");
-  step("H5Dwrite, alone");
-  const hid_t attribute =
-      must(H5Acreate2(data, "rank", H5T_NATIVE_INT, one, H5P_DEFAULT, H5P_DEFAULT), "H5Acreate2");
-  const int zero = 0;
-  must(H5Awrite(attribute, H5T_NATIVE_INT, &zero), "H5Awrite");
-  H5Aclose(attribute);
-  step("an attribute");
-  const hid_t chunks =
-      must(H5Dcreate2(file, "chunks", H5T_NATIVE_INT, space, H5P_DEFAULT, chunked, H5P_DEFAULT),
-           "H5Dcreate2");
-  step("H5Dcreate2, chunks that are filled");
-  must(H5Dwrite(chunks, H5T_NATIVE_INT, memory, space, together, values), "H5Dwrite");
-  step("H5Dwrite, together");
-  H5Dclose(chunks);
-  must(H5Dread(data, H5T_NATIVE_INT, memory, space, together, values), "H5Dread");
-  step("H5Dread, together, of a file that is written");
-  must(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
-  step("H5Fflush");
-  for (int i = 0; i < kGroups; ++i) {
-    char name[32];
-    snprintf(name, sizeof name, "group%d", i);
-    H5Gclose(must(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "H5Gcreate2"));
-  }
-  step("50 groups");
-  must(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
-  step("H5Fflush");
-  H5Dclose(data);
-  must(H5Fclose(file), "H5Fclose");
-  step("H5Fclose");
-
-  file = must(H5Fopen(argv[1], H5F_ACC_RDONLY, access), "H5Fopen");
-  step("H5Fopen, for reading");
-  for (int i = 0; i < kSteps; ++i) {
-    char name[32];
-    snprintf(name, sizeof name, "step%d", i);
-    data = must(H5Dopen2(file, name, H5P_DEFAULT), "H5Dopen2");
-    step("H5Dopen2");
-    must(H5Dread(data, H5T_NATIVE_INT, memory, space, together, values), "H5Dread");
-    step("H5Dread, together");
-    H5Dclose(data);
-  }
-  must(H5Dread(data = must(H5Dopen2(file, "chunks", H5P_DEFAULT), "H5Dopen2"), H5T_NATIVE_INT,
-               memory, space, H5P_DEFAULT, values),
-       "H5Dread");
-  step("H5Dread, alone");
-  H5Dclose(data);
-  must(H5Fclose(file), "H5Fclose");
-  step("H5Fclose, for reading");
+  write_file(argv[1], access);
+  read_file(argv[1], access);
   if (rank == 0) fclose(report);
   MPI_Finalize();
   return 0;

@@ -20,5 +20,10 @@ unwanted=$(grep -E '^lib(hdf5|stdc\+\+|gcc_s)' <<<"$needed" || true)
 undefined=$(nm -D --undefined-only "$file" | awk '$1 == "U" {print $2}' | grep -E '^(H5|_?_Z)' || true)
 [ -z "$undefined" ] || complain "leaves to the program: $(head -5 <<<"$undefined" | tr '\n' ' ')"
 
+# Both are set up in every program that loads the plugin: locales come with streams and std::filesystem (a tenth of a millisecond, and as
+# much again to load them), and __builtin_cpu_supports asks the processor some 25 times, in a virtual machine by way of the hypervisor.
+slow=$(nm --defined-only "$file" | awk '{print $NF}' | grep -E '^(_ZNSt6localeC[0-9]|__cpu_indicator_init)' || true)
+[ -z "$slow" ] || complain "starts slowly: $(tr '\n' ' ' <<<"$slow")"
+
 readelf -d "$file" | grep -q NODELETE || complain "may be unloaded (no -z nodelete)"
 exit $bad

@@ -61,8 +61,9 @@ std::vector<SettingValue> EffectiveSettings(const Config& config) {
 uint64_t DefaultArenaBytes() {
   constexpr uint64_t kMiB = uint64_t{1} << 20;
   // Whoever exceeds a control group's limit is killed, and what the program will take is not known.
-  const uint64_t usable = UsableMemoryBytes();
-  const uint64_t share = usable / (usable == MemoryGroupLimit() ? 8 : 4) / RanksOnThisNode();
+  const uint64_t group_limit = MemoryGroupLimit();
+  const uint64_t usable = UsableMemoryBelow(group_limit);
+  const uint64_t share = usable / (usable == group_limit ? 8 : 4) / RanksOnThisNode();
   return std::clamp(share, 16 * kMiB, 4096 * kMiB) / kMiB * kMiB;
 }
 

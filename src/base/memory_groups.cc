@@ -19,12 +19,12 @@ constexpr uint64_t kProgramsShare = 8;
 // What the files of a version are called. The kernel counts pages of files by whether they were used lately.
 struct Version {
   const char* limit;
-  const char* slower;  // from where on the process is slowed down; or as `limit`
+  const char* slower;  // from where on the process is slowed down; nullptr: there is no such thing
   const char* usage;
   const char* file_pages[2];
 };
 constexpr Version kFirst = {"memory.limit_in_bytes",
-                            "memory.limit_in_bytes",
+                            nullptr,
                             "memory.usage_in_bytes",
                             {"total_inactive_file ", "total_active_file "}};
 constexpr Version kSecond = {
@@ -56,8 +56,9 @@ uint64_t NumberInFile(const std::string& path, uint64_t otherwise) {
 
 // Version 1 writes the largest number of pages for "none".
 uint64_t LimitOf(const std::string& folder, const Version& version) {
-  const uint64_t limit = std::min(NumberInFile(folder + version.limit, kNoLimit),
-                                  NumberInFile(folder + version.slower, kNoLimit));
+  uint64_t limit = NumberInFile(folder + version.limit, kNoLimit);
+  if (version.slower != nullptr)
+    limit = std::min(limit, NumberInFile(folder + version.slower, kNoLimit));
   return limit < kMoreThanAnyMemory ? limit : kNoLimit;
 }
 

@@ -49,14 +49,17 @@ uint64_t AddressSpaceLeft() {
 }
 
 uint64_t UsableMemoryBytes(const std::string& root) {
+  return UsableMemoryBelow(MemoryGroupLimit(root));
+}
+
+uint64_t UsableMemoryBelow(uint64_t group_limit) {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_size = sysconf(_SC_PAGESIZE);
   uint64_t usable = uint64_t{1} << 30;  // where the system does not say
   if (pages > 0 && page_size > 0) {
     usable = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size);
   }
-  return std::min(
-      {usable, MemoryGroupLimit(root), ResourceLimit(RLIMIT_AS), ResourceLimit(RLIMIT_DATA)});
+  return std::min({usable, group_limit, ResourceLimit(RLIMIT_AS), ResourceLimit(RLIMIT_DATA)});
 }
 
 unsigned RanksOnThisNode() {

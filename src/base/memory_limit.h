@@ -12,6 +12,8 @@ namespace tidelane {
 
 /// The smallest of physical memory, the limits of control groups and RLIMIT_AS, RLIMIT_DATA. `root` stands in front of /proc and /sys; tests give a directory of their own.
 uint64_t UsableMemoryBytes(const std::string& root = "");
+/// The same for who knows the limit of the control groups, which is looked for in some files of each level.
+uint64_t UsableMemoryBelow(uint64_t group_limit);
 
 /// Bytes that RLIMIT_AS and RLIMIT_DATA still allow this process; UINT64_MAX without limits. Asks the system each time (0.3 us
 /// without limits, some us with them): limits and what the program has change.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <nmmintrin.h>
 #elif defined(__ARM_FEATURE_CRC32)
 #include <arm_acle.h>
@@ -61,8 +62,16 @@ TL_CRC_TARGET inline uint32_t Next(uint32_t crc, uint64_t word) {
 TL_CRC_TARGET inline uint32_t Next(uint32_t crc, unsigned char byte) {
   return _mm_crc32_u8(crc, byte);
 }
+// Not __builtin_cpu_supports: that asks for all there is to know in each program that loads us, some 25 times, and in a virtual machine
+// each time is a way to the hypervisor (0.15 ms altogether where that is a guest itself).
 bool HasInstruction() {
-  static const bool has = __builtin_cpu_supports("sse4.2") != 0;
+  static const bool has = [] {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned features = 0;
+    unsigned d = 0;
+    return __get_cpuid(1, &a, &b, &features, &d) != 0 && (features & bit_SSE4_2) != 0;
+  }();
   return has;
 }
 #elif defined(__ARM_FEATURE_CRC32)

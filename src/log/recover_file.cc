@@ -1,5 +1,6 @@
 #include "log/recover_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -7,8 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "device/claim.h"
@@ -17,11 +18,15 @@
 namespace tidelane::log {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t kIdDigits = 16;
 
 bool AreLocksMissing(int error) { return error == ENOSYS || error == EOPNOTSUPP; }
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
 
 bool Continues(const FoundSegment& one, const FoundSegment& other) {
   return other.id != 0 && one.before == other.id;
@@ -62,12 +67,13 @@ int LookAtSegment(const std::string& path, FoundSegment& found) {
 
 std::vector<FoundSegment> LogsIn(const std::string& folder) {
   std::vector<FoundSegment> found;
-  std::error_code failed;
-  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
+  if (entries == nullptr) return found;
+  const std::string before = folder.ends_with('/') ? folder : folder + '/';
+  while (const dirent* const entry = readdir(entries.get())) {
     std::string whose;
     FoundSegment segment;
-    if (IsLogName(at->path().filename().string(), whose) &&
-        LookAtSegment(at->path().string(), segment) == 0)
+    if (IsLogName(entry->d_name, whose) && LookAtSegment(before + entry->d_name, segment) == 0)
       found.push_back(std::move(segment));
   }
   std::ranges::sort(found, {}, &FoundSegment::name);
@@ -76,14 +82,17 @@ std::vector<FoundSegment> LogsIn(const std::string& folder) {
 
 std::vector<FoundSegment> SegmentsBeside(const std::string& path) {
   std::vector<FoundSegment> found;
-  std::error_code error;
+  std::string file = path;
+  struct stat status;
   // A log lies where a symbolic link leads to.
-  fs::path file = fs::is_symlink(path, error) ? fs::canonical(path, error) : fs::path(path);
-  if (error) return found;
+  if (lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
+    const std::unique_ptr<char, void (*)(void*)> target(realpath(path.c_str(), nullptr), std::free);
+    if (target == nullptr) return found;
+    file = target.get();
+  }
   for (const uint64_t number : {1, 2}) {
     FoundSegment segment;
-    if (LookAtSegment(SegmentName(file.string(), number), segment) == 0)
-      found.push_back(std::move(segment));
+    if (LookAtSegment(SegmentName(file, number), segment) == 0) found.push_back(std::move(segment));
   }
   return found;
 }
@@ -149,8 +158,7 @@ int FileByName::UseLog(const std::string& segment) {
   FoundSegment first;
   if (const int error = LookAtSegment(segment, first); error != 0) return error;
   names_ = {first.name, {}};
-  const std::string folder = fs::path(segment).parent_path().string();
-  for (const FoundSegment& other : LogsIn(folder.empty() ? "." : folder)) {
+  for (const FoundSegment& other : LogsIn(FolderOf(segment))) {
     if (Continues(first, other) || Continues(other, first)) names_[1] = other.name;
   }
   DirectoryEntry entry;

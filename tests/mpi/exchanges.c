@@ -25,6 +25,16 @@ int MPI_Allgather(const void* from, int sent, MPI_Datatype type, void* to, int r
   ++calls;
   return PMPI_Allgather(from, sent, type, to, received, as, comm);
 }
+int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, MPI_Request* request) {
+  ++calls;
+  return PMPI_Iallreduce(from, to, count, type, op, comm, request);
+}
+int MPI_Iallgather(const void* from, int sent, MPI_Datatype type, void* to, int received,
+                   MPI_Datatype as, MPI_Comm comm, MPI_Request* request) {
+  ++calls;
+  return PMPI_Iallgather(from, sent, type, to, received, as, comm, request);
+}
 int MPI_Bcast(void* bytes, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   ++calls;
   return PMPI_Bcast(bytes, count, type, root, comm);
@@ -49,7 +59,10 @@ void* dlsym(void* handle, const char* name) {
   static const struct {
     const char* name;
     void* counted;
-  } known[] = {{"MPI_Allreduce", (void*)MPI_Allreduce}, {"MPI_Allgather", (void*)MPI_Allgather}};
+  } known[] = {{"MPI_Allreduce", (void*)MPI_Allreduce},
+               {"MPI_Allgather", (void*)MPI_Allgather},
+               {"MPI_Iallreduce", (void*)MPI_Iallreduce},
+               {"MPI_Iallgather", (void*)MPI_Iallgather}};
   for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
     if (strcmp(name, known[i].name) == 0 && next(handle, name) != NULL) return known[i].counted;
   return next(handle, name);

@@ -34,7 +34,7 @@ FOUND = ("wrong", "lost", "view", "unusable")  # what a fault in the plugin lead
 
 
 def states_of(path):
-    """{name: the states that the file may have}, as the report says. A state is a number, EMPTY, or ANYTHING: it was renamed without its log."""
+    """{name: the states that the file may have}, as the report says: its number and the name that the file had in it, EMPTY, or ANYTHING: renamed without its log."""
     states, begun, move = {}, 0, None
     text = path.read_text() if path.exists() else ""
     for line in text.splitlines(keepends=True):
@@ -47,12 +47,13 @@ def states_of(path):
         if word == "begin":
             begun = rest[0]
             for name in states:
-                states[name].add(begun)
+                states[name].add((begun, name))
         elif word in ("done", "closed"):
             for name in rest[1]:
                 known = states.get(name, set())
-                later = {state for state in known if isinstance(state, int) and state > rest[0]}
-                states[name] = {rest[0]} | later | (known & {ANYTHING} if word == "done" else set())
+                numbered = {state for state in known if isinstance(state, tuple)}
+                now = {state for state in numbered if state[0] == rest[0]} or {(rest[0], name)}
+                states[name] = now | {state for state in numbered if state[0] > rest[0]} | (known & {ANYTHING} if word == "done" else set())
         elif word == "creating":
             states.setdefault(rest[0], set()).add(EMPTY)
         elif word == "created":
@@ -104,14 +105,15 @@ class RandomProgram:
                 run([HDF5 / "bin" / "h5clear", "-s", path], native_env())  # it was copied while it was open
         return done.rc == 0
 
-    def portrait(self, name, state):
+    def portrait(self, state):
         if state == EMPTY:
             return content.EMPTY
         with self.lock:
-            if (name, state) not in self.portraits:
-                found = self.reader_of_images.ask("read", self.images / str(state) / name)
-                self.portraits[name, state] = found.get("portrait", {"": f"state {state} cannot be read: {found.get('refused')}"})
-            return self.portraits[name, state]
+            if state not in self.portraits:
+                number, name = state
+                found = self.reader_of_images.ask("read", self.images / str(number) / name)
+                self.portraits[state] = found.get("portrait", {"": f"state {number} of {name} cannot be read: {found.get('refused')}"})
+            return self.portraits[state]
 
     def reader(self, path, mode):
         return [sys.executable, HERE / "walk.py", "read", path, "--mode", mode]
@@ -150,7 +152,7 @@ class RandomKill(kill.Kill):
         if any(ANYTHING in some for some in states.values()):
             self.counts["renamed while it was written"] += 1
             return False
-        self.allowed = {name: [self.program.portrait(name, state) for state in sorted(some, key=str)] for name, some in states.items()}
+        self.allowed = {name: [self.program.portrait(state) for state in sorted(some, key=str)] for name, some in states.items()}
         self.names = sorted(name for name in states if (self.folder / name).exists() or content.EMPTY not in self.allowed[name])
         return True
 

@@ -8,6 +8,7 @@
  *   unable   one rank cannot take part
  *   block    `same`, in a file that begins with a user block
  *   early    reads with an event set return before slow storage has answered
+ *   crowded  where ranks have fewer processors, those that wait for a late one leave it theirs
  *   fails    a rank's reads fail, of which the others hear nothing
  *   failing  a rank's part of collective reads fails
  *   short    the file has been cut short
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,6 +26,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <hdf5.h>
@@ -37,7 +40,7 @@ enum {
   kSoonGivenUpS = 30
 };
 enum { kUserBlock = 8192 };
-enum { kLateUs = 600000, kSoonUs = 300000, kShortWhileUs = 100000 };
+enum { kLateUs = 600000, kSoonUs = 300000, kShortWhileUs = 100000, kCrowdedUs = 60000 };
 
 static int rank, ranks, wrong;
 static const char* name;
@@ -293,6 +296,44 @@ static void case_apart(void) {
   }
   must(H5Dclose(set), "closing a dataset");
   must(H5Fclose(file), "closing");
+}
+
+static double busy_us(void) {
+  struct timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
+}
+
+/* The ranks agree in the 2nd and the 4th collective read. */
+static void case_crowded(void) {
+  const hid_t file = open_on(MPI_COMM_WORLD, H5F_ACC_RDONLY, 0);
+  const hid_t set = must(H5Dopen2(file, "steps", H5P_DEFAULT), "steps");
+  const int each = kElements / ranks;
+  for (int step = 0; step < 4; ++step) {
+    barrier();
+    if (rank == 0) usleep(kLateUs);
+    const double begin = busy_us();
+    read_step(set, step, together, each * rank, each);
+    const double took = busy_us() - begin;
+    if (rank != 0 && took > kCrowdedUs && !wrong) {
+      fprintf(stderr, "wrong: rank %d turned in circles for %.0f us in read %d\n", rank, took,
+              step);
+      wrong = 1;
+    }
+  }
+  must(H5Dclose(set), "closing a dataset");
+  must(H5Fclose(file), "closing");
+}
+
+/* Two of those that it has. */
+static void leave_two_processors(void) {
+  cpu_set_t all, two;
+  CPU_ZERO(&two);
+  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+  for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&two) < 2; ++i) {
+    if (CPU_ISSET(i, &all)) CPU_SET(i, &two);
+  }
+  sched_setaffinity(0, sizeof two, &two);
 }
 
 static void case_ahead(void) {
@@ -568,8 +609,9 @@ int main(int argc, char** argv) {
   } kCases[] = {{"same", case_same},     {"apart", case_apart},     {"ahead", case_ahead},
                 {"pieces", case_pieces}, {"written", case_written}, {"unable", case_unable},
                 {"fails", case_fails},   {"short", case_short},     {"block", case_same},
-                {"early", case_early},   {"failing", case_failing}};
+                {"early", case_early},   {"failing", case_failing}, {"crowded", case_crowded}};
   if (argc < 3) return 2;
+  if (strcmp(argv[2], "crowded") == 0) leave_two_processors();
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -128,6 +128,40 @@ SERIES = Case(
 )
 
 
+def later_ms(report):
+    return sum(report["waits_us"][2:]) / 1e3
+
+
+def reads_rows(bench):
+    size = 64 << 10 if bench.tiny else MIB
+    for storage in bench.storages(READS):
+        for computes in (True, False):
+            for ranks in RANKS[1:2] if bench.tiny else RANKS[1:]:
+                bench.progress(f"{READS.key}, {storage.name}: {ranks}")
+                program = Program(bench, storage, "series", ranks)
+                if program.mpi is None:
+                    return
+                shape = [f"--bytes={size}", f"--steps={STEPS}", f"--variables={VARIABLES}"]
+                reports = program.rounds(lambda folder: [*shape, f"--folder={folder}"], True, step_us if computes else None)  # noqa: B023
+                for report in reports[TIDELANE]:
+                    if report["counters"]["collective_reads_alone"] == 0:
+                        raise DemoError("no rank read for itself")
+                labels = {"storage": storage.name, "ranks": str(ranks), "computes": "1.2 times" if computes else "no"}
+                yield labels, reports, ("total",) if computes else ("later",)
+
+
+READS = Case(
+    key="ranks_reads",
+    title="Ranks that read a time series from one file",
+    text=f"BD-CATS-IO: each rank reads 1 MiB of {VARIABLES} variables in {STEPS} steps, collectively, from a file that all have opened for reading only; after each"
+    " step it sleeps for 1.2 times as long as native HDF5 needs for it, or goes on. *Later* are the steps after the second.",
+    metrics=[*METRICS, Metric("later_ms", "later, ms", later_ms)],
+    derived=[Derived("later", "later, ratio", "later_ms", format="{:.3f}", most=0.1), Derived("total", "total, ratio", "total_ms", most=1.1)],
+    rows=reads_rows,
+    storages=("throttle",),
+)
+
+
 def piece_text(size):
     return f"{size >> 20} MiB" if size >= MIB else f"{size >> 10} KiB" if size >= 1 << 10 else f"{size} B"
 

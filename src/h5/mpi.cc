@@ -1,20 +1,36 @@
 #include "h5/mpi.h"
 
 #include <dlfcn.h>
+#include <time.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "base/counters.h"
+#include "base/trace.h"
 
 namespace tidelane::h5 {
 namespace {
 
 constexpr int kLongestHint = 256;
 
+constexpr size_t kMostStatusBytes = 256;  // whatever MPI_Status is
+
+// Who has waited for long may wait a little longer: a 16th of that, and at most half a millisecond.
+constexpr uint64_t kShortestSleepNs = 20'000;
+constexpr uint64_t kLongestSleepNs = 500'000;
+
+void SleepAfter(uint64_t waited_ns) {
+  const timespec sleep{
+      0, static_cast<long>(std::clamp(waited_ns / 16, kShortestSleepNs, kLongestSleepNs))};
+  nanosleep(&sleep, nullptr);
+}
+
 // MPICH's handles are ints whose values are part of its ABI.
 struct MpichAbi {
   using Handle = int;
+  static constexpr bool kTurns = true;  // and yields to nobody
   static Handle Of(MpiHandle handle) { return static_cast<int>(handle.bits); }
   bool Find(void*) { return true; }
   Handle unsigned_long = 0x4c000808;
@@ -25,6 +41,8 @@ struct MpichAbi {
 // Open MPI's are pointers to objects of its library.
 struct OpenMpiAbi {
   using Handle = void*;
+  // It yields by itself where mpirun starts more ranks than there are slots (mpi_yield_when_idle), and our sleeps come later than that.
+  static constexpr bool kTurns = false;
   static Handle Of(MpiHandle handle) { return reinterpret_cast<void*>(handle.bits); }
   bool Find(void* library) {
     // A program that names one of them has a copy, which the library then uses instead of its own: the program's come
@@ -52,6 +70,8 @@ class MpiOf final : public Mpi {
            Resolve(library, "MPI_Finalized", finalized_) &&
            Resolve(library, "MPI_Allreduce", allreduce_) &&
            Resolve(library, "MPI_Allgather", allgather_) &&
+           Resolve(library, "MPI_Iallreduce", iallreduce_) &&
+           Resolve(library, "MPI_Iallgather", iallgather_) && Resolve(library, "MPI_Test", test_) &&
            Resolve(library, "MPI_Comm_rank", comm_rank_) &&
            Resolve(library, "MPI_Comm_size", comm_size_) &&
            Resolve(library, "MPI_Comm_free", comm_free_) &&
@@ -63,15 +83,27 @@ class MpiOf final : public Mpi {
     int over = 0;
     return initialized_(&begun) == 0 && begun != 0 && finalized_(&over) == 0 && over == 0;
   }
-  bool Max(MpiHandle communicator, const uint64_t* values, uint64_t* greatest,
-           int count) const override {
+  bool Max(MpiHandle communicator, const uint64_t* values, uint64_t* greatest, int count,
+           Waits waits) const override {
     Count(Counter::kRankExchanges);
+    Handle request{};
+    if (Abi::kTurns && waits == Waits::kSleeping) {
+      return iallreduce_(values, greatest, count, abi_.unsigned_long, abi_.max,
+                         Abi::Of(communicator), &request) == 0 &&
+             Complete(request);
+    }
     return allreduce_(values, greatest, count, abi_.unsigned_long, abi_.max,
                       Abi::Of(communicator)) == 0;
   }
-  bool Gather(MpiHandle communicator, const uint64_t* values, uint64_t* all,
-              int count) const override {
+  bool Gather(MpiHandle communicator, const uint64_t* values, uint64_t* all, int count,
+              Waits waits) const override {
     Count(Counter::kRankExchanges);
+    Handle request{};
+    if (Abi::kTurns && waits == Waits::kSleeping) {
+      return iallgather_(values, count, abi_.unsigned_long, all, count, abi_.unsigned_long,
+                         Abi::Of(communicator), &request) == 0 &&
+             Complete(request);
+    }
     return allgather_(values, count, abi_.unsigned_long, all, count, abi_.unsigned_long,
                       Abi::Of(communicator)) == 0;
   }
@@ -98,12 +130,28 @@ class MpiOf final : public Mpi {
     return function != nullptr;
   }
 
+  bool Complete(Handle request) const {
+    alignas(16) std::byte status[kMostStatusBytes];
+    const uint64_t begin_ns = NowNs();
+    for (;;) {
+      int done = 0;
+      if (test_(&request, &done, status) != 0) return false;
+      if (done != 0) return true;
+      SleepAfter(NowNs() - begin_ns);
+    }
+  }
+
   Abi abi_;
   int (*initialized_)(int*) = nullptr;
   int (*finalized_)(int*) = nullptr;
   int (*allreduce_)(const void*, void*, int, Handle type, Handle op, Handle communicator) = nullptr;
   int (*allgather_)(const void*, int, Handle type, void*, int, Handle type2,
                     Handle communicator) = nullptr;
+  int (*iallreduce_)(const void*, void*, int, Handle type, Handle op, Handle communicator,
+                     Handle* request) = nullptr;
+  int (*iallgather_)(const void*, int, Handle type, void*, int, Handle type2, Handle communicator,
+                     Handle* request) = nullptr;
+  int (*test_)(Handle* request, int* done, void* status) = nullptr;
   int (*comm_rank_)(Handle communicator, int*) = nullptr;
   int (*comm_size_)(Handle communicator, int*) = nullptr;
   int (*comm_free_)(Handle* communicator) = nullptr;

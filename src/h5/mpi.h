@@ -26,15 +26,20 @@ class Mpi {
   /// The MPI that the library `handle` (dlopen's) was linked to; nullptr: none, or one that we do not know.
   static const Mpi* FoundIn(void* handle);
 
+  /// How a rank waits for those that come later. MPI's own calls turn in a circle. That is the quickest as long as each rank has a processor;
+  /// where there are more ranks than processors, it takes those from the ranks that are waited for, and from lanes.
+  /// All ranks of an exchange wait in the same way. Either way MPI goes on with what else it has to do, such as another rank's sends.
+  enum class Waits : bool { kTurning, kSleeping };
+
   /// Between MPI_Init and MPI_Finalize.
   virtual bool running() const = 0;
   /// Collective. The greatest of all ranks' values, each of `count` by itself; false: MPI failed. Values below 2^63 only:
   /// MPICH 4.0 and Open MPI 4.1 compare unsigned numbers as if they had a sign.
-  virtual bool Max(MpiHandle communicator, const uint64_t* values, uint64_t* greatest,
-                   int count) const = 0;
+  virtual bool Max(MpiHandle communicator, const uint64_t* values, uint64_t* greatest, int count,
+                   Waits waits = Waits::kTurning) const = 0;
   /// Collective. Every rank's `count` values, in the order of ranks.
-  virtual bool Gather(MpiHandle communicator, const uint64_t* values, uint64_t* all,
-                      int count) const = 0;
+  virtual bool Gather(MpiHandle communicator, const uint64_t* values, uint64_t* all, int count,
+                      Waits waits = Waits::kTurning) const = 0;
   /// This rank's number there, and how many there are; false: MPI failed.
   virtual bool Place(MpiHandle communicator, int& rank, int& ranks) const = 0;
   /// Collective. Of a communicator that is the caller's own.

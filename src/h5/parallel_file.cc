@@ -73,12 +73,13 @@ Status ParallelFile::Before(SyncPoint moment) {
 }
 
 bool ParallelFile::Max(const uint64_t* values, uint64_t* greatest, int count) {
-  return mpi_.Max(communicator_, values, greatest, count);
+  return mpi_.Max(communicator_, values, greatest, count, waits);
 }
 
 bool ParallelFile::Gather(const std::vector<uint64_t>& values, std::vector<uint64_t>& all) {
   all.resize(values.size() * static_cast<size_t>(ranks_));
-  return mpi_.Gather(communicator_, values.data(), all.data(), static_cast<int>(values.size()));
+  return mpi_.Gather(communicator_, values.data(), all.data(), static_cast<int>(values.size()),
+                     waits);
 }
 
 bool ParallelFile::Any(bool here) {

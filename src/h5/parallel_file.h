@@ -102,6 +102,7 @@ class ParallelFile {
   uint64_t captured() const { return captured_; }
   uint64_t counted() const { return captured_ + native_; }
 
+  Mpi::Waits waits = Mpi::Waits::kTurning;  ///< in exchanges; the same on all ranks
   bool deleted_group =
       false;  ///< a group's space may be given back later, with that of what is in it
   bool metadata_together =

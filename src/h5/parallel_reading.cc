@@ -24,7 +24,7 @@ void ParallelReading::AwaitOthers(uint64_t begin, uint64_t end) {
 bool ParallelReading::Agree(bool small) {
   const uint64_t mine = small ? 1 : 0;
   uint64_t any = 0;
-  if (!mpi_.Max(communicator_, &mine, &any, 1)) return false;
+  if (!mpi_.Max(communicator_, &mine, &any, 1, waits)) return false;
   by_mpi_ = any != 0;
   return true;
 }

@@ -55,6 +55,7 @@ class ParallelReading {
   /// Whether collective reads are MPI-IO's now.
   bool by_mpi() const { return by_mpi_; }
 
+  Mpi::Waits waits = Mpi::Waits::kTurning;  ///< in exchanges; the same on all ranks
   bool metadata_together =
       true;  ///< ranks read metadata together: none of them may ask HDF5 for it
 

@@ -238,6 +238,7 @@ std::shared_ptr<h5::ParallelFile> CaptureMpio(h5::Library& library, hid_t driver
     return nullptr;
   }
   const std::shared_ptr<h5::ParallelFile> file = prepared.captured->file;
+  file->waits = vote.waits;
   if (table != 0) {
     prepared.table->SetGroup({.id = vote.group, .complete = vote.same_table});
     file->file()->SetDirtyRanges(std::move(prepared.table));

@@ -9,6 +9,8 @@
 #include <linux/magic.h>
 #include <new>
 
+#include "base/processors.h"
+#include "extent/test_hooks.h"
 #include "publish/directory_entry.h"
 
 namespace tidelane::vfd {
@@ -71,13 +73,15 @@ bool HintsForbid(const h5::Mpi& mpi, H5FD_t* pub) {
 
 // All ranks must see the same file: another node's /tmp is another one. Those of one machine find the same table.
 bool AgreeOnOpening(const h5::Mpi& mpi, const Ranks& ranks, OpeningVote& vote) {
-  const uint64_t mine[] = {vote.able ? 0u : 1u,  vote.inode,          ~vote.inode,
-                           vote.table,           ~vote.table,         vote.group,
-                           vote.reads ? 1u : 0u, vote.reads ? 0u : 1u};
+  const bool crowded = HasMoreRanksThanProcessors() && !MutationEnabled("ranks_turning");
+  const uint64_t mine[] = {vote.able ? 0u : 1u,  vote.inode,           ~vote.inode,
+                           vote.table,           ~vote.table,          vote.group,
+                           vote.reads ? 1u : 0u, vote.reads ? 0u : 1u, crowded ? 1u : 0u};
   uint64_t all[std::size(mine)] = {};
   if (!mpi.Max(ranks.communicator, mine, all, static_cast<int>(std::size(mine)))) return false;
   vote.same_table = all[3] == ~all[4];
   vote.group = all[5];
+  if (all[8] != 0) vote.waits = h5::Mpi::Waits::kSleeping;
   return all[0] == 0 && all[1] == ~all[2] && all[6] + all[7] == 1;
 }
 

@@ -45,6 +45,7 @@ struct OpeningVote {
   uint64_t table = 0;       ///< DirtyRangeTable::id; 0: none
   uint64_t group = 0;       ///< what one rank says; afterwards all know it
   bool same_table = false;  ///< afterwards: all are on the same one, or on none
+  h5::Mpi::Waits waits = h5::Mpi::Waits::kTurning;  ///< afterwards: in further exchanges
 };
 /// Collective. Whether all ranks are able, for the same file and the same use of it.
 bool AgreeOnOpening(const h5::Mpi& mpi, const Ranks& ranks, OpeningVote& vote);

@@ -184,6 +184,7 @@ std::shared_ptr<h5::ParallelReading> CaptureMpioReading(h5::Library& library, hi
     return nullptr;
   }
   const std::shared_ptr<h5::ParallelReading> file = prepared.reading->file;
+  file->waits = vote.waits;
   Swap(std::move(prepared.reading));
   return file;
 }

@@ -34,5 +34,6 @@ CASES = {
         ranks.INTERLEAVED,
         ranks.MERGING,
         ranks.FILTERED,
+        ranks.OPENING,
     ]
 }

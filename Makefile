@@ -96,10 +96,10 @@ bench-papers: build setup-mpi setup-python  ## the figures of the papers on asyn
 	@$(ninja) -C build/release bench/all
 	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/reproduce.py $(PAPERS)
 
-bench-mpi: build setup-mpi setup-python  ## ranks of an MPI program: time series, interleaved pieces, small writes; BENCH="--rounds 3"
+bench-mpi: build setup-mpi setup-python  ## ranks of an MPI program: time series, interleaved pieces, small writes, cold opens; BENCH="--rounds 3"
 	@$(setup)/configure.sh release
 	@$(ninja) -C build/release bench/all
-	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/bench.py ranks pieces ranks_writes ranks_filtered ranks_reads $(BENCH)
+	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/bench.py ranks pieces ranks_writes ranks_filtered ranks_reads ranks_opening $(BENCH)
 
 bench-python: build setup-python  ## h5py, xarray, pandas with and without Tidelane; zarr 3 and TensorStore; BENCH="--rounds 3"
 	@build/venv/bin/python -m pip install -q --disable-pip-version-check --only-binary=:all: zarr tensorstore

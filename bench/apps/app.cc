@@ -67,7 +67,7 @@ void Run::ShareFiles() {
   access_ = ok(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate");
   ok(H5Pset_fapl_mpio(access_, MPI_COMM_WORLD, MPI_INFO_NULL), "H5Pset_fapl_mpio");
   ok(H5Pset_coll_metadata_write(access_, true), "H5Pset_coll_metadata_write");
-  ok(H5Pset_all_coll_metadata_ops(access_, true), "H5Pset_all_coll_metadata_ops");
+  ok(H5Pset_all_coll_metadata_ops(access_, !options_.apart), "H5Pset_all_coll_metadata_ops");
   transfer_ = ok(H5Pcreate(H5P_DATASET_XFER), "H5Pcreate");
   ok(H5Pset_dxpl_mpio(transfer_,
                       options_.independent ? H5FD_MPIO_INDEPENDENT : H5FD_MPIO_COLLECTIVE),
@@ -157,6 +157,7 @@ int Main(int argc, char** argv, const char* name, const char* what,
   line.flag("--together", options.together, "ranks begin each step together");
   line.flag("--own-files", options.own_files, "a file for each rank");
   line.flag("--independent", options.independent, "transfers of ranks, not collective ones");
+  line.flag("--apart", options.apart, "ranks read metadata of one file each for itself");
   line.option("--json", options.json, "write the result there instead of to standard output");
   if (const auto status = line.parse(argc, argv)) return *status;
   const World world(&argc, &argv);

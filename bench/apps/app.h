@@ -33,6 +33,7 @@ struct Options {
   bool own_files = false;    // of ranks
   bool together = false;     // ranks wait for each other before a step
   bool independent = false;  // transfers of ranks to one file; otherwise collective ones
+  bool apart = false;        // ranks read metadata of one file each for itself
   std::string json;
 };
 

@@ -35,5 +35,6 @@ CASES = {
         ranks.MERGING,
         ranks.FILTERED,
         ranks.READS,
+        ranks.OPENING,
     ]
 }

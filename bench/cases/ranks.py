@@ -253,3 +253,29 @@ MERGING = Case(
     rows=writes_rows,
     storages=("throttle", "disk"),
 )
+
+
+def opening_rows(bench):
+    groups = 25 if bench.tiny else 1000
+    sides = [Side("native"), RanksSide(bench.places)]
+    for storage in bench.storages(OPENING):
+        for ranks in RANKS[1:2] if bench.tiny else RANKS:
+            bench.progress(f"{OPENING.key}, {storage.name}: {ranks}")
+            program = Program(bench, storage, "walk", ranks)
+            if program.mpi is None:
+                return
+            shape = [f"--groups={groups}", "--apart"]
+            yield {"storage": storage.name, "ranks": str(ranks)}, program.rounds(lambda folder: [*shape, f"--file={folder}/walk.h5"], True, sides=sides), ()  # noqa: B023
+
+
+OPENING = Case(
+    key="ranks_opening",
+    title="Ranks that open a cold file",
+    text="All ranks open a file for reading and walk 1000 groups and 1000 datasets, each rank all of them, and read the datasets' attributes; metadata is not read"
+    " collectively. MPICH; one rank has a serial file. Storage has no cache of its own.",
+    metrics=[METRICS[1], METRICS[2]],
+    derived=[Derived("total", "total, ratio", "total_ms"), Derived("fewer", "times fewer requests", "requests", "fewer", "{:.0f}", least=20)],
+    rows=opening_rows,
+    storages=("throttle",),
+    latency_us=500,
+)

@@ -39,6 +39,8 @@ namespace tidelane {
     "asynchronous reads that returned before their elements were there")                          \
   X(ReadBytesDeferred, "read_bytes_deferred", "bytes that they read")                             \
   X(ReadAheadHits, "readahead_hits", "small reads answered from a block that was read before")    \
+  X(NodeHits, "node_hits",                                                                        \
+    "small reads answered from memory in which ranks of this machine share what they read")       \
   X(AheadHits, "ahead_hits", "reads answered from what lanes fetched before they were made")      \
   X(AheadMisses, "ahead_misses",                                                                  \
     "large reads of such files that storage was asked for all the same")                          \
@@ -177,6 +179,8 @@ enum class Counter : unsigned {
     "ranks on file systems like NFS, or behind a prefix, may not see each other's bytes")          \
   X(MpiHints, "mpi_hints", "file", "MPI-IO hints that forbid ranks to write alone")                \
   X(MpiRanks, "mpi_ranks", "file", "another rank could not defer")                                 \
+  X(MpiNodeMemory, "mpi_node_memory", "file",                                                      \
+    "metadata that ranks could not share: no memory for it in /dev/shm")                           \
   X(MpiTwice, "mpi_twice", "file", "the same file, opened twice at the same time")                 \
   X(MpiMounted, "mpi_mounted", "file", "ranks' file, mounted in another one or with one in it")    \
   X(MpiAtomic, "mpi_atomic", "file", "MPI's atomic mode")                                          \

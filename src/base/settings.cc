@@ -20,7 +20,7 @@ bool ParseRule(Config& config, std::string_view text) {
       "ranks_different", "ranks_address",  "ranks_metadata", "ranks_asked",     "ranks_hard",
       "ranks_reopened",  "link_callback",  "publish",        "publish_close",   "whims",
       "reads_written",   "reads_together", "reads_told",     "reads_pieces",    "reads_agree",
-      "ranks_turning"};
+      "ranks_turning",   "node_version",   "node_shared",    "node_patience"};
   static constexpr std::string_view kLogRules[] = {"log_file_sync",
                                                    "log_commit_sync",
                                                    "log_header_sync",

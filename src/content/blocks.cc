@@ -18,14 +18,18 @@ bool Blocks::Find(uint64_t address, uint64_t size, void* buffer) {
 
 bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buffer, bool raw,
                   Filled& filled) {
+  NodeBlocks* const node = raw ? nullptr : node_.get();
   const uint64_t middle = BlockCache::BlockStart(address) + BlockCache::kBlock;
   if (address < middle && middle < address + size && size <= BlockCache::kBlock) {
     auto* const rest = static_cast<std::byte*>(buffer) + (middle - address);
-    return Find(address, middle - address, buffer) &&
+    const uint64_t size_here = middle - address;
+    return (node != nullptr ? FindShared(source, address, size_here, buffer)
+                            : Find(address, size_here, buffer)) &&
            Read(source, middle, address + size - middle, rest, raw, filled);
   }
   const uint64_t end = source.size();
   const uint64_t start = BlockCache::BlockStart(address);
+  if (node != nullptr && FindShared(source, address, size, buffer)) return true;
   BlockBytes block;
   uint64_t changes = 0;
   {
@@ -49,14 +53,25 @@ bool Blocks::Read(ByteSource& source, uint64_t address, uint64_t size, void* buf
     changes = changes_;
     kept_.store(true, std::memory_order_relaxed);
   }
-  filled.begin = start;
-  filled.size = std::min(BlockCache::kBlock, end - start);
-  filled.ok = source.Read(Reader::kProgram, start, filled.size, block.get(), filled.times).ok();
-  if (!filled.ok) return false;  // the plain read decides what the program is told
-  if (!raw && filled.times.bytes != 0) worth_.Filled(filled.times.end_ns - filled.times.begin_ns);
+  const uint64_t valid = std::min(BlockCache::kBlock, end - start);
+  NodeTurn turn(node, source, start);
+  if (!turn.here() || !node->Read(source, start, valid, block.get())) {
+    filled.begin = start;
+    filled.size = valid;
+    filled.ok = source.Read(Reader::kProgram, start, valid, block.get(), filled.times).ok();
+    if (!filled.ok) return false;  // the plain read decides what the program is told
+    turn.Put(block.get(), valid);
+    if (!raw && filled.times.bytes != 0) worth_.Filled(filled.times.end_ns - filled.times.begin_ns);
+  }
   std::memcpy(buffer, block.get() + (address - start), size);
   MutexLock lock(mutex_);
-  if (changes_ == changes) cache_.Insert(start, filled.size, std::move(block));
+  if (changes_ == changes) cache_.Insert(start, valid, std::move(block));
+  return true;
+}
+
+bool Blocks::FindShared(const ByteSource& source, uint64_t address, uint64_t size, void* buffer) {
+  if (!Find(address, size, buffer) && !node_->Read(source, address, size, buffer)) return false;
+  worth_.Answered();
   return true;
 }
 

@@ -7,11 +7,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "base/annotations.h"
 #include "base/config.h"
 #include "cache/block_cache.h"
 #include "content/byte_source.h"
+#include "content/node_blocks.h"
 #include "model/block_worth.h"
 
 namespace tidelane {
@@ -20,6 +23,9 @@ class Blocks {
  public:
   /// `worth`: of metadata's blocks, on the storage of this file; outlives it.
   Blocks(Toggle read_ahead, model::BlockWorth& worth) : worth_(worth), cache_(read_ahead, worth) {}
+
+  /// Before the first read: metadata's blocks are shared with other processes.
+  void Share(std::unique_ptr<NodeBlocks> node) { node_ = std::move(node); }
 
   /// Whether so small a read, or any while something is kept, is to be asked for here.
   bool MayHave(uint64_t size) const {
@@ -53,8 +59,11 @@ class Blocks {
   void CountUnlocked() TL_EXCLUDES(mutex_);
 
  private:
+  bool FindShared(const ByteSource& source, uint64_t address, uint64_t size, void* buffer)
+      TL_EXCLUDES(mutex_);
   void Update(uint64_t address, uint64_t size, const void* bytes) TL_EXCLUDES(mutex_);
 
+  std::unique_ptr<NodeBlocks> node_;  // nullptr: nobody else reads the file with us
   model::BlockWorth& worth_;
   std::atomic<bool> kept_{false};  // something may be in the cache
   Mutex mutex_;

@@ -28,10 +28,14 @@ bool FileWatch::Changed(const ByteSource& source, Look look) {
   const bool changed = other || (!first && !settled_);
   changed_ |= other;
   seen_ = *version;
+  settled_ = Settled(*version);
+  return changed;
+}
+
+bool FileWatch::Settled(const FileVersion& version) {
   // A server's clock may be ahead of ours.
   const uint64_t time_ns = FileSystemNowNs();
-  settled_ = time_ns < version->modified_ns || time_ns - version->modified_ns > kTickNs;
-  return changed;
+  return time_ns < version.modified_ns || time_ns - version.modified_ns > kTickNs;
 }
 
 }  // namespace tidelane

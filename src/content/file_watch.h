@@ -25,6 +25,8 @@ class FileWatch {
   /// No change was ever seen, and the last one before is so old that another would have another time. A change of the last kLookNs may not have
   /// been seen yet.
   bool unchanged() const { return settled_ && !changed_; }
+  /// Of a version that was looked up just now: a change from now on has another time.
+  static bool Settled(const FileVersion& version);
 
  private:
   static constexpr uint64_t kLookNs = 20'000;

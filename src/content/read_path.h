@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/config.h"
@@ -19,6 +20,7 @@
 #include "content/byte_source.h"
 #include "content/deferred_reads.h"
 #include "content/file_watch.h"
+#include "content/node_blocks.h"
 #include "content/noted_places.h"
 #include "content/parallel_read_source.h"
 #include "content/prefetch.h"
@@ -71,6 +73,9 @@ class ReadPath final : public ParallelReadSource {
   }
   void TellDeferred(uint64_t bytes) override;
   void TellWaited(uint64_t ns) override { around_.costs.Waited(ns); }
+
+  /// Before the first read: what is read of metadata is shared with other processes that only read this file.
+  void ShareBlocks(std::unique_ptr<NodeBlocks> node) { blocks_.Share(std::move(node)); }
 
   /// These bytes are written, before anybody is told of it.
   void Written(uint64_t address, uint64_t size, const void* bytes) {

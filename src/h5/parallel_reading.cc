@@ -1,6 +1,9 @@
 #include "h5/parallel_reading.h"
 
+#include <new>
+
 #include "base/activity.h"
+#include "content/node_blocks.h"
 #include "extent/test_hooks.h"
 
 namespace tidelane::h5 {
@@ -19,6 +22,13 @@ void ParallelReading::AwaitOthers(uint64_t begin, uint64_t end) {
     return;
   const Waiting waiting(Wait::kRanks);
   table_->AwaitOthers(begin, end);
+}
+
+void ParallelReading::ReadMetadataApart() {
+  metadata_together_ = false;
+  if (job_.id == 0 || job_.processes < 2 || MutationEnabled("node_shared")) return;
+  auto node = std::unique_ptr<NodeBlocks>(new (std::nothrow) NodeBlocks(file_->identity(), job_));
+  if (node != nullptr) file_->reads().ShareBlocks(std::move(node));
 }
 
 bool ParallelReading::Agree(bool small) {

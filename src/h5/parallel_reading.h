@@ -24,6 +24,7 @@
 #include "file/file.h"
 #include "h5/mpi.h"
 #include "ranks/dirty_range_table.h"
+#include "ranks/shared_blocks.h"
 
 namespace tidelane::h5 {
 
@@ -56,8 +57,12 @@ class ParallelReading {
   bool by_mpi() const { return by_mpi_; }
 
   Mpi::Waits waits = Mpi::Waits::kTurning;  ///< in exchanges; the same on all ranks
-  bool metadata_together =
-      true;  ///< ranks read metadata together: none of them may ask HDF5 for it
+  /// Of this opening, on all its ranks.
+  void SetJob(const SharedBlocks::Job& job) { job_ = job; }
+  /// Ranks read metadata each for itself: those of one machine share what they read.
+  void ReadMetadataApart();
+  /// They read it together: none of them may ask HDF5 for it.
+  bool metadata_together() const { return metadata_together_; }
 
  private:
   const std::shared_ptr<File> file_;
@@ -69,6 +74,8 @@ class ParallelReading {
   uint64_t collective_reads_ = 0;
   bool by_mpi_ = false;
   bool written_ = false;
+  bool metadata_together_ = true;
+  SharedBlocks::Job job_;
 };
 
 }  // namespace tidelane::h5

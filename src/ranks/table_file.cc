@@ -33,7 +33,8 @@ bool SetLock(int descriptor, short kind, off_t begin, off_t size) {
 }
 
 off_t BytesOf(const TableFile::Shape& shape) {
-  return static_cast<off_t>(sizeof(TableFile::Head) + shape.part_bytes * shape.parts);
+  return static_cast<off_t>(sizeof(TableFile::Head) + shape.common_bytes +
+                            shape.part_bytes * shape.parts);
 }
 
 // Space now: a store to a full /dev/shm would be a signal.
@@ -83,8 +84,8 @@ Use Enter(int descriptor, struct stat& found) {
   return alone ? Use::kAlone : Use::kShared;
 }
 
-// Nobody may use it.
-void TakeNameAway(int descriptor, const char* path) {
+// Nobody may use it, or nobody else is to.
+void RemoveName(int descriptor, const char* path) {
   struct stat found;
   if (fstat(descriptor, &found) == 0 && found.st_nlink != 0) unlink(path);
 }
@@ -111,7 +112,7 @@ TableFile::~TableFile() {
   if (ours()) {
     // First the shared lock goes: of several that are about to leave, the last one finds itself alone.
     SetLock(descriptor_, F_UNLCK, 0, 0);
-    if (SetLock(descriptor_, F_WRLCK, kUse, 1)) TakeNameAway(descriptor_, path_.c_str());
+    if (SetLock(descriptor_, F_WRLCK, kUse, 1)) RemoveName(descriptor_, path_.c_str());
   }
   close(descriptor_);
 }
@@ -119,8 +120,9 @@ TableFile::~TableFile() {
 // What was made by somebody else is as large already.
 void* TableFile::Map(int descriptor, const Shape& shape, bool alone) {
   const off_t bytes = BytesOf(shape);
-  if (alone && (!MayBeSoLong(bytes) || !Allocate(descriptor, 0, sizeof(Head)) ||
-                ftruncate(descriptor, bytes) != 0))
+  const auto front = static_cast<off_t>(sizeof(Head) + shape.common_bytes);
+  if (alone &&
+      (!MayBeSoLong(bytes) || !Allocate(descriptor, 0, front) || ftruncate(descriptor, bytes) != 0))
     return nullptr;
   void* const memory =
       mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -149,7 +151,7 @@ std::unique_ptr<TableFile> TableFile::Open(const std::string& path, const Shape&
       const bool usable =
           known && (magic == 0 ? alone : magic == shape.magic && found.st_size == BytesOf(shape));
       if (usable && (make || !alone)) memory = Map(descriptor, shape, alone);
-      if (memory == nullptr && usable && alone) TakeNameAway(descriptor, path.c_str());
+      if (memory == nullptr && usable && alone) RemoveName(descriptor, path.c_str());
       if (memory != nullptr && alone) SetLock(descriptor, F_RDLCK, kUse, 1);
     }
     if (memory != nullptr)
@@ -176,27 +178,28 @@ void TableFile::RemoveUnused(const std::string& prefix, uint64_t magic) {
     if (IsOurs(descriptor, found) && SetLock(descriptor, F_WRLCK, kUse, 1)) {
       uint64_t its = 0;
       if (ReadMagic(descriptor, found, its) && (its == 0 || its == magic))
-        TakeNameAway(descriptor, path.c_str());
+        RemoveName(descriptor, path.c_str());
     }
     close(descriptor);
   }
   closedir(entries);
 }
 
+void TableFile::TakeNameAway() { RemoveName(descriptor_, path_.c_str()); }
+
 std::byte* TableFile::part(uint64_t number) const {
-  return static_cast<std::byte*>(memory_) + sizeof(Head) + shape_.part_bytes * number;
+  return common() + shape_.common_bytes + shape_.part_bytes * number;
 }
 
-bool TableFile::Claim(uint64_t number) {
+TableFile::Claiming TableFile::TryClaim(uint64_t number) {
   const auto byte = static_cast<off_t>(kUse + 1 + number);
-  if (!SetLock(descriptor_, F_WRLCK, byte, 1)) return false;
-  // With those before it, which others look at, claimed or not.
+  if (!SetLock(descriptor_, F_WRLCK, byte, 1)) return Claiming::kTaken;
+  // With those before it, where others look at them, claimed or not.
+  const off_t begin = shape_.apart ? part(number) - static_cast<std::byte*>(memory_) : 0;
   const off_t end = part(number + 1) - static_cast<std::byte*>(memory_);
-  if (!Allocate(descriptor_, 0, end)) {
-    SetLock(descriptor_, F_UNLCK, byte, 1);
-    return false;
-  }
-  return true;
+  if (Allocate(descriptor_, begin, end - begin)) return Claiming::kDone;
+  SetLock(descriptor_, F_UNLCK, byte, 1);
+  return Claiming::kNoMemory;
 }
 
 void TableFile::Release(uint64_t number) {

@@ -11,9 +11,10 @@
 /// Invariants:
 ///  1. A file is used only if it is a regular one of this user, which nobody else may open, and its head says what it is;
 ///     whatever else is found under a name is left alone. No link is followed.
-///  2. There is memory behind the head and behind every part that was ever claimed, so that no access to them is a signal.
-///  3. Two processes that use a file of one name at the same time use the same one: a name is taken away only while nobody
-///     uses the file, and who has opened a file that lost its name meanwhile opens it again.
+///  2. There is memory behind the head, what all have in common, and every part that was ever claimed, so that no access to them is a
+///     signal.
+///  3. Two processes that use a file of one name at the same time use the same one, until one of them takes its name away: else that is
+///     done only while nobody uses the file. Who has opened a file that lost its name meanwhile opens it again.
 ///  4. A process that was forked off uses nothing of it: the locks are those of its parent.
 /// Thread safety: all functions may be called from any thread.
 #pragma once
@@ -43,6 +44,9 @@ class TableFile {
     uint64_t magic;
     size_t part_bytes;
     uint64_t parts;
+    size_t common_bytes = 0;  // of all, between the head and the parts
+    bool apart =
+        false;  // who looks at a part knows that it was claimed: those before it need no memory
   };
   enum class Missing { kMake, kLeave };
 
@@ -56,10 +60,16 @@ class TableFile {
   /// Removes the files of this kind in one folder whose paths begin so and which nobody uses: programs that were killed leave them.
   static void RemoveUnused(const std::string& prefix, uint64_t magic);
 
+  /// Who comes later finds another file, or none: all that are to use this one do.
+  void TakeNameAway();
+
   Head& head() const { return *static_cast<Head*>(memory_); }
+  std::byte* common() const { return static_cast<std::byte*>(memory_) + sizeof(Head); }
   std::byte* part(uint64_t number) const;
+  enum class Claiming { kDone, kTaken, kNoMemory };
+  Claiming TryClaim(uint64_t number);
   /// False: it is somebody's already, or there is no memory for it.
-  bool Claim(uint64_t number);
+  bool Claim(uint64_t number) { return TryClaim(number) == Claiming::kDone; }
   /// It is nobody's again, as when the file is given up.
   void Release(uint64_t number);
   /// Whether some process has claimed it through another TableFile. Not known: true.

@@ -1,5 +1,5 @@
-// The mpio driver of a file that all ranks have opened for reading only: elements that HDF5 reads as an independent transfer come from
-// a File of ours. Metadata, and what MPI-IO reads collectively, stay its own.
+// The mpio driver of a file that all ranks have opened for reading only: elements that HDF5 reads as an independent transfer, and metadata,
+// which it reads so in any case, come from a File of ours. What MPI-IO reads collectively stays its own.
 //
 // As in mpio.cc the class pointer is replaced by one to our copy of the class, on all ranks or on none.
 //
@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "base/fresh_file.h"
 #include "engine/engine.h"
 #include "extent/test_hooks.h"
 #include "file/call_scope.h"
@@ -29,12 +30,12 @@ using Reading = MpioFile<h5::ParallelReading>;
 constinit MpioFiles<h5::ParallelReading> open_readings;
 
 // Nothing may be thrown through HDF5: what there was no memory for has failed.
-Status ReadPiece(Reading& reading, haddr_t address, size_t size, void* buffer,
+Status ReadPiece(Reading& reading, haddr_t address, size_t size, void* buffer, bool raw,
                  const CallContext& call) {
   File& file = *reading.file->file();
   try {
-    reading.file->AwaitOthers(address, address + size);
-    return file.Read(address, size, buffer, true, call);
+    if (raw) reading.file->AwaitOthers(address, address + size);
+    return file.Read(address, size, buffer, raw, call);
   } catch (const std::bad_alloc&) {
     return Status::Failed(ENOMEM, "read").At(file.path(), address, size);
   }
@@ -42,10 +43,18 @@ Status ReadPiece(Reading& reading, haddr_t address, size_t size, void* buffer,
 
 herr_t ReadAlone(Reading& reading, haddr_t address, size_t size, void* buffer,
                  const CallContext& call) {
-  const Status status = ReadPiece(reading, address, size, buffer, call);
+  const Status status = ReadPiece(reading, address, size, buffer, true, call);
   if (status.ok()) return 0;
   h5::PushError(*reading.library, status);
   return -1;
+}
+
+// HDF5 reads a piece when it needs it, of which it may have been told a moment ago that somebody changed it. What fails is tried
+// natively, so that MPI-IO says what the program is told.
+bool ReadMetadata(Reading& reading, haddr_t address, size_t size, void* buffer,
+                  const CallContext& call) {
+  reading.file->Look();
+  return ReadPiece(reading, address, size, buffer, false, call).ok();
 }
 
 // Of a collective transfer the size is a count of an MPI type, which may reach anywhere.
@@ -55,7 +64,11 @@ herr_t Read(H5FD_t* pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t si
   const CallContext call = CallContext::Current();
   if (type == H5FD_MEM_DRAW && call.reads_alone())
     return ReadAlone(reading, address, size, buffer, call);
-  if (type == H5FD_MEM_DRAW) reading.file->AwaitOthers(0, UINT64_MAX);
+  if (type == H5FD_MEM_DRAW) {
+    reading.file->AwaitOthers(0, UINT64_MAX);
+  } else if (ReadMetadata(reading, address, size, buffer, call)) {
+    return 0;
+  }
   return reading.native->read(pub, type, dxpl, address, size, buffer);
 }
 
@@ -175,7 +188,10 @@ std::shared_ptr<h5::ParallelReading> CaptureMpioReading(h5::Library& library, hi
   const bool able = wanted && Prepare(library, pub, name, ranks, prepared, reason);
   if (!wanted) reason = unwanted;
   const uint64_t inode = prepared.file == nullptr ? 0 : prepared.file->identity().inode;
-  OpeningVote vote{.able = able, .reads = true, .inode = inode};
+  OpeningVote vote{.able = able,
+                   .reads = true,
+                   .inode = inode,
+                   .group = ranks.rank == 0 ? (RandomBits() >> 1) | 1 : 0};
   const bool agreed = MutationEnabled("reads_agree") ? able : AgreeOnOpening(*mpi, ranks, vote);
   if (!agreed) {
     if (able) reason = Fallback::kMpiRanks;
@@ -185,6 +201,7 @@ std::shared_ptr<h5::ParallelReading> CaptureMpioReading(h5::Library& library, hi
   }
   const std::shared_ptr<h5::ParallelReading> file = prepared.reading->file;
   file->waits = vote.waits;
+  file->SetJob({.id = vote.group, .processes = static_cast<uint32_t>(ranks.count)});
   Swap(std::move(prepared.reading));
   return file;
 }

@@ -159,7 +159,7 @@ DatasetFacts AskFacts(LibraryState& library, void* dataset, unsigned long serial
     facts.of_ranks = true;
     facts.file = reading->file();
     facts.user_block = reading->base_address();
-    facts.metadata_together = reading->metadata_together;
+    facts.metadata_together = reading->metadata_together();
   }
   facts.open = h5::Driver().open_with_serial(library.slot, serial);
   if (facts.open != nullptr) {

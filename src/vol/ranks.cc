@@ -139,7 +139,7 @@ void ShareFile(LibraryState& library, void* file, NameForRanks& shared, const Ac
   } else {
     const auto read = driver.capture_reading(hdf5, id, handle, path, wanted, reason);
     captured = read != nullptr;
-    if (captured) read->metadata_together = together != 0;
+    if (captured && together == 0) read->ReadMetadataApart();
   }
   if (captured) return;
   driver.watch(hdf5, id, handle, path, writable);

@@ -21,6 +21,7 @@
 #include "gpu/loaded.h"
 #include "publish/unpublished.h"
 #include "ranks/bell.h"
+#include "ranks/inquiry.h"
 
 namespace tidelane {
 
@@ -55,6 +56,7 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   engine.held_for_fork_ = engine.registry_.files.Known();
   for (const auto& file : engine.held_for_fork_) file->LockForFork();
   Bell::Get().LockForFork();
+  InquiryDesk::Get().LockForFork();
   engine.lanes_.LockForFork();
   engine.arena_.LockForFork();
   engine.staging_.LockForFork();
@@ -71,6 +73,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   engine.staging_.UnlockAfterFork(false);
   engine.arena_.UnlockAfterFork();
   engine.lanes_.UnlockAfterFork();
+  InquiryDesk::Get().UnlockAfterFork(false);
   Bell::Get().UnlockAfterFork(false);
   for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
   engine.held_for_fork_.clear();
@@ -88,6 +91,7 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.arena_.UnlockAfterFork();
   engine.lanes_.ForgetThreadsAfterFork();
   engine.lanes_.UnlockAfterFork();
+  InquiryDesk::Get().UnlockAfterFork(true);
   Bell::Get().UnlockAfterFork(true);
   engine.forked_ = true;
   for (const auto& file : engine.held_for_fork_) {

@@ -12,15 +12,16 @@ constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
 #ifdef TIDELANE_BREAK
 bool ParseRule(Config& config, std::string_view text) {
   static constexpr std::string_view kRules[] = {
-      "overlay",         "truncate",       "order",          "adopt",           "failure",
-      "ranks_write",     "ranks_fill",     "ranks_free",     "ranks_overwrite", "ranks_read",
-      "ranks_flush",     "ranks_backoff",  "ranks_shrink",   "ranks_copy",      "ranks_atomic",
-      "ranks_close",     "ranks_board",    "ranks_chunks",   "ranks_fields",    "ranks_threads",
-      "ranks_mount",     "ranks_take",     "ranks_unlinked", "ranks_outside",   "ranks_bell",
-      "ranks_different", "ranks_address",  "ranks_metadata", "ranks_asked",     "ranks_hard",
-      "ranks_reopened",  "link_callback",  "publish",        "publish_close",   "whims",
-      "reads_written",   "reads_together", "reads_told",     "reads_pieces",    "reads_agree",
-      "ranks_turning",   "node_version",   "node_shared",    "node_patience"};
+      "overlay",         "truncate",         "order",          "adopt",           "failure",
+      "ranks_write",     "ranks_fill",       "ranks_free",     "ranks_overwrite", "ranks_read",
+      "ranks_flush",     "ranks_backoff",    "ranks_shrink",   "ranks_copy",      "ranks_atomic",
+      "ranks_close",     "ranks_board",      "ranks_chunks",   "ranks_fields",    "ranks_threads",
+      "ranks_mount",     "ranks_take",       "ranks_unlinked", "ranks_outside",   "ranks_bell",
+      "ranks_different", "ranks_address",    "ranks_metadata", "ranks_asked",     "ranks_hard",
+      "ranks_reopened",  "link_callback",    "publish",        "publish_close",   "whims",
+      "reads_written",   "reads_together",   "reads_told",     "reads_pieces",    "reads_agree",
+      "ranks_peers",     "ranks_peer_sizes", "ranks_turning",  "node_version",    "node_shared",
+      "node_patience"};
   static constexpr std::string_view kLogRules[] = {"log_file_sync",
                                                    "log_commit_sync",
                                                    "log_header_sync",
@@ -207,8 +208,9 @@ those to a dataset that the program reads or writes again while HDF5's chunk cac
 summary counts why. The copies take up to a quarter of `arena` besides it. What storage refuses is told by the next flush, close or read of that file,
 as for other deferred writes. `off` leaves all filters to HDF5.
 
-`mpi` is `on`, and does the same for collective writes to files that the ranks of an MPI program have open together, chunks of any size: the ranks put
-their chunks into the file together, at the latest in the next flush or close ([mpi.md](mpi.md), [decision 20](decisions/0020-ranks-filter.md)).)";
+The same happens to collective writes, with chunks of any size, to files that the ranks of an MPI program have open together, where all of them are on one
+machine: they put their chunks into the file together, at the latest in the next flush or close ([mpi.md](mpi.md), [decision 20](decisions/0020-ranks-filter.md)). With `mpi`
+also where they are on several: a rank that asks alone there for what others have written together must flush first.)";
 
 constexpr char kHistoryDetails[] =
     R"(A small file for each program and file system, read when a program opens its first file for writing, and written when it ends

@@ -22,6 +22,7 @@
 #include "gpu/loaded.h"
 #include "publish/unpublished.h"
 #include "ranks/bell.h"
+#include "ranks/inquiry.h"
 
 namespace tidelane {
 
@@ -58,6 +59,7 @@ void Engine::PrepareFork() TL_NO_ANALYSIS {
   engine.held_for_fork_ = engine.registry_.files.Known();
   for (const auto& file : engine.held_for_fork_) file->LockForFork();
   Bell::Get().LockForFork();
+  InquiryDesk::Get().LockForFork();
   engine.lanes_.LockForFork();
   engine.arena_.LockForFork();
   engine.staging_.LockForFork();
@@ -74,6 +76,7 @@ void Engine::ParentAfterFork() TL_NO_ANALYSIS {
   engine.staging_.UnlockAfterFork(false);
   engine.arena_.UnlockAfterFork();
   engine.lanes_.UnlockAfterFork();
+  InquiryDesk::Get().UnlockAfterFork(false);
   Bell::Get().UnlockAfterFork(false);
   for (const auto& file : engine.held_for_fork_) file->UnlockAfterFork(false);
   engine.held_for_fork_.clear();
@@ -91,6 +94,7 @@ void Engine::ChildAfterFork() TL_NO_ANALYSIS {
   engine.arena_.UnlockAfterFork();
   engine.lanes_.ForgetThreadsAfterFork();
   engine.lanes_.UnlockAfterFork();
+  InquiryDesk::Get().UnlockAfterFork(true);
   Bell::Get().UnlockAfterFork(true);
   engine.forked_ = true;
   for (const auto& file : engine.held_for_fork_) {

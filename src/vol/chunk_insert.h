@@ -38,6 +38,8 @@ void** ChunkBufferOf(LibraryState& library, const H5VL_optional_args_t& args);
 /// How many bytes of it are written or, at most, read.
 size_t ChunkBytesOf(LibraryState& library, void* dataset, const H5VL_optional_args_t& args,
                     hid_t dxpl);
+/// Answers a direct read of a chunk, whose place is as HDF5 wants it.
+void GiveStored(LibraryState& library, const H5VL_optional_args_t& args, const StoredChunk& chunk);
 /// Whether the operation is a direct write with a mask.
 bool IsMaskedWrite(LibraryState& library, const H5VL_optional_args_t& args);
 

@@ -17,17 +17,18 @@ constexpr hid_t kFromList = 2;
 
 class Overlay {
  public:
-  Overlay(LibraryState& library, const Reading& reading, const std::vector<const ChunkJob*>& chunks)
+  Overlay(LibraryState& library, const Reading& reading, const ChunkGrid& grid,
+          const std::vector<HeldChunk>& chunks)
       : library_(library),
         reading_(reading),
         type_(AskDataset(library, reading.dataset, H5VL_DATASET_GET_TYPE, reading.dxpl)),
         space_(AskDataset(library, reading.dataset, H5VL_DATASET_GET_SPACE, reading.dxpl)),
-        grid_(chunks.front()->grid()),
+        grid_(grid),
         in_memory_(library.hdf5().Tget_size(reading.memory_type)),
         same_type_(library.hdf5().Tequal(type_.get(), reading.memory_type) > 0) {
     if (!FindExtent(library, reading.dataset, reading.dxpl, grid_)) return;
     // Newer ones of the same chunk take the older one's place.
-    for (const ChunkJob* const chunk : chunks) chunks_[grid_.IndexOf(chunk->origin.data())] = chunk;
+    for (const HeldChunk& chunk : chunks) chunks_[grid_.IndexOf(chunk.origin.data())] = &chunk;
   }
 
   bool Lay() {
@@ -72,8 +73,8 @@ class Overlay {
     return together;
   }
 
-  bool Copy(const ChunkJob& chunk, uint64_t in_chunk, std::byte* to, uint64_t count) {
-    const std::byte* const from = chunk.bytes.data() + in_chunk * grid_.element;
+  bool Copy(const HeldChunk& chunk, uint64_t in_chunk, std::byte* to, uint64_t count) {
+    const std::byte* const from = chunk.bytes + in_chunk * grid_.element;
     const uint64_t in_file = count * grid_.element;
     const uint64_t size = count * in_memory_;
     if (same_type_) {
@@ -99,7 +100,7 @@ class Overlay {
   ChunkGrid grid_;
   const size_t in_memory_;
   const bool same_type_;
-  std::unordered_map<uint64_t, const ChunkJob*> chunks_;
+  std::unordered_map<uint64_t, const HeldChunk*> chunks_;
   std::vector<std::byte> converted_, background_;
 };
 
@@ -112,16 +113,17 @@ bool IsSimple(h5::Library& hdf5, const Reading& reading) {
 
 }  // namespace
 
-bool OverlayChunks(LibraryState& library, const Reading& reading,
-                   const std::vector<const ChunkJob*>& chunks) {
+bool OverlayChunks(LibraryState& library, const Reading& reading, const ChunkGrid& grid,
+                   const std::vector<HeldChunk>& chunks) {
   if (chunks.empty()) return true;
   if (!IsSimple(library.hdf5(), reading)) {
     h5::PushError(
         library.hdf5(),
-        "a rank reads alone, with such a transfer list, what it has written: flush first");
+        "a rank reads alone, with such a transfer list, what ranks have written together: "
+        "flush first");
     return false;
   }
-  return Overlay(library, reading, chunks).Lay();
+  return Overlay(library, reading, grid, chunks).Lay();
 }
 
 }  // namespace tidelane::vol

@@ -1,6 +1,6 @@
 /// \file
-/// What a rank that reads alone has written and the ranks have not put into the file yet (vol/ranks_filtered.h): laid over
-/// what HDF5 read.
+/// What ranks have written and not put into the file yet (vol/ranks_filtered.h): laid over what HDF5 read for a rank that reads
+/// alone.
 ///
 /// Invariant: whatever the selections and the type in memory are, the program's memory has afterwards what it would have if
 /// the chunks were in the file; or the call fails.
@@ -10,13 +10,13 @@
 
 #include <vector>
 
-#include "vol/chunk_job.h"
+#include "vol/ranks_peers.h"
 #include "vol/read_dataset.h"
 
 namespace tidelane::vol {
 
-/// `chunks`: oldest first. False: it cannot be done, as the error stack says.
-bool OverlayChunks(LibraryState& library, const Reading& reading,
-                   const std::vector<const ChunkJob*>& chunks);
+/// `chunks`, of that grid: their elements, oldest first. False: it cannot be done, as the error stack says.
+bool OverlayChunks(LibraryState& library, const Reading& reading, const ChunkGrid& grid,
+                   const std::vector<HeldChunk>& chunks);
 
 }  // namespace tidelane::vol

@@ -485,6 +485,10 @@ herr_t DatasetOptional(LibraryState& library, void* dataset, H5VL_optional_args_
     if (changes && !CommitChunksOf(library, *parallel, 1, &dataset)) {
       return -1;
     }
+    if (!changes) {
+      const std::optional<herr_t> held = AnswerHeld(library, *parallel, dataset, args, dxpl);
+      if (held.has_value()) return *held;
+    }
   }
   const auto operate = [&] {
     const ChunkGrid* const grid = library.chunk_capture != nullptr && IsMaskedWrite(library, *args)

@@ -9,7 +9,6 @@
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
 #include "h5/parallel_reading.h"
-#include "vol/chunk_overlay.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
 #include "vol/ranks_dataset.h"
@@ -59,14 +58,6 @@ bool Shrinks(LibraryState& library, void* dataset, const hsize_t* size) {
     if (size[d] < extent[d]) return true;
   }
   return false;
-}
-
-// A rank that reads alone sees its own bytes.
-bool OverlayOwnChunks(LibraryState& library, const h5::ParallelFile& parallel,
-                      const Reading& reading) {
-  if (!library.rank_chunks->Hold(parallel, 0)) return true;
-  const uint64_t number = RankDatasetOf(library, reading.dataset).number;
-  return OverlayChunks(library, reading, library.rank_chunks->ChunksOf(parallel, number));
 }
 
 // Through an external link HDF5 opens a file without asking us.
@@ -265,7 +256,7 @@ herr_t ReadTogether(LibraryState& library, const std::shared_ptr<h5::ParallelFil
     const herr_t read =
         native(count, datasets, memory_types, memory_spaces, file_spaces, dxpl, buffers, request);
     for (size_t i = 0; i < count && read >= 0 && library.rank_chunks != nullptr; ++i) {
-      if (!OverlayOwnChunks(
+      if (!OverlayHeld(
               library, *parallel,
               {datasets[i], memory_types[i], memory_spaces[i], file_spaces[i], dxpl, buffers[i]})) {
         return -1;

@@ -1,5 +1,7 @@
 #include "vol/ranks_filtered.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -9,6 +11,7 @@
 #include "base/activity.h"
 #include "base/incidents.h"
 #include "engine/engine.h"
+#include "extent/test_hooks.h"
 #include "file/call_scope.h"
 #include "h5/error.h"
 #include "h5/parallel_driver.h"
@@ -23,6 +26,9 @@
 namespace tidelane::vol {
 
 namespace {
+
+// What ranks tell one another once of a file.
+enum Introduction { kDesk, kSubject, kFile, kNetwork, kNeeds, kIntroduction };
 
 constexpr char kStoreChunks[] = "store chunks that were written to";
 
@@ -54,20 +60,13 @@ void Finish(const std::vector<RankChunks::Write>& writes, size_t count) {
   }
 }
 
-// A chunk whose filters failed is stored without them: memory was short, and HDF5 reads it all the same.
-StoredChunk Stored(const ChunkJob& job, uint32_t all_filters) {
-  if (job.status.ok() && job.stored.size() <= UINT32_MAX)
-    return {job.stored.data(), job.stored.size(), job.mask};
-  return {job.bytes.data(), job.bytes.size(), all_filters};
-}
-
 std::vector<uint64_t> Tell(const std::vector<RankChunks::Write>& writes, size_t count) {
   uint64_t most = 0;
   for (size_t i = 0; i < count; ++i) most += writes[i].most;
   std::vector<uint64_t> told;
   for (size_t i = 0; i < count; ++i) {
     for (const auto& job : writes[i].jobs) {
-      const StoredChunk chunk = Stored(*job, writes[i].all_filters);
+      const StoredChunk chunk = StoredOf(*job, writes[i].all_filters);
       for (const uint64_t word :
            {uint64_t{i}, job->number, uint64_t{chunk.size}, uint64_t{chunk.mask}}) {
         told.push_back(word);
@@ -88,6 +87,10 @@ RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes,
       file.file()->writes_through() || !Engine::Get().lanes().threaded() || !file.capturing() ||
       !library_.hdf5().CanForgetLastChunk() || (held != held_.end() && held->second.failed) ||
       !IsOpen(library_, file)) {
+    return offer;
+  }
+  if (held != held_.end() && held->second.reach == Held::Reach::kRefused) {
+    offer.refusal = Fallback::kMpiApart;
     return offer;
   }
   uint64_t charge = 0;
@@ -114,7 +117,7 @@ std::optional<Fallback> RankChunks::LookAt(const h5::ParallelFile& file, const W
   std::shared_ptr<void> handle = Open(file, writing.dataset, dataset.number);
   if (handle == nullptr) return Fallback::kMpiDataset;
   offer.writes.push_back(
-      {{dataset.number, facts.grid}, std::move(handle), {}, dataset.all_filters, 0});
+      {{dataset.number, facts.grid}, std::move(handle), {}, dataset.all_filters, 0, {}, nullptr});
   offer.touched.emplace_back();
   if (SelectsNothing(library_, writing)) return std::nullopt;
   if (writing.buffer == nullptr) return Fallback::kMpiTransfer;
@@ -135,6 +138,12 @@ bool RankChunks::MakeJobs(const h5::ParallelFile& file, const Writes& writes, Of
     memory_.Reserve();
     Held& held = held_[file.number()];
     held.writes.reserve(held.writes.size() + writes.count);
+    board_->Reserve(file.number(), writes.count);
+    if (held.reach == Held::Reach::kUnknown) {
+      const auto ranks = static_cast<size_t>(file.ranks());
+      held.introduced.reserve(ranks * kIntroduction);
+      held.peers.reserve(ranks);
+    }
     for (size_t i = 0; i < writes.count; ++i) {
       if (!offer.touched[i].has_value()) continue;
       void* const object = writes.datasets[i];
@@ -146,11 +155,62 @@ bool RankChunks::MakeJobs(const h5::ParallelFile& file, const Writes& writes, Of
         job->charge = bytes + facts.pipeline->Bound(bytes);
         offer.writes[i].jobs.push_back(std::move(job));
       }
+      offer.writes[i].shown = offer.writes[i].jobs;
     }
-    return true;
+    return file.ranks() == 1 || AnswersFor(offer);
   } catch (const std::bad_alloc&) {
     return false;
   }
+}
+
+// From before the ranks agree, so that who asks finds somebody.
+bool RankChunks::AnswersFor(Offer& offer) {
+  InquiryDesk& desk = InquiryDesk::Get();
+  static_cast<void>(desk.number());
+  if (!desk.Hold()) return false;
+  try {
+    const std::shared_ptr<void> held(
+        &desk, [](void* const there) { static_cast<InquiryDesk*>(there)->LetGo(); });
+    for (Write& write : offer.writes) write.desk = held;
+  } catch (const std::bad_alloc&) {  // then it has been let go
+    return false;
+  }
+  return true;
+}
+
+bool RankChunks::MayTake(h5::ParallelFile& file) {
+  if (file.ranks() == 1) return true;
+  Held& held = held_[file.number()];
+  if (held.reach == Held::Reach::kUnknown) FindPeers(file, held);
+  return held.reach != Held::Reach::kRefused;
+}
+
+// What each rank says of itself. Processes that share /dev/shm may still be where one finds no socket of the other.
+void RankChunks::FindPeers(h5::ParallelFile& file, Held& held) {
+  const DirtyRangeTable* const ranges = file.file()->dirty_ranges();
+  const bool together = ranges != nullptr && ranges->group().complete;
+  struct stat network{};
+  const bool known = stat("/proc/self/ns/net", &network) == 0;
+  InquiryDesk& desk = InquiryDesk::Get();
+  const bool answers = together && known && desk.Hold();
+  std::vector<uint64_t> mine(kIntroduction);
+  mine[kDesk] = answers ? desk.number() : 0;
+  mine[kSubject] = board_->subject();
+  mine[kFile] = file.number();
+  mine[kNetwork] = network.st_ino;
+  mine[kNeeds] = Engine::Get().config().parallel_writes == ParallelWrites::kMpi ? 0 : 1;
+  const bool told = file.Gather(mine, held.introduced);
+  if (answers) desk.LetGo();
+  bool all = told;
+  bool needed = !told;
+  for (size_t i = 0; told && i < held.introduced.size(); i += kIntroduction) {
+    const uint64_t* const words = &held.introduced[i];
+    all = all && words[kDesk] != 0 && words[kNetwork] == mine[kNetwork];
+    needed = needed || words[kNeeds] != 0;
+    held.peers.push_back({words[kDesk], words[kSubject], words[kFile]});
+  }
+  if (!all) held.peers.clear();
+  held.reach = all ? Held::Reach::kAll : needed ? Held::Reach::kRefused : Held::Reach::kNone;
 }
 
 void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Writes& writes,
@@ -172,6 +232,8 @@ void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Write
       } catch (const std::bad_alloc&) {  // the commit filters what no lane knows of
       }
     }
+    board_->Add(file->number(), held.first + held.writes.size(), write.shared.dataset,
+                write.all_filters, std::move(write.shown));
     held.writes.push_back(std::move(write));
   }
 }
@@ -219,15 +281,51 @@ bool RankChunks::Hold(const h5::ParallelFile& file, uint64_t dataset) const {
          });
 }
 
-std::vector<const ChunkJob*> RankChunks::ChunksOf(const h5::ParallelFile& file,
-                                                  uint64_t dataset) const {
-  std::vector<const ChunkJob*> chunks;
+const ChunkGrid* RankChunks::GridOf(const h5::ParallelFile& file, uint64_t dataset) const {
   const auto held = held_.find(file.number());
-  if (held == held_.end()) return chunks;
+  if (held == held_.end()) return nullptr;
   for (const Write& write : held->second.writes) {
-    if (write.shared.dataset != dataset) continue;
-    for (const auto& job : write.jobs) chunks.push_back(job.get());
+    if (write.shared.dataset == dataset) return &write.shared.grid;
   }
+  return nullptr;
+}
+
+std::optional<std::vector<HeldChunk>> RankChunks::Ask(const h5::ParallelFile& file,
+                                                      ChunkQuestion question) {
+  std::vector<HeldChunk> chunks;
+  const auto found = held_.find(file.number());
+  if (found == held_.end()) return chunks;
+  const Held& held = found->second;
+  question.first_write = held.first;
+  question.end_write = held.first + held.writes.size();
+  const bool elements = question.what == ChunkQuestion::What::kElements;
+  for (size_t i = 0; i < held.writes.size(); ++i) {
+    const Write& write = held.writes[i];
+    if (write.shared.dataset != question.dataset) continue;
+    if (!elements) FilterAll(write.jobs);
+    for (const auto& job : write.jobs) {
+      if (!question.Concerns(job->grid(), job->origin)) continue;
+      HeldChunk& chunk = chunks.emplace_back();
+      chunk.write = held.first + i;
+      chunk.rank = file.rank();
+      chunk.origin = job->origin;
+      const StoredChunk stored = elements ? StoredChunk{job->bytes.data(), job->bytes.size()}
+                                          : StoredOf(*job, write.all_filters);
+      chunk.size = stored.size;
+      chunk.mask = stored.mask;
+      chunk.bytes = static_cast<const std::byte*>(stored.bytes);
+    }
+  }
+  if (held.reach == Held::Reach::kAll && !MutationEnabled("ranks_peers")) {
+    for (size_t rank = 0; rank < held.peers.size(); ++rank) {
+      const int number = static_cast<int>(rank);
+      if (number != file.rank() && !AskForChunks(held.peers[rank], number, question, chunks))
+        return std::nullopt;
+    }
+  }
+  std::ranges::stable_sort(chunks, [](const HeldChunk& one, const HeldChunk& other) {
+    return one.write != other.write ? one.write < other.write : one.rank < other.rank;
+  });
   return chunks;
 }
 
@@ -255,8 +353,11 @@ Status RankChunks::CommitNow(Held& held, size_t count) {
   if (!file.capturing()) static_cast<void>(file.file()->drainer().Drain(Wait::kRanks));
   held.failed = !status.ok();
   if (held.failed) return status;
+  held.first += count;
+  const bool read = board_->Drop(file.number(), held.first);
   for (size_t i = 0; i < count; ++i) {
-    for (const auto& job : held.writes[i].jobs) memory_.Release(job->charge, std::move(job->bytes));
+    for (const auto& job : held.writes[i].jobs)
+      memory_.Release(job->charge, read ? std::vector<std::byte>() : std::move(job->bytes));
   }
   held.writes.erase(held.writes.begin(), held.writes.begin() + static_cast<ptrdiff_t>(count));
   return {};
@@ -323,7 +424,7 @@ Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
   const bool own = chunk.rank == held.file->rank();
   if (own) {
     const auto job = std::ranges::lower_bound(write.jobs, chunk.told.chunk, {}, &ChunkJob::number);
-    stored = Stored(**job, write.all_filters);
+    stored = StoredOf(**job, write.all_filters);
   }
   const RetainFailedWrites keep;
   bool put = true;
@@ -343,7 +444,9 @@ Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
 
 void RankChunks::Forget(const h5::ParallelFile& file) {
   const auto held = held_.find(file.number());
-  if (held != held_.end() && held->second.writes.empty()) held_.erase(held);
+  if (held == held_.end() || !held->second.writes.empty()) return;
+  board_->Forget(file.number());
+  held_.erase(held);
 }
 
 void RankChunks::End() {
@@ -358,6 +461,7 @@ void RankChunks::End() {
     NoteError(status);
     NoteNotStored(path);
   }
+  for (const auto& [key, held] : held_) board_->Forget(key);
   held_.clear();
   memory_.DropSpare();
 }

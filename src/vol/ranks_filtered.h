@@ -1,5 +1,6 @@
 /// \file
-/// Filtered chunks that ranks of an MPI program write together (decision 20). `parallel_writes=mpi` only.
+/// Filtered chunks that ranks of an MPI program write together (decision 20). Where not all ranks are on one machine,
+/// `parallel_writes=mpi` only.
 ///
 ///   1. A collective write of whole chunks by every rank (or of none by some) is agreed upon with the one reduction of
 ///      vol/ranks_write.h. Each rank copies its chunks; lanes run the filters (vol/chunk_job.h). HDF5 hears nothing of it.
@@ -10,7 +11,8 @@
 ///   3. Such moments are: collective reads and native writes of that dataset, deletions, shrinking, copies, atomic mode,
 ///      flush and close (h5::NeedsChunks); further such writes, as far as the filters of all ranks are done, or where memory runs
 ///      short; the end of the library.
-///   4. A rank that reads alone gets its own chunks laid over what HDF5 reads (vol/chunk_overlay.h).
+///   4. A rank that asks alone, for elements, sizes or stored chunks, is told what it would be told if all chunks were in the file
+///      (OverlayHeld and others): it asks the other ranks (vol/ranks_peers.h).
 ///
 /// Invariants:
 ///  1. All ranks hold the same list of writes, each with its own chunks in it. What decides about it was agreed.
@@ -33,6 +35,8 @@
 #include "h5/parallel_file.h"
 #include "vol/chunk_job.h"
 #include "vol/chunk_memory.h"
+#include "vol/ranks_peers.h"
+#include "vol/read_dataset.h"
 #include "vol/writing.h"
 
 namespace tidelane::vol {
@@ -46,6 +50,8 @@ class RankChunks {
     std::vector<std::shared_ptr<ChunkJob>> jobs;
     uint32_t all_filters = 0;
     uint64_t most = 0;  // chunks that any rank has in it, or in the other writes of the same call
+    std::vector<std::shared_ptr<ChunkJob>> shown;  // those that the board is about to get
+    std::shared_ptr<void> desk;                    // somebody answers for it
   };
   /// What this rank's part of a collective write would be.
   struct Offer {
@@ -56,9 +62,11 @@ class RankChunks {
     std::vector<std::optional<TouchedChunks>> touched;
   };
 
-  explicit RankChunks(LibraryState& library) : library_(library) {}
+  explicit RankChunks(LibraryState& library) : library_(library), board_(ChunkBoard::Make()) {}
 
   Offer Look(h5::ParallelFile& file, const Writes& writes, hid_t dxpl);
+  /// Once no rank has refused: whether what is taken can be asked for by all, or need not be. Collective, and the same on all ranks.
+  bool MayTake(h5::ParallelFile& file);
   /// What all ranks offered; none of them has more than `most` chunks in it. Collective.
   void Take(const std::shared_ptr<h5::ParallelFile>& file, const Writes& writes, Offer offer,
             uint64_t most);
@@ -67,8 +75,11 @@ class RankChunks {
   uint64_t Finished(const h5::ParallelFile& file) const;
   /// Whether all ranks hold chunks of this dataset (0: of any).
   bool Hold(const h5::ParallelFile& file, uint64_t dataset) const;
-  /// Those that this rank has of it, oldest first.
-  std::vector<const ChunkJob*> ChunksOf(const h5::ParallelFile& file, uint64_t dataset) const;
+  /// What all ranks hold that the question, which names no writes yet, is about: in the order in which one takes the other's place.
+  /// Without peers that can be asked, this rank's own. nullopt: a rank does not answer. May throw std::bad_alloc.
+  std::optional<std::vector<HeldChunk>> Ask(const h5::ParallelFile& file, ChunkQuestion question);
+  /// The grid of a dataset that chunks are held of; nullptr: there are none.
+  const ChunkGrid* GridOf(const h5::ParallelFile& file, uint64_t dataset) const;
 
   /// Commits the oldest writes. Collective. The same on all ranks, but for the message.
   Status Commit(h5::ParallelFile& file, uint64_t count = UINT64_MAX);
@@ -84,12 +95,18 @@ class RankChunks {
     std::shared_ptr<h5::ParallelFile> file;
     std::vector<Write> writes;
     bool failed = false;
+    uint64_t first = 0;  // so many writes were before these
+    enum class Reach { kUnknown, kAll, kNone, kRefused } reach = Reach::kUnknown;
+    std::vector<Peer> peers;           // in the order of ranks
+    std::vector<uint64_t> introduced;  // space to find them
   };
 
   std::optional<Fallback> LookAt(const h5::ParallelFile& file, const Writing& writing, hid_t dxpl,
                                  Offer& offer, uint64_t& charge);
   bool MakeJobs(const h5::ParallelFile& file, const Writes& writes, Offer& offer);
   std::shared_ptr<void> Open(const h5::ParallelFile& file, void* dataset, uint64_t number);
+  bool AnswersFor(Offer& offer);
+  void FindPeers(h5::ParallelFile& file, Held& held);
   /// A commit, once all its memory is there.
   struct Plan {
     std::vector<OrderedChunk> chunks;
@@ -102,6 +119,7 @@ class RankChunks {
   Status Put(Held& held, const OrderedChunk& chunk, size_t old_size);
 
   LibraryState& library_;
+  const std::shared_ptr<ChunkBoard> board_;
   ChunkMemory memory_;
   std::map<uint64_t, Held> held_;  // by the files' numbers
 };
@@ -114,5 +132,20 @@ bool HoldChunksOf(LibraryState& library, const h5::ParallelFile& file, size_t co
                   void* datasets[]);
 /// Commits if they do.
 bool CommitChunksOf(LibraryState& library, h5::ParallelFile& file, size_t count, void* datasets[]);
+
+// What a rank that asks alone is told of datasets of which ranks hold chunks: what it would be told if those were in the file. (They are
+// defined in vol/ranks_questions.cc.) Only addresses nobody knows yet, as all ranks together give them: who asks for one gets an
+// error, which says that a flush helps.
+
+/// After a rank's own read: lays what ranks hold over it. False, with the failure on the error stack: that cannot be done.
+bool OverlayHeld(LibraryState& library, const h5::ParallelFile& parallel, const Reading& reading);
+
+/// Sizes as H5Dget_storage_size and H5Dget_space_status tell them, after HDF5 has answered with `result`.
+herr_t CountHeld(LibraryState& library, const h5::ParallelFile& parallel, herr_t result,
+                 void* dataset, const H5VL_dataset_get_args_t* args, hid_t dxpl);
+
+/// What H5Dget_num_chunks, H5Dget_chunk_storage_size, H5Dread_chunk and their kin are told; nullopt: HDF5 knows it.
+std::optional<herr_t> AnswerHeld(LibraryState& library, const h5::ParallelFile& parallel,
+                                 void* dataset, H5VL_optional_args_t* args, hid_t dxpl);
 
 }  // namespace tidelane::vol

@@ -218,16 +218,24 @@ herr_t Captured(LibraryState& library, h5::ParallelFile& file, const Writes& wri
   return result;
 }
 
+// How many chunks of all ranks make native HDF5 write them in one call is not exchanged.
+bool AsksForThreshold(LibraryState& library, hid_t dxpl) {
+  unsigned least = 0;
+  return library.hdf5().Pexist(dxpl, "mpio_chunk_opt_num") > 0 &&
+         (library.hdf5().Pget(dxpl, "mpio_chunk_opt_num", &least) < 0 || least != 0);
+}
+
 // Whose bytes are stored when they are asked for cannot be promised of chunks that all ranks store together, later.
 FilteredPart FilteredPartOf(LibraryState& library, h5::ParallelFile& file, const Writes& writes,
                             hid_t dxpl, bool later) {
   FilteredPart part;
-  if (Engine::Get().config().parallel_writes != ParallelWrites::kMpi) return part;
+  if (Engine::Get().config().parallel_writes == ParallelWrites::kOff) return part;
   if (library.rank_chunks == nullptr) library.rank_chunks = new RankChunks(library);
   part.finished = library.rank_chunks->Finished(file);
   if (!later || file.file()->settings().consistency == Consistency::kStrict) return part;
   part.offer = library.rank_chunks->Look(file, writes, dxpl);
-  if (!part.offer.refusal.has_value() && !IsKnownTransfer(library, dxpl))
+  if (!part.offer.refusal.has_value() &&
+      (!IsKnownTransfer(library, dxpl) || AsksForThreshold(library, dxpl)))
     part.offer.refusal = Fallback::kMpiTransfer;
   part.reason = part.offer.refusal.value_or(Fallback::kMpiPeers);
   return part;
@@ -301,6 +309,10 @@ herr_t WriteCollectively(LibraryState& library, const std::shared_ptr<h5::Parall
   }
   file->small_writes.Note(decision.only_small && !decision.pending && !decision.alone &&
                           !decision.holds);
+  if (decision.take_chunks && !library.rank_chunks->MayTake(*file)) {
+    Count(Fallback::kMpiApart);
+    decision.take_chunks = false;
+  }
   if (decision.take_chunks) {
     RankChunks& chunks = *library.rank_chunks;
     const uint64_t done = decision.make_room ? UINT64_MAX : decision.finished;

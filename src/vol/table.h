@@ -29,6 +29,7 @@
 #include "vol/find_file.h"
 #include "vol/library_state.h"
 #include "vol/ranks.h"
+#include "vol/ranks_filtered.h"
 #include "vol/sieve_store.h"
 #include "vol/tracked_call.h"
 
@@ -283,6 +284,18 @@ struct CheckedCallback<Slot, Group, Member, Result (*)(Args...)> {
   }
 };
 
+// What HDF5 has answered, and what it would have if chunks that ranks hold were in the file.
+template <typename... Args>
+herr_t WithHeld(LibraryState&, herr_t result, Args...) {
+  return result;
+}
+inline herr_t WithHeld(LibraryState& library, herr_t result, void* dataset,
+                       H5VL_dataset_get_args_t* args, hid_t dxpl, void**) {
+  if (library.rank_chunks == nullptr) return result;
+  const auto file = ParallelOf(library, dataset, H5I_DATASET);
+  return file == nullptr ? result : CountHeld(library, *file, result, dataset, args, dxpl);
+}
+
 template <int Slot, auto Group, auto Member, typename Signature>
 struct SettledCallback;
 template <int Slot, auto Group, auto Member, typename Result, typename... Args>
@@ -293,7 +306,7 @@ struct SettledCallback<Slot, Group, Member, Result (*)(Args...)> {
       if (NamesHalfClosed(library, args...) ||
           !SettleTarget(library, KindOf(Group), Chunks::kSeen, args...))
         return Failure<Result>();
-      return (library.hdf5().native().*Group.*Member)(args...);
+      return WithHeld(library, (library.hdf5().native().*Group.*Member)(args...), args...);
     });
   }
 };

@@ -24,12 +24,9 @@ MODES = {
     "default": {},
     "deferred": {"TIDELANE_MODE": "async", "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "deferred"},
     "small arena": {"TIDELANE_MODE": "async", "TIDELANE_ARENA": "1M"},
-    "filtered together": {"TIDELANE_MODE": "async", "TIDELANE_PARALLEL_WRITES": "mpi"},
+    "async": {"TIDELANE_MODE": "async"},
     "sync": {"TIDELANE_MODE": "sync"},
 }
-# What a mode does not promise: that one asks for sizes, and reads alone, what other ranks have put into filtered chunks since the
-# last flush (docs/mpi.md). Natively it is left out then, too.
-LEFT_OUT = {("testphdf5", "filtered together"): ("-x", "chkallocser2par")}
 NAMED = re.compile(r"^\s*((?:Testing|Skipping)\b.*?)\s*(PASSED|\*FAILED\*|-SKIP-)?\s*$")
 HEAD = re.compile(r"^\*\s+API Parallel (\w+) Tests\s+\*$")
 
@@ -64,25 +61,25 @@ class Runs:
         client.require(path.exists(), f"{path} is missing")
         self.command = [args.mpirun, "-np", args.ranks, path]
         self.timeout = args.timeout
-        self.expected = {}  # for each list of what is left out
+        self.expected = None
         self.preload = {"LD_PRELOAD": args.preload} if args.preload else {}
 
-    def native(self, left_out=()):
-        if left_out in self.expected:
-            return self.expected[left_out]
+    def native(self):
+        if self.expected is not None:
+            return self.expected
         with tempfile.TemporaryDirectory(prefix="parallel.") as folder:
             env = {**client.native_environment(), **self.preload}
-            done = client.run([*self.command, *left_out], env, folder, self.timeout)
+            done = client.run(self.command, env, folder, self.timeout)
         require_sane(f"{self.program} natively", done)
         client.require(len(named_results(done.output)) > 20, "natively hardly anything was tested")
-        return self.expected.setdefault(left_out, done)
+        self.expected = done
+        return done
 
     def under_plugin(self, mode):
-        left_out = LEFT_OUT.get((self.program, mode), ())
-        expected = self.native(left_out)
+        expected = self.native()
         with tempfile.TemporaryDirectory(prefix="parallel.") as folder:
             settings = {**MODES[mode], **self.preload}
-            done, summaries = client.run_with_summaries([*self.command, *left_out], folder, settings=settings, timeout=self.timeout)
+            done, summaries = client.run_with_summaries(self.command, folder, settings=settings, timeout=self.timeout)
         require_sane(f"{self.program}, {mode}", done)
         here, there = named_results(expected.output), named_results(done.output)
         client.require(here == there, f"{self.program}, {mode}: natively {here - there}, under the plugin {there - here}")

@@ -220,6 +220,97 @@ static void several(void) {
   }
 }
 
+/* What HDF5 says of chunks, to a rank that asks alone. */
+typedef struct {
+  hsize_t bytes, chunks, of_one;
+  H5D_space_status_t status;
+  uint32_t mask, check;
+} Sizes;
+
+static Sizes sizes_of(hid_t dataset) {
+  static unsigned char stored[1 << 16];
+  const hsize_t one[2] = {(hsize_t)((rank + 1) % ranks) * kRows, 400}; /* of another rank */
+  Sizes found;
+  memset(&found, 0, sizeof found);
+  found.bytes = H5Dget_storage_size(dataset);
+  must(H5Dget_num_chunks(dataset, H5S_ALL, &found.chunks), "H5Dget_num_chunks");
+  must(H5Dget_space_status(dataset, &found.status), "H5Dget_space_status");
+  if (H5Dget_chunk_storage_size(dataset, one, &found.of_one) < 0) found.of_one = 0;
+  if (found.of_one != 0)
+    must(H5Dread_chunk(dataset, H5P_DEFAULT, one, &found.mask, stored), "H5Dread_chunk");
+  for (hsize_t i = 0; i < found.of_one; ++i) found.check = found.check * 31 + stored[i];
+  return found;
+}
+
+static void check_sizes(hid_t dataset, const char* what) {
+  const Sizes before = sizes_of(dataset);
+  MPI_Barrier(MPI_COMM_WORLD); /* a flush is of all */
+  must(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
+  MPI_Barrier(MPI_COMM_WORLD);
+  const Sizes after = sizes_of(dataset);
+  judge(memcmp(&before, &after, sizeof before) == 0, what);
+  if (rank != 0) return;
+  printf("%llu bytes in %llu chunks, status %d, one of %llu, %x\n",
+         (unsigned long long)before.bytes, (unsigned long long)before.chunks, (int)before.status,
+         (unsigned long long)before.of_one, before.check);
+}
+
+/* One rank alone, after a barrier and without a flush. The others are in that barrier, or in the next. */
+static void asked(void) {
+  const hid_t dataset = make("asked");
+  const int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
+  write_rows(dataset, 0, rank, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  read_rows(dataset, 0, next, H5P_DEFAULT, next, 1, "another rank's rows");
+  MPI_Barrier(MPI_COMM_WORLD);
+  check_sizes(dataset, "sizes of what is new");
+  write_rows(dataset, 0, rank, 2);
+  write_rows(dataset, 0, next, 3); /* over what another rank wrote */
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    for (int who = 0; who < ranks; ++who)
+      read_rows(dataset, 0, who, H5P_DEFAULT, (who + ranks - 1) % ranks, 3, "rows written twice");
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  read_rows(dataset, 0, rank, H5P_DEFAULT, last, 3, "own rows, written by another rank since");
+  check_sizes(dataset, "sizes of what is not new");
+  must(H5Dclose(dataset), "H5Dclose");
+  /* Half of it is written, and one rank writes nothing. */
+  const hid_t half = make("half");
+  hsize_t extent[2] = {(hsize_t)(2 * ranks) * kRows, kColumns};
+  must(H5Dset_extent(half, extent), "H5Dset_extent");
+  const hid_t rows = rows_of(half, 0, rank), memory = packed();
+  if (rank == ranks - 1) {
+    H5Sselect_none(rows);
+    H5Sselect_none(memory);
+  }
+  must(H5Dwrite(half, H5T_NATIVE_INT, memory, rows, transfer, values), "H5Dwrite");
+  H5Sclose(memory);
+  H5Sclose(rows);
+  check_sizes(half, "sizes of a half");
+  must(H5Dclose(half), "H5Dclose");
+}
+
+/* A rank that asks does not wait for what another one's program does. */
+static void asked_meanwhile(void) {
+  const hid_t dataset = make("asked meanwhile");
+  for (int step = 0; step < 4; ++step) {
+    write_rows(dataset, 0, rank, step);
+    if (rank == step % ranks) {
+      for (int who = 0; who < ranks; ++who)
+        read_rows(dataset, 0, who, H5P_DEFAULT, who, step,
+                  "rows of a rank that does something else");
+      for (int who = 0; who < ranks; ++who) {
+        if (who != rank) MPI_Send(&step, 1, MPI_INT, who, 0, MPI_COMM_WORLD);
+      }
+    } else {
+      int got;
+      MPI_Recv(&got, 1, MPI_INT, step % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+  }
+  must(H5Dclose(dataset), "H5Dclose");
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -243,6 +334,8 @@ int main(int argc, char** argv) {
   gone();
   several();
   answers();
+  asked();
+  asked_meanwhile();
   must(H5Fclose(file), "H5Fclose");
   H5Pclose(access);
   H5Pclose(uncached);

@@ -139,7 +139,7 @@ bool RankChunks::MakeJobs(const h5::ParallelFile& file, const Writes& writes, Of
     Held& held = held_[file.number()];
     held.writes.reserve(held.writes.size() + writes.count);
     board_->Reserve(file.number(), writes.count);
-    if (held.reach == Held::Reach::kUnknown) {
+    if (held.reach == Held::Reach::kNotAsked) {
       const auto ranks = static_cast<size_t>(file.ranks());
       held.introduced.reserve(ranks * kIntroduction);
       held.peers.reserve(ranks);
@@ -181,7 +181,7 @@ bool RankChunks::AnswersFor(Offer& offer) {
 bool RankChunks::MayTake(h5::ParallelFile& file) {
   if (file.ranks() == 1) return true;
   Held& held = held_[file.number()];
-  if (held.reach == Held::Reach::kUnknown) FindPeers(file, held);
+  if (held.reach == Held::Reach::kNotAsked) FindPeers(file, held);
   return held.reach != Held::Reach::kRefused;
 }
 

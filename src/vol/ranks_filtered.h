@@ -96,7 +96,7 @@ class RankChunks {
     std::vector<Write> writes;
     bool failed = false;
     uint64_t first = 0;  // so many writes were before these
-    enum class Reach { kUnknown, kAll, kNone, kRefused } reach = Reach::kUnknown;
+    enum class Reach { kNotAsked, kAll, kNone, kRefused } reach = Reach::kNotAsked;
     std::vector<Peer> peers;           // in the order of ranks
     std::vector<uint64_t> introduced;  // space to find them
   };

@@ -194,8 +194,6 @@ enum class Counter : unsigned {
   X(MpiConverted, "mpi_converted", "write", "by MPI, of elements that HDF5 converts")              \
   X(MpiTransfer, "mpi_transfer", "write", "by MPI, with a transfer list that we do not know")      \
   X(MpiPeers, "mpi_peers", "write", "collective writes that another rank could not defer")         \
-  X(MpiApart, "mpi_apart", "write",                                                                \
-    "compressed collective writes of ranks of which not all are on one machine")                   \
   X(MpiAlone, "mpi_alone", "write",                                                                \
     "a rank alone, where ranks of other machines may read it at once, or consistency=strict")      \
   X(Forked, "forked", "file", "a forked process may end by _exit: its flushes and closes wait")    \

@@ -208,9 +208,8 @@ those to a dataset that the program reads or writes again while HDF5's chunk cac
 summary counts why. The copies take up to a quarter of `arena` besides it. What storage refuses is told by the next flush, close or read of that file,
 as for other deferred writes. `off` leaves all filters to HDF5.
 
-The same happens to collective writes, with chunks of any size, to files that the ranks of an MPI program have open together, where all of them are on one
-machine: they put their chunks into the file together, at the latest in the next flush or close ([mpi.md](mpi.md), [decision 20](decisions/0020-ranks-filter.md)). With `mpi`
-also where they are on several: a rank that asks alone there for what others have written together must flush first.)";
+`mpi` is `on`, and does the same for collective writes to files that the ranks of an MPI program have open together, chunks of any size: the ranks put
+their chunks into the file together, at the latest in the next flush or close ([mpi.md](mpi.md), [decision 20](decisions/0020-ranks-filter.md)).)";
 
 constexpr char kHistoryDetails[] =
     R"(A small file for each program and file system, read when a program opens its first file for writing, and written when it ends

@@ -28,7 +28,7 @@ namespace tidelane::vol {
 namespace {
 
 // What ranks tell one another once of a file.
-enum Introduction { kDesk, kSubject, kFile, kNetwork, kNeeds, kIntroduction };
+enum Introduction { kDesk, kSubject, kFile, kNetwork, kIntroduction };
 
 constexpr char kStoreChunks[] = "store chunks that were written to";
 
@@ -87,10 +87,6 @@ RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes,
       file.file()->writes_through() || !Engine::Get().lanes().threaded() || !file.capturing() ||
       !library_.hdf5().CanForgetLastChunk() || (held != held_.end() && held->second.failed) ||
       !IsOpen(library_, file)) {
-    return offer;
-  }
-  if (held != held_.end() && held->second.reach == Held::Reach::kRefused) {
-    offer.refusal = Fallback::kMpiApart;
     return offer;
   }
   uint64_t charge = 0;
@@ -178,11 +174,10 @@ bool RankChunks::AnswersFor(Offer& offer) {
   return true;
 }
 
-bool RankChunks::MayTake(h5::ParallelFile& file) {
-  if (file.ranks() == 1) return true;
+void RankChunks::MeetPeers(h5::ParallelFile& file) {
+  if (file.ranks() == 1) return;
   Held& held = held_[file.number()];
   if (held.reach == Held::Reach::kNotAsked) FindPeers(file, held);
-  return held.reach != Held::Reach::kRefused;
 }
 
 // What each rank says of itself. Processes that share /dev/shm may still be where one finds no socket of the other.
@@ -198,19 +193,16 @@ void RankChunks::FindPeers(h5::ParallelFile& file, Held& held) {
   mine[kSubject] = board_->subject();
   mine[kFile] = file.number();
   mine[kNetwork] = network.st_ino;
-  mine[kNeeds] = Engine::Get().config().parallel_writes == ParallelWrites::kMpi ? 0 : 1;
   const bool told = file.Gather(mine, held.introduced);
   if (answers) desk.LetGo();
   bool all = told;
-  bool needed = !told;
   for (size_t i = 0; told && i < held.introduced.size(); i += kIntroduction) {
     const uint64_t* const words = &held.introduced[i];
     all = all && words[kDesk] != 0 && words[kNetwork] == mine[kNetwork];
-    needed = needed || words[kNeeds] != 0;
     held.peers.push_back({words[kDesk], words[kSubject], words[kFile]});
   }
   if (!all) held.peers.clear();
-  held.reach = all ? Held::Reach::kAll : needed ? Held::Reach::kRefused : Held::Reach::kNone;
+  held.reach = all ? Held::Reach::kAll : Held::Reach::kNone;
 }
 
 void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Writes& writes,

@@ -65,8 +65,8 @@ class RankChunks {
   explicit RankChunks(LibraryState& library) : library_(library), board_(ChunkBoard::Make()) {}
 
   Offer Look(h5::ParallelFile& file, const Writes& writes, hid_t dxpl);
-  /// Once no rank has refused: whether what is taken can be asked for by all, or need not be. Collective, and the same on all ranks.
-  bool MayTake(h5::ParallelFile& file);
+  /// Once no rank has refused: how the ranks of this file ask one another. Collective the first time.
+  void MeetPeers(h5::ParallelFile& file);
   /// What all ranks offered; none of them has more than `most` chunks in it. Collective.
   void Take(const std::shared_ptr<h5::ParallelFile>& file, const Writes& writes, Offer offer,
             uint64_t most);
@@ -96,7 +96,7 @@ class RankChunks {
     std::vector<Write> writes;
     bool failed = false;
     uint64_t first = 0;  // so many writes were before these
-    enum class Reach { kNotAsked, kAll, kNone, kRefused } reach = Reach::kNotAsked;
+    enum class Reach { kNotAsked, kAll, kNone } reach = Reach::kNotAsked;
     std::vector<Peer> peers;           // in the order of ranks
     std::vector<uint64_t> introduced;  // space to find them
   };

@@ -229,7 +229,7 @@ bool AsksForThreshold(LibraryState& library, hid_t dxpl) {
 FilteredPart FilteredPartOf(LibraryState& library, h5::ParallelFile& file, const Writes& writes,
                             hid_t dxpl, bool later) {
   FilteredPart part;
-  if (Engine::Get().config().parallel_writes == ParallelWrites::kOff) return part;
+  if (Engine::Get().config().parallel_writes != ParallelWrites::kMpi) return part;
   if (library.rank_chunks == nullptr) library.rank_chunks = new RankChunks(library);
   part.finished = library.rank_chunks->Finished(file);
   if (!later || file.file()->settings().consistency == Consistency::kStrict) return part;
@@ -309,10 +309,7 @@ herr_t WriteCollectively(LibraryState& library, const std::shared_ptr<h5::Parall
   }
   file->small_writes.Note(decision.only_small && !decision.pending && !decision.alone &&
                           !decision.holds);
-  if (decision.take_chunks && !library.rank_chunks->MayTake(*file)) {
-    Count(Fallback::kMpiApart);
-    decision.take_chunks = false;
-  }
+  if (decision.take_chunks) library.rank_chunks->MeetPeers(*file);
   if (decision.take_chunks) {
     RankChunks& chunks = *library.rank_chunks;
     const uint64_t done = decision.make_room ? UINT64_MAX : decision.finished;

@@ -20,8 +20,8 @@ int CrcOf(Segment& segment, uint64_t offset, uint64_t size, uint32_t& crc) {
   return 0;
 }
 
-// The parts lie there one after another; their crcs are entered. Stretch by stretch, so that who copies it finds in the processor's cache
-// what the crc was taken of.
+// The parts lie there one after another; their crcs are entered. Stretch by stretch, so that who copies it finds some of what the crc was taken
+// of in the processor's cache; not in shorter ones, which file systems keep in smaller pages, at a cost of their own.
 int WriteTo(Segment& segment, std::span<const Part> parts, std::vector<CommitEntry>& entries) {
   constexpr uint64_t kStretch = 1024 * 1024;
   std::vector<iovec> vector;

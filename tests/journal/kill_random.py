@@ -34,7 +34,7 @@ FOUND = ("wrong", "lost", "view", "unusable")  # what a fault in the plugin lead
 
 
 def states_of(path):
-    """{name: the states that the file may have}, as the report says: its number and the name that the file had in it, EMPTY, or ANYTHING: renamed without its log."""
+    """{name: the states that the file may have}, as the report says: its number and the name that the file had in it, EMPTY, or ANYTHING: renamed without its log, or replaced while it was open."""
     states, begun, move = {}, 0, None
     text = path.read_text() if path.exists() else ""
     for line in text.splitlines(keepends=True):
@@ -56,8 +56,10 @@ def states_of(path):
                 states[name] = now | {state for state in numbered if state[0] > rest[0]} | (known & {ANYTHING} if word == "done" else set())
         elif word == "creating":
             states.setdefault(rest[0], set()).add(EMPTY)
+        elif word == "replaced":
+            states.setdefault(rest[0], set()).add(ANYTHING)
         elif word == "created":
-            states[rest[0]] = {EMPTY}
+            states[rest[0]] = {EMPTY} | (states.get(rest[0], set()) & {ANYTHING})
         elif word in ("renamed", "moved"):
             move = rest
             states[move[1]] = states.get(move[1], {EMPTY}) | states.get(move[0], {EMPTY})
@@ -150,7 +152,7 @@ class RandomKill(kill.Kill):
     def know(self, states):
         """What is allowed. Whether there is something to look at."""
         if any(ANYTHING in some for some in states.values()):
-            self.counts["renamed while it was written"] += 1
+            self.counts["renamed or replaced while it was open"] += 1
             return False
         self.allowed = {name: [self.program.portrait(state) for state in sorted(some, key=str)] for name, some in states.items()}
         self.names = sorted(name for name in states if (self.folder / name).exists() or content.EMPTY not in self.allowed[name])

@@ -83,10 +83,11 @@ void CommitLog::before(const Op& op, const Catalog& catalog, Side& side) {
   if (!linked_ && !may_commit(op)) return;
   begin(side);
   if (!opens(op)) return;
+  const bool kept = linked_ || side.has_orphans() || is_held(op, catalog, side);
   if (creates(op)) {
+    if (kept) say("\"replaced\", " + quoted(op.path));
     say("\"creating\", " + quoted(op.path));
   } else if (op.path != op.path2) {
-    const bool kept = side.has_orphans() || is_held(op, catalog, side);
     say((kept ? "\"moved\", " : "\"renamed\", ") + quoted(op.path) + ", " + quoted(op.path2));
   }
 }

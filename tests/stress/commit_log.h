@@ -3,6 +3,7 @@
 //   ["begin", k]              whatever commits from now on may be the state k, of all files
 //   ["done", k, [names]]      of these files state k is committed;  ["closed", k, [names]]: and nothing has them open
 //   ["creating", name]        the next call makes it anew;  ["created", name]: it has, and nothing is committed yet
+//   ["replaced", name]        it goes while something of it may be open: a log of it is nobody's then
 //   ["renamed", from, to]     before the name moves;  ["moved", from, to]: it has, while something of it was still open
 //
 // Where the seed runs natively to show the states (--images), all files are flushed and copied at each begin, into a folder k.

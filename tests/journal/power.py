@@ -5,7 +5,7 @@
     power.py --plugin DIR --seeds 3 --scenario fail-open --keep /tmp/found     one again; the states that are wrong are kept (threads: a trace is never quite the same twice)
     power.py --plugin DIR --seeds 1-9 --journal process --control     a control: states must be wrong
     power.py --seeds 1-9 --native --control                 the same for HDF5 without the plugin, whose program syncs the file after each flush
-    power.py --plugin BROKEN --break log_note_sync --control    and with a rule of the plugin switched off (builds with TIDELANE_BREAK)
+    power.py --plugin BROKEN --break log_commit_sync --control   and with a rule of the plugin switched off (builds with TIDELANE_BREAK)
 
 A program runs with record.c. At cuts of its trace, replay.py makes states of what is durable, and of some of what is not. Each state is recovered, in turn, by `tidelane recover`, by an
 open with the plugin, and after a look at it with the plugin that must change nothing. Then stock HDF5 reads it: the last commit that was acknowledged before the cut, or one begun later, object by

@@ -39,7 +39,7 @@ struct MpioFile {
 /// Those of each copy of HDF5 in the process.
 template <typename File>
 struct MpioFiles {
-  MpioFile<File>* first[h5::kSlots];
+  MpioFile<File>* first[h5::kSlots] = {};
 
   /// From now on the file's callbacks are those of `file->driver`.
   void Put(std::unique_ptr<MpioFile<File>> file) {

@@ -1,72 +1,26 @@
 #include "ranks/bell.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cinttypes>
-#include <cstddef>
-#include <cstdio>
-#include <cstring>
-#include <exception>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "base/fresh_file.h"
-#include "base/thread_name.h"
 #include "extent/test_hooks.h"
+#include "ranks/named_socket.h"
 
 namespace tidelane {
 namespace {
 
-constexpr timeval kIdle{.tv_sec = 2, .tv_usec = 0};
-
-// A name that is no file's: it is gone with the process.
-socklen_t NameOf(uint64_t number, sockaddr_un& name) {
-  name = {};
-  name.sun_family = AF_UNIX;
-  const int length =
-      std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tidelane-%016" PRIx64, number);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
-}
-
-// Whether the descriptor is the bell of that number.
-bool IsNamed(int socket, uint64_t number) {
-  sockaddr_un found;
-  sockaddr_un wanted;
-  socklen_t size = sizeof found;
-  const socklen_t length = NameOf(number, wanted);
-  return socket >= 0 && getsockname(socket, reinterpret_cast<sockaddr*>(&found), &size) == 0 &&
-         size == length && std::memcmp(&found, &wanted, length) == 0;
-}
-
-// -1: the system refuses one.
-int NewSocket() { return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); }
+constexpr SocketKind kBell{.prefix = "tidelane-", .type = SOCK_DGRAM};
 
 }  // namespace
 
 Bell& Bell::Get() {
   static Bell* const bell = new Bell;
   return *bell;
-}
-
-bool Bell::Make() {
-  const int made = NewSocket();
-  if (made < 0) return false;
-  sockaddr_un name;
-  const socklen_t size = NameOf(number_, name);
-  if (bind(made, reinterpret_cast<const sockaddr*>(&name), size) != 0 ||
-      setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &kIdle, sizeof kIdle) != 0) {
-    close(made);
-    return false;
-  }
-  socket_ = made;
-  return true;
 }
 
 uint64_t Bell::number() {
@@ -77,15 +31,9 @@ uint64_t Bell::number() {
 
 void Bell::Ring(uint64_t number) {
   if (number == 0 || MutationEnabled("ranks_bell")) return;
-  const int from = NewSocket();
-  if (from < 0) return;
-  sockaddr_un name;
-  const socklen_t size = NameOf(number, name);
   const char ring = 0;
   // Its rings fill a queue at most: then it is about to hear one.
-  static_cast<void>(sendto(from, &ring, sizeof ring, MSG_DONTWAIT | MSG_NOSIGNAL,
-                           reinterpret_cast<const sockaddr*>(&name), size));
-  close(from);
+  SendTo(kBell, number, &ring, sizeof ring);
 }
 
 void Bell::Add(std::weak_ptr<void> whose, std::function<void()> answer) {
@@ -110,24 +58,19 @@ void Bell::StartListening() {
   if (number_ == 0) return;  // nobody has been told of it
   // Even if there is no socket, or no thread: both would be refused again, at every write.
   listening_ = true;
-  if (!Make()) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals stay with the program
-  try {
-    std::thread([this, socket = socket_, number = number_] {
-      NameThread();
-      ListenOn(socket, number);
-    }).detach();
-  } catch (const std::exception&) {  // then bytes linger
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  socket_ = NewNamedSocket(kBell, number_);
+  if (socket_ >= 0) static_cast<void>(StartListener([this] { Listen(); }));  // if not, bytes linger
 }
 
-void Bell::ListenOn(int socket, uint64_t number) {
-  // A program may close descriptors that are not its own, and get the number for something of its own.
-  while (IsNamed(socket, number)) {
+void Bell::Listen() {
+  int socket = -1;
+  uint64_t number = 0;
+  {
+    MutexLock lock(mutex_);
+    socket = socket_;
+    number = number_;
+  }
+  while (IsNamed(kBell, socket, number)) {
     char rings[64];
     if (recv(socket, rings, sizeof rings, 0) >= 0) {
       while (recv(socket, rings, sizeof rings, MSG_DONTWAIT) >= 0) {
@@ -153,7 +96,7 @@ bool Bell::MayEnd() {
 }
 
 void Bell::EndListening() {
-  if (IsNamed(socket_, number_)) close(socket_);
+  if (IsNamed(kBell, socket_, number_)) close(socket_);
   socket_ = -1;
   listening_ = false;
 }

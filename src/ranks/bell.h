@@ -44,9 +44,8 @@ class Bell {
     std::function<void()> answer;
   };
   Bell() = default;
-  bool Make() TL_REQUIRES(mutex_);
   void StartListening() TL_REQUIRES(mutex_);
-  void ListenOn(int socket, uint64_t number) TL_EXCLUDES(mutex_);
+  void Listen() TL_EXCLUDES(mutex_);
   bool MayEnd() TL_EXCLUDES(mutex_);
   void EndListening() TL_REQUIRES(mutex_);
   void AnswerAll() TL_EXCLUDES(mutex_);

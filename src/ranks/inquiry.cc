@@ -1,52 +1,24 @@
 #include "ranks/inquiry.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
-#include <cstring>
-#include <exception>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "base/fresh_file.h"
-#include "base/thread_name.h"
+#include "ranks/named_socket.h"
 
 namespace tidelane {
 namespace {
 
-constexpr timeval kIdle{.tv_sec = 2, .tv_usec = 0};
 constexpr timeval kPatience{.tv_sec = 10, .tv_usec = 0};  // with who asks, and stops
 constexpr uint64_t kMostWords = 256;
 
-// A name that is no file's: it is gone with the process.
-socklen_t NameOf(uint64_t number, sockaddr_un& name) {
-  name = {};
-  name.sun_family = AF_UNIX;
-  const int length = std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1,
-                                   "tidelane-desk-%016" PRIx64, number);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
-}
-
-// Whether the descriptor is the desk of that number.
-bool IsNamed(int socket, uint64_t number) {
-  sockaddr_un found;
-  sockaddr_un wanted;
-  socklen_t size = sizeof found;
-  const socklen_t length = NameOf(number, wanted);
-  return socket >= 0 && getsockname(socket, reinterpret_cast<sockaddr*>(&found), &size) == 0 &&
-         size == length && std::memcmp(&found, &wanted, length) == 0;
-}
-
-int NewSocket() { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+constexpr SocketKind kDesk{.prefix = "tidelane-desk-", .type = SOCK_STREAM};
 
 // Of this user, as the system says.
 bool IsOurs(int connection) {
@@ -113,43 +85,22 @@ void InquiryDesk::LetGo() {
   --held_;
 }
 
-bool InquiryDesk::Make() {
-  const int made = NewSocket();
-  if (made < 0) return false;
-  sockaddr_un name;
-  const socklen_t size = NameOf(number_, name);
-  if (bind(made, reinterpret_cast<const sockaddr*>(&name), size) != 0 ||
-      setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &kIdle, sizeof kIdle) != 0 ||
-      listen(made, SOMAXCONN) != 0) {
-    close(made);
-    return false;
-  }
-  socket_ = made;
-  return true;
-}
-
 bool InquiryDesk::StartListening() {
-  if (number_ == 0 || !Make()) return false;
-  listening_ = true;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals stay with the program
-  try {
-    std::thread([this, socket = socket_, number = number_] {
-      NameThread();
-      ListenOn(socket, number);
-    }).detach();
-  } catch (const std::exception&) {
-    EndListening();
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  socket_ = number_ == 0 ? -1 : NewNamedSocket(kDesk, number_);
+  listening_ = socket_ >= 0;
+  if (listening_ && !StartListener([this] { Listen(); })) EndListening();
   return listening_;
 }
 
-void InquiryDesk::ListenOn(int socket, uint64_t number) {
-  // A program may close descriptors that are not its own, and get the number for something of its own.
-  while (IsNamed(socket, number)) {
+void InquiryDesk::Listen() {
+  int socket = -1;
+  uint64_t number = 0;
+  {
+    MutexLock lock(mutex_);
+    socket = socket_;
+    number = number_;
+  }
+  while (IsNamed(kDesk, socket, number)) {
     const int connection = accept4(socket, nullptr, nullptr, SOCK_CLOEXEC);
     if (connection >= 0) {
       AnswerOn(connection);
@@ -171,7 +122,7 @@ bool InquiryDesk::MayEnd() {
 }
 
 void InquiryDesk::EndListening() {
-  if (IsNamed(socket_, number_)) close(socket_);
+  if (IsNamed(kDesk, socket_, number_)) close(socket_);
   socket_ = -1;
   listening_ = false;
 }
@@ -217,16 +168,10 @@ void InquiryDesk::UnlockAfterFork(bool child) {
 
 std::optional<Inquiry> Inquiry::Ask(uint64_t desk, uint64_t subject,
                                     std::span<const uint64_t> question) {
-  const int made = NewSocket();
+  const int made = NewSocket(kDesk);
   if (made < 0) return std::nullopt;
   Inquiry inquiry(made);
-  sockaddr_un name;
-  const socklen_t size = NameOf(desk, name);
-  int connected = 0;
-  do {
-    connected = connect(made, reinterpret_cast<const sockaddr*>(&name), size);
-  } while (connected != 0 && errno == EINTR);
-  if (connected != 0 && errno != EISCONN) return std::nullopt;
+  if (!ConnectTo(kDesk, made, desk)) return std::nullopt;
   const uint64_t head[2] = {subject, question.size()};
   if (question.size() > kMostWords || !IsOurs(made) || !SendAll(made, head, sizeof head) ||
       !SendAll(made, question.data(), question.size_bytes())) {

@@ -53,9 +53,8 @@ class InquiryDesk {
     Answer answer;
   };
   InquiryDesk() = default;
-  bool Make() TL_REQUIRES(mutex_);
   bool StartListening() TL_REQUIRES(mutex_);
-  void ListenOn(int socket, uint64_t number) TL_EXCLUDES(mutex_);
+  void Listen() TL_EXCLUDES(mutex_);
   bool MayEnd() TL_EXCLUDES(mutex_);
   void EndListening() TL_REQUIRES(mutex_);
   void AnswerOn(int connection) TL_EXCLUDES(mutex_);

@@ -1,6 +1,5 @@
 /// \file
-/// Filtered chunks that ranks of an MPI program write together (decision 20). Where not all ranks are on one machine,
-/// `parallel_writes=mpi` only.
+/// Filtered chunks that ranks of an MPI program write together (decision 20). `parallel_writes=mpi` only.
 ///
 ///   1. A collective write of whole chunks by every rank (or of none by some) is agreed upon with the one reduction of
 ///      vol/ranks_write.h. Each rank copies its chunks; lanes run the filters (vol/chunk_job.h). HDF5 hears nothing of it.
@@ -12,7 +11,7 @@
 ///      flush and close (h5::NeedsChunks); further such writes, as far as the filters of all ranks are done, or where memory runs
 ///      short; the end of the library.
 ///   4. A rank that asks alone, for elements, sizes or stored chunks, is told what it would be told if all chunks were in the file
-///      (OverlayHeld and others): it asks the other ranks (vol/ranks_peers.h).
+///      (OverlayHeld and others): it asks the other ranks (vol/ranks_peers.h), if all are on one machine.
 ///
 /// Invariants:
 ///  1. All ranks hold the same list of writes, each with its own chunks in it. What decides about it was agreed.

@@ -144,6 +144,12 @@ void ChunkBoard::Answer(std::span<const uint64_t> words, const InquiryDesk::Send
   const std::optional<ChunkQuestion> question = Decode(words);
   if (!question.has_value()) return;
   const std::vector<Write> writes = Find(words[kFile], *question);
+  // Also where memory is short meanwhile: buffers would never be used again.
+  const std::shared_ptr<void> answered(this, [](void* const board) {
+    auto& there = *static_cast<ChunkBoard*>(board);
+    MutexLock lock(there.mutex_);
+    --there.answering_;
+  });
   const bool elements = question->what == ChunkQuestion::What::kElements;
   uint64_t count = 0;
   for (const Write& write : writes) {
@@ -163,8 +169,6 @@ void ChunkBoard::Answer(std::span<const uint64_t> words, const InquiryDesk::Send
       heard = send(&head, sizeof head) && send(chunk.bytes, head.bytes);
     }
   }
-  MutexLock lock(mutex_);
-  --answering_;
 }
 
 namespace {

@@ -9,9 +9,11 @@
 
 #include <hdf5.h>
 
+#include "rank.h"
+
 enum { kColumns = 1024, kSteps = 4, kGroups = 50 };
 
-static int rank, calls;
+static int calls;
 static FILE* report;
 
 #pragma GCC visibility push(default)
@@ -70,12 +72,6 @@ void* dlsym(void* handle, const char* name) {
 
 #pragma GCC visibility pop
 
-static hid_t must(hid_t result, const char* what) {
-  if (result >= 0) return result;
-  fprintf(stderr, "rank %d: %s failed\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 2);
-  return result;
-}
 static void step(const char* name) {
   if (rank == 0) fprintf(report, "%s\t%d\n", name, calls);
   calls = 0;

@@ -10,6 +10,8 @@
 
 #include <hdf5.h>
 
+#include "rank.h"
+
 enum {
   kRows = 40,
   kColumns = 1000,
@@ -18,17 +20,10 @@ enum {
   kAnswers = 6, /* of a transfer */
 };
 
-static int rank, ranks, wrong;
+static int ranks, wrong;
 static hid_t file, transfer, creation, uncached;
 static int values[kElements], found[kElements];
 static double converted[kElements];
-
-static hid_t must(hid_t result, const char* what) {
-  if (result >= 0) return result;
-  fprintf(stderr, "rank %d: %s failed\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  return result;
-}
 
 static int value(int writer, int step, int i) { return step * 1000000 + writer * 10000 + i / 7; }
 

@@ -21,28 +21,13 @@
 
 #include <hdf5.h>
 
+#include "rank.h"
+
 enum { kObjects = 2000, kGroups = 20, kRounds = 6, kGiveUpS = 100, kSoonGivenUpS = 20 };
-enum { kSettleUs = 60000, kShortWhileUs = 100000, kPollUs = 1000 };
+enum { kSettleUs = 60000, kPollUs = 1000 };
 
-static int rank, ranks, wrong;
+static int ranks, wrong;
 static const char* name;
-
-static void give_up(int signal) {
-  static const char text[] = "wrong: rank waits for another one\n";
-  (void)signal;
-  (void)!write(STDERR_FILENO, text, sizeof text - 1);
-  usleep(kShortWhileUs); /* mpirun passes it on */
-  _exit(1);
-}
-
-static hid_t must(hid_t result, const char* what) {
-  if (result >= 0) return result;
-  fprintf(stderr, "rank %d: %s failed\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 2);
-  return result;
-}
-
-static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
 /* Storage that counts the reads of one file, MPI-IO's and the plugin's; one of them may take until all other ranks are done. */
 static atomic_int requests, holding;
@@ -229,8 +214,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   name = argv[1];
-  signal(SIGALRM, give_up);
-  alarm(strcmp(argv[2], "held") == 0 ? kSoonGivenUpS : kGiveUpS);
+  give_up_in(strcmp(argv[2], "held") == 0 ? kSoonGivenUpS : kGiveUpS);
   make();
   if (strcmp(argv[2], "walk") == 0) case_walk();
   if (strcmp(argv[2], "together") == 0) case_together();

@@ -31,6 +31,8 @@
 
 #include <hdf5.h>
 
+#include "rank.h"
+
 enum {
   kRows = 64,
   kColumns = 4096,
@@ -42,27 +44,10 @@ enum {
 enum { kUserBlock = 8192 };
 enum { kLateUs = 600000, kSoonUs = 300000, kShortWhileUs = 100000, kCrowdedUs = 60000 };
 
-static int rank, ranks, wrong;
+static int ranks, wrong;
 static const char* name;
 static hid_t together, memory;
 static int* values;
-
-static void give_up(int signal) {
-  static const char text[] = "wrong: rank waits for another one\n";
-  (void)signal;
-  (void)!write(STDERR_FILENO, text, sizeof text - 1);
-  usleep(kShortWhileUs); /* mpirun passes it on */
-  _exit(1);
-}
-
-static hid_t must(hid_t result, const char* what) {
-  if (result >= 0) return result;
-  fprintf(stderr, "rank %d: %s failed\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 2);
-  return result;
-}
-
-static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
 /* Storage that fails for this rank, or is slow: the plugin's reads and MPI-IO's. */
 static atomic_int failing, slow;
@@ -261,20 +246,32 @@ static void case_same(void) {
   }
 }
 
+/* A row's columns, in the file and in memory. */
+typedef struct {
+  hid_t file, memory;
+} Part;
+
+static Part part_of(hid_t set, int row, int begin, int count) {
+  const hsize_t start[] = {(hsize_t)row, (hsize_t)begin}, size[] = {1, (hsize_t)count};
+  const Part part = {H5Dget_space(set), H5Screate_simple(1, &size[1], NULL)};
+  H5Sselect_hyperslab(part.file, H5S_SELECT_SET, start, NULL, size, NULL);
+  return part;
+}
+
+static void close_part(Part part) {
+  H5Sclose(part.memory);
+  H5Sclose(part.file);
+}
+
 static void read_step(hid_t set, int step, hid_t list, int first, int count) {
-  const hid_t space = H5Dget_space(set);
-  const hsize_t start[] = {(hsize_t)step, (hsize_t)first}, size[] = {1, (hsize_t)count};
-  const hsize_t all = (hsize_t)count;
-  const hid_t to = H5Screate_simple(1, &all, NULL);
-  H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
+  const Part part = part_of(set, step, first, count);
   memset(values, 0, sizeof *values * (size_t)count);
-  must(H5Dread(set, H5T_NATIVE_INT, to, space, list, values), "reading a step");
+  must(H5Dread(set, H5T_NATIVE_INT, part.memory, part.file, list, values), "reading a step");
   for (int i = 0; i < count; ++i) {
     const int expected = value_of(100 + step, first + i);
     if (values[i] != expected) differ(values[i], expected, i, "a step");
   }
-  H5Sclose(to);
-  H5Sclose(space);
+  close_part(part);
 }
 
 /* In the 1st, 2nd, 4th and 8th collective read ranks may meet. */
@@ -450,11 +447,7 @@ static void case_fails(void) {
   const hid_t set = must(H5Dopen2(file, "steps", H5P_DEFAULT), "steps");
   const int each = kElements / ranks;
   for (int step = 0; step < 3; ++step) read_step(set, step, together, each * rank, each);
-  const hid_t space = H5Dget_space(set);
-  const hsize_t start[] = {7, (hsize_t)(each * rank)}, size[] = {1, (hsize_t)each};
-  const hsize_t all = (hsize_t)each;
-  const hid_t to = H5Screate_simple(1, &all, NULL);
-  H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
+  const Part part = part_of(set, 7, each * rank, each);
   for (int later = 0; later < 2; ++later) {
     const hid_t waits = H5EScreate();
     size_t left = 0;
@@ -462,8 +455,9 @@ static void case_fails(void) {
     herr_t result = 0;
     atomic_store(&failing, rank == 1);
     H5E_BEGIN_TRY {
-      result = later ? H5Dread_async(set, H5T_NATIVE_INT, to, space, H5P_DEFAULT, values, waits)
-                     : H5Dread(set, H5T_NATIVE_INT, to, space, H5P_DEFAULT, values);
+      result = later ? H5Dread_async(set, H5T_NATIVE_INT, part.memory, part.file, H5P_DEFAULT,
+                                     values, waits)
+                     : H5Dread(set, H5T_NATIVE_INT, part.memory, part.file, H5P_DEFAULT, values);
       H5ESwait(waits, H5ES_WAIT_FOREVER, &left, &failed);
       if (failed) result = -1;
       H5ESclose(waits);
@@ -472,8 +466,7 @@ static void case_fails(void) {
     atomic_store(&failing, 0);
     if ((result < 0) != (rank == 1)) differ(result, rank == 1 ? -1 : 0, later, "a read that fails");
   }
-  H5Sclose(to);
-  H5Sclose(space);
+  close_part(part);
   barrier();
   for (int step = 3; step < kSteps; ++step) read_step(set, step, together, each * rank, each);
   must(H5Dclose(set), "closing a dataset");
@@ -488,11 +481,7 @@ static void case_failing(void) {
   const hid_t set = must(H5Dopen2(file, "steps", H5P_DEFAULT), "steps");
   const int each = kElements / ranks;
   for (int step = 0; step < 3; ++step) read_step(set, step, together, each * rank, each);
-  const hid_t space = H5Dget_space(set);
-  const hsize_t start[] = {7, (hsize_t)(each * rank)}, size[] = {1, (hsize_t)each};
-  const hsize_t all = (hsize_t)each;
-  const hid_t to = H5Screate_simple(1, &all, NULL);
-  H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
+  const Part part = part_of(set, 7, each * rank, each);
   for (int later = 0; later < 2; ++later) {
     const hid_t waits = later ? H5EScreate() : H5I_INVALID_HID;
     size_t left = 0;
@@ -502,9 +491,10 @@ static void case_failing(void) {
     atomic_store(&failing, rank == ranks - 1);
     H5E_BEGIN_TRY {
       if (!later) {
-        result = H5Dread(set, H5T_NATIVE_INT, to, space, together, values);
+        result = H5Dread(set, H5T_NATIVE_INT, part.memory, part.file, together, values);
       } else {
-        result = H5Dread_async(set, H5T_NATIVE_INT, to, space, together, values, waits);
+        result =
+            H5Dread_async(set, H5T_NATIVE_INT, part.memory, part.file, together, values, waits);
         if (H5ESwait(waits, H5ES_WAIT_FOREVER, &left, &failed) < 0 || failed) result = -1;
         H5ESclose(waits);
       }
@@ -518,8 +508,7 @@ static void case_failing(void) {
       if (values[i] != expected) differ(values[i], expected, i, "beside a rank that fails");
     }
   }
-  H5Sclose(to);
-  H5Sclose(space);
+  close_part(part);
   for (int step = 3; step < kSteps; ++step) read_step(set, step, together, each * rank, each);
   must(H5Dclose(set), "closing a dataset");
   must(H5Fclose(file), "closing");
@@ -531,22 +520,18 @@ static void case_early(void) {
   const int each = kElements / ranks;
   /* Which ways storage is read must be known, and the first two collective reads are where ranks agree. */
   for (int step = 0; step < 2; ++step) read_step(set, step, together, each * rank, each);
-  const hid_t space = H5Dget_space(set);
-  const hsize_t all = (hsize_t)each;
-  const hid_t to = H5Screate_simple(1, &all, NULL);
   for (int way = 0; way < 2; ++way) {
     const int step = 4 + 2 * way; /* not the one that follows, which may have been fetched */
-    const hsize_t start[] = {(hsize_t)step, (hsize_t)(each * rank)}, size[] = {1, (hsize_t)each};
+    const Part part = part_of(set, step, each * rank, each);
     const hid_t waits = H5EScreate();
     size_t left = 0;
     hbool_t failed = 0;
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
     memset(values, 0, sizeof *values * (size_t)each);
     barrier();
     atomic_store(&slow, 1);
     const double begin = MPI_Wtime();
-    must(H5Dread_async(set, H5T_NATIVE_INT, to, space, way == 0 ? together : H5P_DEFAULT, values,
-                       waits),
+    must(H5Dread_async(set, H5T_NATIVE_INT, part.memory, part.file,
+                       way == 0 ? together : H5P_DEFAULT, values, waits),
          "reading later");
     const double returned = (MPI_Wtime() - begin) * 1e6;
     must(H5ESwait(waits, H5ES_WAIT_FOREVER, &left, &failed), "waiting");
@@ -560,9 +545,8 @@ static void case_early(void) {
       const int expected = value_of(100 + step, each * rank + i);
       if (values[i] != expected) differ(values[i], expected, i, "a step that came later");
     }
+    close_part(part);
   }
-  H5Sclose(to);
-  H5Sclose(space);
   must(H5Dclose(set), "closing a dataset");
   must(H5Fclose(file), "closing");
 }
@@ -582,17 +566,13 @@ static void case_short(void) {
   barrier();
   if (rank == 0 && ftruncate(raw, (off_t)end) != 0) must(-1, "cutting the file short");
   barrier();
-  const hid_t space = H5Dget_space(set);
-  const hsize_t start[] = {kSteps - 1, 0}, size[] = {1, kElements}, all = kElements;
-  const hid_t to = H5Screate_simple(1, &all, NULL);
-  H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
+  const Part part = part_of(set, kSteps - 1, 0, kElements);
   memset(values, 1, sizeof *values * kElements);
-  const herr_t result = H5Dread(set, H5T_NATIVE_INT, to, space, together, values);
+  const herr_t result = H5Dread(set, H5T_NATIVE_INT, part.memory, part.file, together, values);
   unsigned long sum = 0;
   for (int i = 0; i < kElements; ++i) sum = sum * 31 + (unsigned)values[i];
   if (rank == 0) printf("short: %d, %lx\n", result < 0, sum);
-  H5Sclose(to);
-  H5Sclose(space);
+  close_part(part);
   must(H5Dclose(set), "closing a dataset");
   must(H5Fclose(file), "closing");
   barrier();
@@ -617,8 +597,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   name = argv[1];
   values = malloc(sizeof *values * kElements);
-  signal(SIGALRM, give_up);
-  alarm(strcmp(argv[2], "unable") == 0 ? kSoonGivenUpS : kGiveUpS);
+  give_up_in(strcmp(argv[2], "unable") == 0 ? kSoonGivenUpS : kGiveUpS);
   if (strcmp(argv[2], "unable") == 0 && rank == 1 && getenv("HDF5_VOL_CONNECTOR") != NULL)
     setenv("TIDELANE_MODE", "sync", 1);
   together = H5Pcreate(H5P_DATASET_XFER);

@@ -21,10 +21,11 @@
 #include <hdf5.h>
 
 #include "late_storage.h"
+#include "rank.h"
 
 enum { kPiece = 4096, kPieces = 6, kShortWhileUs = 100000 };
 
-static int rank, wrong;
+static int wrong;
 static hid_t file, together;
 static atomic_int syncs;
 __attribute__((visibility("default"))) int fsync(int fd) {
@@ -40,26 +41,6 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
   typedef int (*Create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   const Create create = (Create)dlsym(RTLD_NEXT, "pthread_create");
   return atomic_load(&refusing) ? EAGAIN : create(thread, attributes, run, argument);
-}
-
-/* Who waits for ever for another rank is wrong, too. */
-static void give_up(int signal) {
-  static const char text[] = "wrong: rank waits for another one\n";
-  (void)signal;
-  (void)!write(STDERR_FILENO, text, sizeof text - 1);
-  usleep(kShortWhileUs); /* mpirun passes it on */
-  _exit(1);
-}
-static void give_up_in(unsigned seconds) {
-  signal(SIGALRM, give_up);
-  alarm(seconds);
-}
-
-static hid_t must(hid_t result, const char* what) {
-  if (result >= 0) return result;
-  fprintf(stderr, "rank %d: %s failed\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 2);
-  return result;
 }
 
 static void open_file(const char* name, int create) {

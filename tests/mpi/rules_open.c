@@ -12,34 +12,13 @@
 
 #include <hdf5.h>
 
-enum {
-  kPiece = 4096,
-  kElements = 4 * kPiece,
-  kLingerS = 3,
-  kGiveUpS = 100,
-  kShortWhileUs = 100000
-};
+#include "rank.h"
 
-static int rank, ranks, last, wrong;
+enum { kPiece = 4096, kElements = 4 * kPiece, kLingerS = 3, kGiveUpS = 100 };
+
+static int ranks, last, wrong;
 static const char* name;
 static hid_t together;
-
-static void give_up(int signal) {
-  static const char text[] = "wrong: rank waits for another one\n";
-  (void)signal;
-  (void)!write(STDERR_FILENO, text, sizeof text - 1);
-  usleep(kShortWhileUs); /* mpirun passes it on */
-  _exit(1);
-}
-
-static hid_t must(hid_t result, const char* what) {
-  if (result >= 0) return result;
-  fprintf(stderr, "rank %d: %s failed\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 2);
-  return result;
-}
-
-static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
 static hid_t open_on(MPI_Comm communicator, unsigned flags) {
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -218,8 +197,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   last = ranks - 1;
   name = argv[1];
-  signal(SIGALRM, give_up);
-  alarm(kGiveUpS);
+  give_up_in(kGiveUpS);
   setenv("TIDELANE_LINGER", rank == last ? "3s" : "0", 1);
   together = H5Pcreate(H5P_DATASET_XFER);
   H5Pset_dxpl_mpio(together, H5FD_MPIO_COLLECTIVE);

@@ -127,6 +127,8 @@ uint64_t EndOf(const gpu::PlacedBox& placed) {
   return placed.at + ((box.depth - 1) * box.slice + box.height - 1) * box.pitch + box.width;
 }
 
+constexpr unsigned kPatience = 400;  // looks at staging memory that stays full, 5 ms each
+
 }  // namespace
 
 uint64_t MostStaged() { return Engine::Get().staging().cap() / 4; }
@@ -227,15 +229,16 @@ bool StagedRows::Acquire(Row& row, Room room) {
   row.slab = staging.TryAcquire(row.bytes, pinner);
   if (row.slab == nullptr && row.bytes <= staging.cap() && staging.in_use() != 0) {
     const Waiting waiting(Wait::kArena);
-    for (unsigned idle = 0; idle < 2 && row.slab == nullptr;) {
+    for (unsigned idle = 0; idle < kPatience && row.slab == nullptr;) {
       engine.RelieveArena();
-      library_.requests.Advance();  // reads that go on after their calls have memory there, too
+      // Reads that go on after their calls have memory there, too, and a device takes its time while lanes are idle.
+      const unsigned step = library_.requests.Advance() ? 1 : kPatience / 2;
       while (!engine.lanes().threaded() && engine.lanes().RunQueued()) {
       }
       const bool was_idle = engine.lanes().idle();
       staging.AwaitReturn(std::chrono::steady_clock::now() + std::chrono::milliseconds(5));
       row.slab = staging.TryAcquire(row.bytes, pinner);
-      idle = was_idle && engine.lanes().idle() ? idle + 1 : 0;
+      idle = was_idle && engine.lanes().idle() ? idle + step : 0;
     }
   }
   if (row.slab == nullptr && room == Room::kStaging) {

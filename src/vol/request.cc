@@ -129,14 +129,16 @@ H5VL_request_status_t RequestQueue::Ask(Request& request, uint64_t timeout_ns) {
 }
 
 // Work that is done on the way may come here again, and settle requests: those have left the queue.
-void RequestQueue::Advance() {
+bool RequestQueue::Advance() {
+  bool pending = false;
   for (Request* request = oldest_; request != nullptr;) {
     ++request->references_;
-    request->Wait(0);
+    pending |= request->Wait(0) == Completion::State::kPending;
     Request* const next = request->next_;
     request->Unref();
     request = next;
   }
+  return pending;
 }
 
 void RequestQueue::WaitAll() {

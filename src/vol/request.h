@@ -101,8 +101,8 @@ class RequestQueue {
   void Wait(Request& request, uint64_t timeout_ns);
   /// The same for an event set, which then removes what is done from its list.
   H5VL_request_status_t Ask(Request& request, uint64_t timeout_ns);
-  /// Every request goes on as far as it can without waiting; none settles by that.
-  void Advance();
+  /// Every request goes on as far as it can without waiting; none settles by that. Whether one is still pending.
+  bool Advance();
   /// Waits for everything that was issued.
   void WaitAll();
   /// Whether one ever settled as failed.

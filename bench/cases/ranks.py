@@ -193,7 +193,7 @@ INTERLEAVED = Case(
 
 
 def filtered_rows(bench):
-    sides = [Side(NATIVE), RanksSide(bench.places, settings={"parallel_writes": "mpi"})]
+    sides = [Side(NATIVE), RanksSide(bench.places)]
     for storage in bench.storages(FILTERED):
         for computes in (False, True):
             for ranks in RANKS[1:2] if bench.tiny else RANKS[1:]:
@@ -214,7 +214,7 @@ FILTERED = Case(
     key="ranks_filtered",
     title="Ranks that write compressed datasets",
     text=f"Each rank writes a chunk of 1 MiB of 4 variables in {STEPS} steps, collectively, with shuffle and deflate, level 4, into one file; after each step"
-    " it sleeps for 1.2 times as long as native HDF5 needs for it, or goes on. Tidelane with `parallel_writes=mpi`.",
+    " it sleeps for 1.2 times as long as native HDF5 needs for it, or goes on.",
     metrics=METRICS,
     derived=[Derived("waits", "waits, ratio", "waits_ms", format="{:.3f}"), Derived("total", "total, ratio", "total_ms")],
     rows=filtered_rows,

@@ -43,8 +43,8 @@ enum class DeflateWith {
 /// Whose chunks lanes filter.
 enum class ParallelWrites {
   kOff,
-  kOn,   ///< those of files that no other rank has open
-  kMpi,  ///< and of those that ranks of an MPI program write together
+  kOn,
+  kSerial,  ///< those of files that no other rank has open
 };
 
 /// Which writes of an MPI program are deferred.

@@ -48,7 +48,9 @@ inline constexpr std::array<Choice<bool>, 2> kWaitOrDeferred{{{"wait", false}, {
 inline constexpr std::array<Choice<Consistency>, 3> kConsistencies{
     {{"auto", Consistency::kAuto}, {"mpi", Consistency::kMpi}, {"strict", Consistency::kStrict}}};
 inline constexpr std::array<Choice<ParallelWrites>, 3> kParallelWrites{
-    {{"off", ParallelWrites::kOff}, {"on", ParallelWrites::kOn}, {"mpi", ParallelWrites::kMpi}}};
+    {{"off", ParallelWrites::kOff},
+     {"on", ParallelWrites::kOn},
+     {"serial", ParallelWrites::kSerial}}};
 inline constexpr std::array<Choice<bool>, 2> kInPlaceOrAtomic{
     {{"inplace", false}, {"atomic", true}}};
 inline constexpr std::array<Choice<Journal>, 3> kJournals{

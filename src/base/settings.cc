@@ -208,8 +208,8 @@ those to a dataset that the program reads or writes again while HDF5's chunk cac
 summary counts why. The copies take up to a quarter of `arena` besides it. What storage refuses is told by the next flush, close or read of that file,
 as for other deferred writes. `off` leaves all filters to HDF5.
 
-`mpi` is `on`, and does the same for collective writes to files that the ranks of an MPI program have open together, chunks of any size: the ranks put
-their chunks into the file together, at the latest in the next flush or close ([mpi.md](mpi.md), [decision 20](decisions/0020-ranks-filter.md)).)";
+Of files that the ranks of an MPI program have open together those are collective writes, of chunks of any size: the ranks put their chunks into the file
+together, at the latest in the next flush or close ([mpi.md](mpi.md), [decision 20](decisions/0020-ranks-filter.md)). `serial` leaves these to HDF5.)";
 
 constexpr char kHistoryDetails[] =
     R"(A small file for each program and file system, read when a program opens its first file for writing, and written when it ends

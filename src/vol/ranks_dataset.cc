@@ -55,7 +55,7 @@ void LookAtLayout(const DatasetFacts& facts, RankDataset& dataset) {
     dataset.has_space =
         true;  // MPI's ranks make all chunks when they create, open or extend a dataset
   } else if (facts.layout == H5D_CHUNKED &&
-             Engine::Get().config().parallel_writes == ParallelWrites::kMpi) {
+             Engine::Get().config().parallel_writes == ParallelWrites::kOn) {
     LookAtFilters(facts, dataset);
   }
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Filtered chunks that ranks of an MPI program write together (decision 20). `parallel_writes=mpi` only.
+/// Filtered chunks that ranks of an MPI program write together (decision 20), with `parallel_writes=on`.
 ///
 ///   1. A collective write of whole chunks by every rank (or of none by some) is agreed upon with the one reduction of
 ///      vol/ranks_write.h. Each rank copies its chunks; lanes run the filters (vol/chunk_job.h). HDF5 hears nothing of it.

@@ -96,11 +96,6 @@ bool Corners(LibraryState& library, const Reading& reading, const ChunkGrid& gri
   return true;
 }
 
-bool IsVirtual(LibraryState& library, void* dataset, hid_t dxpl) {
-  const h5::OwnedId list = AskDataset(library, dataset, H5VL_DATASET_GET_DCPL, dxpl);
-  return list.valid() && library.hdf5().Pget_layout(list.get()) == H5D_VIRTUAL;
-}
-
 const hsize_t* PlaceIn(const H5VL_optional_args_t& args) {
   const auto& all = *static_cast<const H5VL_native_dataset_optional_args_t*>(args.args);
   switch (args.op_type) {
@@ -149,12 +144,7 @@ std::optional<herr_t> AnswerOne(LibraryState& library, const h5::ParallelFile& p
 bool OverlayHeld(LibraryState& library, const h5::ParallelFile& parallel, const Reading& reading) {
   if (!library.rank_chunks->Hold(parallel, 0)) return true;
   const Held held = HeldOf(library, parallel, reading.dataset);
-  if (held.chunks == nullptr) {
-    if (!IsVirtual(library, reading.dataset, library.default_dxpl)) return true;
-    h5::PushError(library.hdf5(),
-                  "a virtual dataset may be made of what ranks have written together: flush first");
-    return false;
-  }
+  if (held.chunks == nullptr) return true;
   ChunkQuestion question = QuestionAbout(held, ChunkQuestion::What::kElements);
   if (!Corners(library, reading, *held.grid, question)) return true;
   const auto chunks = held.chunks->Ask(parallel, question);

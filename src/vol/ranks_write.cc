@@ -229,7 +229,7 @@ bool AsksForThreshold(LibraryState& library, hid_t dxpl) {
 FilteredPart FilteredPartOf(LibraryState& library, h5::ParallelFile& file, const Writes& writes,
                             hid_t dxpl, bool later) {
   FilteredPart part;
-  if (Engine::Get().config().parallel_writes != ParallelWrites::kMpi) return part;
+  if (Engine::Get().config().parallel_writes != ParallelWrites::kOn) return part;
   if (library.rank_chunks == nullptr) library.rank_chunks = new RankChunks(library);
   part.finished = library.rank_chunks->Finished(file);
   if (!later || file.file()->settings().consistency == Consistency::kStrict) return part;

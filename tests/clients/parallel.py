@@ -24,7 +24,7 @@ MODES = {
     "default": {},
     "deferred": {"TIDELANE_MODE": "async", "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "deferred"},
     "small arena": {"TIDELANE_MODE": "async", "TIDELANE_ARENA": "1M"},
-    "filtered together": {"TIDELANE_MODE": "async", "TIDELANE_PARALLEL_WRITES": "mpi"},
+    "filtered by HDF5": {"TIDELANE_MODE": "async", "TIDELANE_PARALLEL_WRITES": "serial"},
     "sync": {"TIDELANE_MODE": "sync"},
 }
 NAMED = re.compile(r"^\s*((?:Testing|Skipping)\b.*?)\s*(PASSED|\*FAILED\*|-SKIP-)?\s*$")

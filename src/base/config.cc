@@ -8,7 +8,7 @@
 
 #include "base/config_file.h"
 #include "base/connector_info.h"
-#include "base/memory_groups.h"
+#include "base/control_groups.h"
 #include "base/memory_limit.h"
 #include "base/setting_source.h"
 #include "base/settings.h"

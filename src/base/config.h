@@ -104,8 +104,12 @@ struct SettingValue {
   std::string note;    ///< why a variable has no effect; empty for settings
 };
 
+inline constexpr unsigned kLanes = 2;  // for everything
+inline constexpr unsigned kMostLanes = 64;
+
 struct Config : FileSettings {
-  unsigned lanes = 2;
+  unsigned lanes = 0;  ///< 0: kLanes, and for filters as many as there are processors
+  unsigned lanes_for_all() const { return lanes != 0 ? lanes : kLanes; }
   uint64_t arena_bytes = 0;    ///< LoadConfig puts DefaultArenaBytes()
   bool forked_defers = false;  ///< also where this process came from a fork
   uint64_t linger_us = 2000;   ///< how long a small write may wait for neighbours

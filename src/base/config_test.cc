@@ -54,7 +54,7 @@ TEST_F(ConfigTest, DefaultsAreTheSafeOnes) {
   EXPECT_EQ(config.mode, Mode::kAuto);
   EXPECT_FALSE(config.close_deferred);
   EXPECT_FALSE(config.flush_deferred);
-  EXPECT_EQ(config.lanes, 2u);
+  EXPECT_EQ(config.lanes, 0u);  // auto
   EXPECT_EQ(config.arena_bytes, DefaultArenaBytes());
   EXPECT_EQ(config.linger_us, 2000u);
   EXPECT_EQ(config.gap_bytes, UINT64_MAX);
@@ -121,8 +121,8 @@ TEST_F(ConfigTest, SizesTakeBinarySuffixes) {
 TEST_F(ConfigTest, BadValuesAreNamedWithWhatIsAccepted) {
   EXPECT_EQ(
       ErrorOf("TIDELANE_LANES", "many"),
-      "cannot use TIDELANE_LANES='many': accepted are a number from 1 to 64: Invalid argument "
-      "(errno 22)");
+      "cannot use TIDELANE_LANES='many': accepted are a number from 1 to 64, or auto: Invalid "
+      "argument (errno 22)");
   const struct {
     const char* name;
     const char* value;

@@ -76,7 +76,7 @@ TEST(ConnectorInfoTest, TheTextReadsTheSameAgain) {
 }
 
 TEST(ConnectorInfoTest, WhatIsTheProcesssCanOnlyBeRepeated) {
-  EXPECT_EQ(ErrorOf("arena=256M;lanes=2"), "success");
+  EXPECT_EQ(ErrorOf("arena=256M;lanes=auto"), "success");
   EXPECT_EQ(ErrorOf("arena=64M"),
             "cannot use arena=64M (connector info): it is one for the whole process, and "
             "arena=256M has been in force since Tidelane was loaded; TIDELANE_ARENA or "

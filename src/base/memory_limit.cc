@@ -1,5 +1,5 @@
 /// \file
-/// Memory limits from sysconf, control groups (base/memory_groups.h) and resource limits; ranks from launcher variables.
+/// Memory limits from sysconf, control groups (base/control_groups.h) and resource limits; ranks from launcher variables.
 ///
 /// Thread safety: as memory_limit.h.
 #include "base/memory_limit.h"
@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "base/memory_groups.h"
+#include "base/control_groups.h"
 
 namespace tidelane {
 namespace {

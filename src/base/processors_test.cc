@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -22,6 +23,19 @@ TEST(ProcessorsTest, MoreRanksThanProcessors) {
   EXPECT_TRUE(HasMoreRanksThanProcessors());
   unsetenv("MPI_LOCALNRANKS");
   EXPECT_FALSE(HasMoreRanksThanProcessors());
+}
+
+TEST(ProcessorsTest, LanesOfANodesRanksShareThem) {
+  unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  unsetenv("MPI_LOCALNRANKS");
+  const unsigned alone = ProcessorsForLanes();
+  EXPECT_GE(alone, 1u);
+  EXPECT_LE(alone, ProcessorsForRanks());
+  setenv("MPI_LOCALNRANKS", "2", 1);
+  EXPECT_EQ(ProcessorsForLanes(), std::max(alone / 2, 1u));
+  setenv("MPI_LOCALNRANKS", "100000", 1);
+  EXPECT_EQ(ProcessorsForLanes(), 1u);
+  unsetenv("MPI_LOCALNRANKS");
 }
 
 TEST(ProcessorsTest, ARankThatIsBoundToOneKnowsNothingOfTheOthers) {

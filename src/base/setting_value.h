@@ -152,6 +152,20 @@ struct NumberOf {
   static constexpr ValueType kType{Parse, Show, NoWords};
 };
 
+/// The same, or `auto`, which is 0.
+template <auto kMember, unsigned kMost>
+struct NumberOrAutoOf {
+  static bool Parse(Config& config, std::string_view text) {
+    if (text != kAutomatic) return NumberOf<kMember, 1, kMost>::Parse(config, text);
+    config.*kMember = 0;
+    return true;
+  }
+  static std::string Show(const Config& config) {
+    return config.*kMember == 0 ? std::string(kAutomatic) : std::to_string(config.*kMember);
+  }
+  static constexpr ValueType kType{Parse, Show, NoWords};
+};
+
 /// A number of flushes, at least 1, or a time, longer than none and with its unit.
 template <auto kMember>
 struct FlushesOrTimeOf {

@@ -194,6 +194,11 @@ compressing, its files a tenth larger as a rule; where it is missing, that is sa
 HDF5 has the same version of zlib). `native` leaves HDF5's own filter alone ([decision 10](decisions/0010-deflate.md)),
 and so does every setting in MPI programs ([mpi.md](mpi.md)).)";
 
+constexpr char kLanesDetails[] =
+    R"(Threads start when there is something to do, and end when there is nothing for some seconds. `auto` are two for everything, and for filters (compression, and decompression) as many as there
+are processors: those that the process may run on, or that its control group has the time of, shared by the ranks of an MPI program that are on the same node. A number is
+that of all threads.)";
+
 constexpr char kParallelReadsDetails[] =
     R"(A blocking read of many chunks with deflate, shuffle, fletcher32, LZF, LZ4, zstd, bitshuffle, Blosc or Blosc2 is decoded by the calling
 thread and the `lanes` together. What they cannot read (a type conversion, another filter, scattered selections), and what HDF5 may still have
@@ -256,7 +261,7 @@ using CopyLimit = LimitOf<&Config::copy_limit>;
 using Consistency = WordOf<&Config::consistency, kConsistencies>;
 using CollectivePiece = LimitOf<&Config::collective_piece, kAutomatic>;
 using Arena = SizeOf<&Config::arena_bytes, (64u << 10), kAny>;
-using Lanes = NumberOf<&Config::lanes, 1, 64>;
+using Lanes = NumberOrAutoOf<&Config::lanes, kMostLanes>;
 using Linger = TimeOf<&Config::linger_us, 10'000'000>;
 using ReadAhead = WordOf<&Config::read_ahead, kAutoOnOff>;
 using ReadAheadLimit = LimitOf<&Config::read_ahead_limit>;
@@ -311,7 +316,8 @@ constexpr Setting kSettings[] = {
      "whether flushes and closes wait, whatever `close` and `flush` say, in a process that was "
      "forked before its first file",
      kForkedDetails},
-    {"lanes", Scope::kProcess, Lanes::kType, "a number from 1 to 64", "", "worker threads", ""},
+    {"lanes", Scope::kProcess, Lanes::kType, "a number from 1 to 64, or auto", "", "worker threads",
+     kLanesDetails},
     {"linger", Scope::kProcess, Linger::kType, "microseconds, or a time such as 2ms, up to 10s", "",
      "how long a small write waits for neighbours to be joined with", ""},
     {"readahead", Scope::kProcess, ReadAhead::kType, "", "",

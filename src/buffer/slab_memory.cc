@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include "base/memory_groups.h"
+#include "base/control_groups.h"
 #include "base/memory_limit.h"
 #include "base/trace.h"
 

@@ -50,6 +50,8 @@ class ChunkRead final : public ParallelRead {
     return bytes;
   }
 
+  bool computes() const override { return reading_.pipeline != nullptr; }
+
   Status ReadNow() { return ReadAtOnce(); }
 
   // What lies together was one read.

@@ -123,7 +123,7 @@ std::shared_ptr<ExtentRead> ReadPath::Share(const std::shared_ptr<ReadPath>& sel
     return nullptr;
   }
   try {
-    return std::make_shared<ExtentRead>(self, around_.lanes, around_.config.lanes);
+    return std::make_shared<ExtentRead>(self, around_.lanes, around_.config.lanes_for_all());
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -33,7 +33,7 @@ constexpr uint64_t kKiB = 1024;
 class BusyLanes {
  public:
   explicit BusyLanes(Engine& engine) {
-    for (unsigned lane = 0; lane < engine.config().lanes; ++lane)
+    for (unsigned lane = 0; lane < engine.config().lanes_for_all(); ++lane)
       engine.lanes().Schedule(std::make_shared<Busy>(over_));
   }
   ~BusyLanes() {

@@ -15,6 +15,7 @@
 #include "base/counters.h"
 #include "base/incidents.h"
 #include "base/notices.h"
+#include "base/processors.h"
 #include "base/report.h"
 #include "base/summary.h"
 #include "base/trace.h"
@@ -91,13 +92,14 @@ Engine::Engine()
       }()),
       arena_(config_.arena_bytes != 0 ? config_.arena_bytes : DefaultArenaBytes()),
       staging_(arena_.cap() / 2),
-      lanes_(config_.lanes),
+      lanes_(config_.lanes_for_all()),
       cost_model_(std::make_shared<model::CostModel>(
           model::CostModel::Times{.ranks = model::RanksOfJob(), .start_ns = NowNs()})),
       forked_(!config_.forked_defers && IsForkedProcess()) {
 #ifdef TIDELANE_BREAK
   enabled_mutations = config_.test_break;
 #endif
+  lanes_.SetMostComputing([this] { return FilterLanes(); });
   lanes_.SetIdleWork([this] {
     return arena_.GrowAhead() ? std::chrono::nanoseconds::zero() : arena_.Trim(NowNs());
   });
@@ -105,6 +107,12 @@ Engine::Engine()
   RecordWaits(!config_.summary.empty() || !config_.trace.empty());
   CountMax(Counter::kArenaCapBytes, arena_.cap());
   pthread_atfork(&Engine::PrepareFork, &Engine::ParentAfterFork, &Engine::ChildAfterFork);
+}
+
+unsigned Engine::FilterLanes() const {
+  if (config_.lanes != 0) return config_.lanes;
+  static const unsigned processors = std::min(ProcessorsForLanes(), kMostLanes);
+  return std::max(processors, kLanes);
 }
 
 FileTable::Files Engine::Known() {

@@ -90,6 +90,8 @@ class Engine {
   /// Has lanes store what they can, so that memory becomes free.
   void RelieveArena() TL_EXCLUDES(registry_.mutex);
   Lanes& lanes() { return lanes_; }
+  /// How many threads the lanes may have where they run filters.
+  unsigned FilterLanes() const;
   /// The program writes, and somebody else keeps the bytes for now: it does not pause.
   void NoteBuffered();
 

@@ -37,7 +37,7 @@ bool File::DeferRead(uint64_t address, uint64_t size, void* buffer, const CallCo
     std::shared_ptr<ExtentRead> read = scope->PiecesOf(reads_);
     if (read == nullptr) {
       read = std::make_shared<ExtentRead>(SharedReads(), context_.env.lanes,
-                                          context_.env.config.lanes);
+                                          context_.env.config.lanes_for_all());
       scope->AddPieces(read);
     }
     if (!read->Add(address, size, to)) return false;

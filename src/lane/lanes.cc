@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "base/counters.h"
 #include "base/memory_limit.h"
@@ -98,14 +99,26 @@ unsigned Lanes::alive() const {
   return static_cast<unsigned>(std::ranges::count_if(threads_, &std::thread::joinable));
 }
 
+// Only now is it known that they would be of use: the first write of a small file does not look for processors.
+void Lanes::AllowMoreThreads() {
+  if (count_ == 0 || computing_.empty() || !most_computing_) return;
+  const auto most = std::exchange(most_computing_, nullptr);
+  try {
+    threads_.resize(std::max<size_t>(threads_.size(), most()));
+  } catch (const std::bad_alloc&) {  // those that there are will do
+  }
+}
+
 void Lanes::StartThread() {
+  if (std::ranges::all_of(threads_, &std::thread::joinable)) AllowMoreThreads();
   const auto place = std::ranges::find_if_not(threads_, &std::thread::joinable);
   if (place == threads_.end() || stopping_ || refused_.load(std::memory_order_relaxed)) return;
   const auto number = static_cast<unsigned>(place - threads_.begin());
   const unsigned others = alive();
   // Who pauses us may be about to fork: a thread that is just starting holds locks of the allocator's.
   if (paused_ != 0) return;
-  if (others != 0 && (running_ < others || no_more_)) return;
+  const bool needed = Takeable() || (!lingering_.empty() && MayStore());
+  if (others != 0 && (running_ < others || no_more_ || !needed)) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -186,7 +199,7 @@ Lanes::Clock::time_point Lanes::DoIdleWork() {
   }
   mutex_.lock();
   TaskDone();
-  if (AnyReady()) return Clock::time_point::min();
+  if (Takeable()) return Clock::time_point::min();
   const auto now = Clock::now();
   return rest < Clock::time_point::max() - now ? now + rest : Clock::time_point::max();
 }
@@ -208,7 +221,7 @@ bool Lanes::Idle(Clock::time_point due) {
         break;
       }
     }
-    return woken || AnyReady() || stay_ || paused_ != 0 || stopping_ || !lingering_.empty();
+    return woken || Takeable() || stay_ || paused_ != 0 || stopping_ || !lingering_.empty();
   }
   const auto soonest =
       std::min_element(lingering_.begin(), lingering_.end(),
@@ -222,10 +235,10 @@ std::shared_ptr<LaneTask> Lanes::Next(unsigned number) {
   for (;;) {
     if (stopping_) return nullptr;
     if (!lingering_.empty()) CollectDue(Clock::now());
-    if (AnyReady() && paused_ == 0) {
+    if (Takeable() && paused_ == 0) {
       std::shared_ptr<LaneTask> task = TakeReady();
       // What this lane would have been awake for needs another one, which may sleep without a date.
-      if (AnyReady() || OthersLinger(*task)) {
+      if (Takeable() || OthersLinger(*task)) {
         StartThread();
         work_.NotifyOne();
       }
@@ -329,7 +342,7 @@ void Lanes::YieldToReads() {
 
 void Lanes::ForgetThreadsAfterFork() {
   // The handles refer to threads that do not exist here: destroying them would terminate, joining would hang.
-  new (&threads_) std::vector<std::thread>(count_);
+  new (&threads_) std::vector<std::thread>(threads_.size());
   // The condition variables may count waiters that do not exist here either.
   new (&work_) Condition();
   new (&reads_done_) Condition();

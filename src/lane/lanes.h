@@ -7,7 +7,8 @@
 /// so several lanes share one busy task and several busy tasks share the lanes in turn.
 ///
 /// Tasks that only compute (filters) have a queue of their own, so that storage does not stand still behind them: a lane takes one of
-/// them when there is nothing else to do, or when half of the lanes are busy with something else.
+/// them when there is nothing else to do, or when half of the lanes are busy with something else. They may have more threads than all others
+/// together (SetMostComputing): processors are many, and storage is one.
 ///
 /// A thread starts when a task finds none idle, and ends when it has been idle for some seconds (the last one when there is no more idle
 /// work to come): a process whose last thread has ended
@@ -39,7 +40,7 @@ class LaneTask {
   virtual ~LaneTask() = default;
   /// One bounded piece of work.
   virtual void RunOne() = 0;
-  /// Whether it only computes.
+  /// Whether it only computes, or mostly does.
   virtual bool computes() const { return false; }
 };
 
@@ -47,7 +48,7 @@ class Lanes {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Up to `count` threads, started lazily. With 0 nothing runs by itself: a test or simulator calls RunQueued.
+  /// Up to `count` threads, started lazily, for everything. With 0 nothing runs by itself: a test or simulator calls RunQueued.
   explicit Lanes(unsigned count, Clock::duration longest_idle = std::chrono::seconds(5))
       : count_(count), longest_idle_(longest_idle), threads_(count) {}
   ~Lanes();  // only tests destroy lanes; stops the threads
@@ -63,6 +64,10 @@ class Lanes {
   /// What idle lanes do before they sleep, grow and trim the arena: returns after how long one of them is to do it again, which may be
   /// none (zero), or for ever (max). The last lane stays so long. Set before the first task.
   void SetIdleWork(std::function<Clock::duration()> work) { idle_work_ = std::move(work); }
+
+  /// Asked once, when tasks that only compute would first have more threads than the lanes are: how many threads there may be then.
+  /// Set before the first task.
+  void SetMostComputing(std::function<unsigned()> most) { most_computing_ = std::move(most); }
 
   /// Whether lanes work by themselves. If not (or if the system refuses threads), whoever waits calls RunQueued.
   bool threaded() const { return count_ != 0 && !refused_.load(std::memory_order_relaxed); }
@@ -105,6 +110,12 @@ class Lanes {
   };
 
   void StartThread() TL_REQUIRES(mutex_);
+  bool MayStore() const TL_REQUIRES(mutex_) { return others_ < count_; }
+  /// Whether a lane would find something to do.
+  bool Takeable() const TL_REQUIRES(mutex_) {
+    return !computing_.empty() || (!ready_.empty() && MayStore());
+  }
+  void AllowMoreThreads() TL_REQUIRES(mutex_);
   void ThreadMain(unsigned number) TL_EXCLUDES(mutex_);
   std::shared_ptr<LaneTask> Next(unsigned number) TL_EXCLUDES(mutex_);
   bool Idle(Clock::time_point due) TL_REQUIRES(mutex_);
@@ -118,7 +129,8 @@ class Lanes {
   const unsigned count_;
   const Clock::duration longest_idle_;
   std::function<Clock::duration()> idle_work_;
-  std::atomic<bool> refused_{false};  // the system gave us no thread
+  std::function<unsigned()> most_computing_;  // until it was asked
+  std::atomic<bool> refused_{false};          // the system gave us no thread
   std::atomic<unsigned> foreground_reads_{0};
   std::atomic<unsigned> yielding_{0};
   Mutex mutex_;

@@ -130,6 +130,65 @@ TEST(LanesTest, HalfOfTheLanesComputeWhileTheOthersStore) {
   leave = true;
 }
 
+// How many tasks of a kind run at once, at most: each stays until `leave`.
+class AtOnce {
+ public:
+  std::function<void()> work() {
+    return [this] {
+      const int now = ++running_;
+      for (int seen = most_; now > seen && !most_.compare_exchange_weak(seen, now);) {
+      }
+      while (!leave) std::this_thread::yield();
+      --running_;
+    };
+  }
+  int running() const { return running_; }
+  int most() const { return most_; }
+  std::atomic<bool> leave{false};
+
+ private:
+  std::atomic<int> running_{0}, most_{0};
+};
+
+TEST(LanesTest, WhatOnlyComputesMayHaveMoreThreads) {
+  AtOnce computing, storing;
+  std::atomic<int> asked{0};
+  Lanes lanes(2);
+  lanes.SetMostComputing([&] {
+    ++asked;
+    return 6u;
+  });
+  for (int i = 0; i < 20; ++i) lanes.Schedule(Do(storing.work()));
+  EXPECT_TRUE(Eventually([&] { return storing.running() == 2; }));
+  EXPECT_EQ(asked, 0);  // what stores has no use for them
+  for (int i = 0; i < 20; ++i) lanes.Schedule(Compute(computing.work()));
+  EXPECT_TRUE(Eventually([&] { return computing.running() == 4; }));
+  EXPECT_EQ(storing.running(), 2);
+  storing.leave = true;  // those two may compute, too, once there is nothing to be stored
+  EXPECT_TRUE(Eventually([&] { return computing.running() == 6; }));
+  computing.leave = true;
+  EXPECT_TRUE(Eventually([&] { return lanes.idle(); }));
+  EXPECT_EQ(storing.most(), 2);
+  EXPECT_EQ(computing.most(), 6);
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(LanesTest, StorageHasItsLanesWhileMoreThreadsComputed) {
+  AtOnce computing, storing;
+  Lanes lanes(2);
+  lanes.SetMostComputing([] { return 4u; });
+  for (int i = 0; i < 4; ++i) lanes.Schedule(Compute(computing.work()));
+  EXPECT_TRUE(Eventually([&] { return computing.running() == 4; }));
+  for (int i = 0; i < 8; ++i) lanes.Schedule(Do(storing.work()));
+  computing.leave = true;
+  EXPECT_TRUE(Eventually([&] { return storing.running() == 2; }));
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(storing.most(), 2);
+  storing.leave = true;
+  EXPECT_TRUE(Eventually([&] { return lanes.idle(); }));
+  EXPECT_EQ(storing.most(), 2);
+}
+
 TEST(LanesTest, SeveralLanesShareOneQueue) {
   Lanes lanes(3);
   std::atomic<int> together{0};

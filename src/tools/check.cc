@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "base/config.h"
+#include "base/processors.h"
 #include "base/trace.h"
 #include "base/version.h"
 #include "base/words.h"
@@ -131,7 +132,11 @@ void Checker::Machine() {
     return;
   }
   std::string text;
-  Print(text, "%u beside the program, on %s; up to %s may wait in memory", config.lanes,
+  const unsigned lanes = config.lanes_for_all();
+  const unsigned most = config.lanes != 0 ? lanes : std::min(ProcessorsForLanes(), kMostLanes);
+  std::string more;
+  if (most > lanes) Print(more, ", and up to %u for filters", most);
+  Print(text, "%u beside the program%s, on %s; up to %s may wait in memory", lanes, more.c_str(),
         CountInWords(static_cast<uint64_t>(cores), "core").c_str(),
         BytesInWords(config.arena_bytes).c_str());
   Say(cores > 1 ? State::kGood : State::kNote, "lanes", text,

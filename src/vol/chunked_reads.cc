@@ -135,12 +135,13 @@ bool IsLarge(h5::Library& hdf5, const Reading& reading, const ReadDataset& known
 
 // Everybody holds a chunk, what is stored of it, and what is between two filters: no more together than may wait in the
 // arena, which is what the program's memory has been asked for.
-unsigned Helpers(Engine& engine, const ChunkGrid& grid) {
+unsigned Helpers(Engine& engine, const ReadDataset& known) {
   if (!engine.lanes().threaded()) return 0;  // the system refused threads: nobody would come
-  const uint64_t workers = engine.arena().cap() / (3 * grid.ChunkBytes());
-  return workers == 0
-             ? 0
-             : static_cast<unsigned>(std::min<uint64_t>(workers - 1, engine.config().lanes));
+  const uint64_t workers = engine.arena().cap() / (3 * known.grid.ChunkBytes());
+  if (workers == 0) return 0;
+  const unsigned most =
+      known.pipeline != nullptr ? engine.FilterLanes() : engine.config().lanes_for_all();
+  return static_cast<unsigned>(std::min<uint64_t>(workers - 1, most));
 }
 
 // HDF5 may have all of it decoded.
@@ -241,8 +242,7 @@ bool Read(LibraryState& library, const Reading& reading) {
   }
   Engine& engine = Engine::Get();
   const TouchedChunks touched = chunks->touched;
-  const Status status =
-      ReadChunks(*std::move(chunks), engine.lanes(), Helpers(engine, known->grid));
+  const Status status = ReadChunks(*std::move(chunks), engine.lanes(), Helpers(engine, *known));
   if (!status.ok()) {
     Count(Fallback::kReadFailed);
     return false;
@@ -255,7 +255,7 @@ bool ReadLater(LibraryState& library, const Reading& reading, CallScope& scope, 
   ReadDataset& known = ReadDatasetOf(library, reading);
   if (!MayBeOurs(library, reading, known)) return false;
   Engine& engine = Engine::Get();
-  const unsigned helpers = Helpers(engine, known.grid);
+  const unsigned helpers = Helpers(engine, known);
   if (helpers == 0) return false;
   std::optional<Fallback> why;
   std::optional<ChunkReading> chunks = ChunksOf(library, reading, known, true, why);

@@ -1,6 +1,6 @@
 /// \file
 /// Limits of control groups against made-up /proc and /sys trees: all levels, both versions, and what is left below them.
-#include "base/memory_groups.h"
+#include "base/control_groups.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMiB = 1 << 20;
 
-class MemoryGroupsTest : public testing::Test {
+class ControlGroupsTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string name = testing::TempDir() + "/groupsXXXXXX";
@@ -34,7 +34,7 @@ class MemoryGroupsTest : public testing::Test {
   std::string root_;
 };
 
-TEST_F(MemoryGroupsTest, WithoutLimitsEverythingIsLeft) {
+TEST_F(ControlGroupsTest, WithoutLimitsEverythingIsLeft) {
   EXPECT_EQ(MemoryGroupLimit(root_), UINT64_MAX);
   EXPECT_EQ(MemoryGroupLeft(root_), UINT64_MAX);
   Put("/proc/self/cgroup", "4:memory:/job\n0::/job");
@@ -44,14 +44,14 @@ TEST_F(MemoryGroupsTest, WithoutLimitsEverythingIsLeft) {
   EXPECT_EQ(MemoryGroupLeft(root_), UINT64_MAX);
 }
 
-TEST_F(MemoryGroupsTest, WhereTheProcessIsSlowedDownIsALimit) {
+TEST_F(ControlGroupsTest, WhereTheProcessIsSlowedDownIsALimit) {
   Put("/proc/self/cgroup", "0::/job");
   Put("/sys/fs/cgroup/job/memory.max", 512 * kMiB);
   Put("/sys/fs/cgroup/job/memory.high", 256 * kMiB);
   EXPECT_EQ(MemoryGroupLimit(root_), 256 * kMiB);
 }
 
-TEST_F(MemoryGroupsTest, AnEighthIsLeftToTheProgram) {
+TEST_F(ControlGroupsTest, AnEighthIsLeftToTheProgram) {
   Put("/proc/self/cgroup", "0::/job/step");
   Put("/sys/fs/cgroup/job/memory.max", 256 * kMiB);
   Put("/sys/fs/cgroup/job/memory.current", 100 * kMiB);
@@ -60,7 +60,7 @@ TEST_F(MemoryGroupsTest, AnEighthIsLeftToTheProgram) {
   EXPECT_EQ(MemoryGroupLeft(root_), 0u);
 }
 
-TEST_F(MemoryGroupsTest, PagesOfFilesAreNotTaken) {
+TEST_F(ControlGroupsTest, PagesOfFilesAreNotTaken) {
   Put("/proc/self/cgroup", "0::/job");
   Put("/sys/fs/cgroup/job/memory.max", 256 * kMiB);
   Put("/sys/fs/cgroup/job/memory.current", 256 * kMiB);
@@ -70,7 +70,27 @@ TEST_F(MemoryGroupsTest, PagesOfFilesAreNotTaken) {
   EXPECT_EQ(MemoryGroupLeft(root_), 168 * kMiB);
 }
 
-TEST_F(MemoryGroupsTest, TheTightestLevelOfBothVersionsBinds) {
+TEST_F(ControlGroupsTest, AQuotaOfProcessorsIsRoundedUp) {
+  EXPECT_EQ(ProcessorGroupLimit(root_), UINT64_MAX);
+  Put("/proc/self/cgroup", "0::/job/step");
+  Put("/sys/fs/cgroup/job/step/cpu.max", "max 100000");
+  EXPECT_EQ(ProcessorGroupLimit(root_), UINT64_MAX);
+  Put("/sys/fs/cgroup/job/cpu.max", "250000 100000");
+  EXPECT_EQ(ProcessorGroupLimit(root_), 3u);
+  Put("/sys/fs/cgroup/job/step/cpu.max", "1000 100000");
+  EXPECT_EQ(ProcessorGroupLimit(root_), 1u);
+}
+
+TEST_F(ControlGroupsTest, AQuotaOfTheFirstVersionIsInTwoFiles) {
+  Put("/proc/self/cgroup", "5:cpu,cpuacct:/job\n4:memory:/job");
+  Put("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1");
+  Put("/sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(ProcessorGroupLimit(root_), UINT64_MAX);
+  Put("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "400000");
+  EXPECT_EQ(ProcessorGroupLimit(root_), 4u);
+}
+
+TEST_F(ControlGroupsTest, TheTightestLevelOfBothVersionsBinds) {
   Put("/proc/self/cgroup", "4:memory:/slurm/job\n0::/a");
   Put("/sys/fs/cgroup/memory/slurm/job/memory.limit_in_bytes", 800 * kMiB);
   Put("/sys/fs/cgroup/memory/slurm/job/memory.usage_in_bytes", 650 * kMiB);

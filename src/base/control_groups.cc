@@ -1,4 +1,4 @@
-#include "base/memory_groups.h"
+#include "base/control_groups.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,19 +16,21 @@ constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kMoreThanAnyMemory = uint64_t{1} << 60;
 constexpr uint64_t kProgramsShare = 8;
 
-// What the files of a version are called. The kernel counts pages of files by whether they were used lately.
+// What the files of a version are called that bound memory. The kernel counts pages of files by whether they were used lately.
 struct Version {
+  const char* controller;
   const char* limit;
   const char* slower;  // from where on the process is slowed down; nullptr: there is no such thing
   const char* usage;
   const char* file_pages[2];
 };
-constexpr Version kFirst = {"memory.limit_in_bytes",
+constexpr Version kFirst = {"memory",
+                            "memory.limit_in_bytes",
                             nullptr,
                             "memory.usage_in_bytes",
                             {"total_inactive_file ", "total_active_file "}};
 constexpr Version kSecond = {
-    "memory.max", "memory.high", "memory.current", {"inactive_file ", "active_file "}};
+    "", "memory.max", "memory.high", "memory.current", {"inactive_file ", "active_file "}};
 
 // Of /proc or of a cgroup; empty when it is not there.
 std::string ReadFile(const std::string& path) {
@@ -82,6 +84,20 @@ uint64_t LeftIn(const std::string& folder, const Version& version) {
   return ours - std::min(ours, taken);
 }
 
+// Two files of version 1, one of version 2; "-1" and "max" are none.
+constexpr Version kFirstProcessors = {"cpu", "cpu.cfs_quota_us", nullptr, "cpu.cfs_period_us", {}};
+constexpr Version kSecondProcessors = {"", "cpu.max", nullptr, nullptr, {}};
+
+uint64_t ProcessorsIn(const std::string& folder, const Version& version) {
+  std::string text = ReadFile(folder + version.limit);
+  if (version.usage != nullptr) text += " " + ReadFile(folder + version.usage);
+  const uint64_t quota = NumberAt(text.data(), text.data() + text.size(), kNoLimit);
+  const size_t second = text.find_first_of("0123456789", std::min(text.find(' '), text.size()));
+  if (quota == kNoLimit || second == std::string::npos) return kNoLimit;
+  const uint64_t period = NumberAt(text.data() + second, text.data() + text.size(), 0);
+  return period == 0 ? kNoLimit : std::max<uint64_t>((quota + period - 1) / period, 1);
+}
+
 using Look = uint64_t (*)(const std::string& folder, const Version& version);
 
 // The smallest that `look` finds on any level. Inside a container the path may not exist below the mount: then only
@@ -98,7 +114,8 @@ uint64_t SmallestOfLevels(const std::string& mount, std::string group, const Ver
   return smallest;
 }
 
-uint64_t Smallest(const std::string& root, Look look) {
+uint64_t Smallest(const std::string& root, const Version& first_version,
+                  const Version& second_version, Look look) {
   const std::string mount = root + "/sys/fs/cgroup";
   const std::string groups = ReadFile(root + "/proc/self/cgroup");
   uint64_t smallest = kNoLimit;
@@ -112,9 +129,11 @@ uint64_t Smallest(const std::string& root, Look look) {
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     const std::string group = line.substr(second + 1);
     if (controllers == ",,") {
-      smallest = std::min(smallest, SmallestOfLevels(mount, group, kSecond, look));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      smallest = std::min(smallest, SmallestOfLevels(mount + "/memory", group, kFirst, look));
+      smallest = std::min(smallest, SmallestOfLevels(mount, group, second_version, look));
+    } else if (controllers.find(std::string(",") + first_version.controller + ",") !=
+               std::string::npos) {
+      smallest = std::min(smallest, SmallestOfLevels(mount + "/" + first_version.controller, group,
+                                                     first_version, look));
     }
   }
   return smallest;
@@ -122,13 +141,23 @@ uint64_t Smallest(const std::string& root, Look look) {
 
 }  // namespace
 
-uint64_t MemoryGroupLimit(const std::string& root) { return Smallest(root, &LimitOf); }
+uint64_t MemoryGroupLimit(const std::string& root) {
+  return Smallest(root, kFirst, kSecond, &LimitOf);
+}
 
 uint64_t MemoryGroupLeft(const std::string& root) noexcept {
   try {
-    return Smallest(root, &LeftIn);
+    return Smallest(root, kFirst, kSecond, &LeftIn);
   } catch (const std::bad_alloc&) {
     return 0;
+  }
+}
+
+uint64_t ProcessorGroupLimit(const std::string& root) noexcept {
+  try {
+    return Smallest(root, kFirstProcessors, kSecondProcessors, &ProcessorsIn);
+  } catch (const std::bad_alloc&) {
+    return kNoLimit;
   }
 }
 

@@ -1,9 +1,11 @@
 // Preloaded, makes writes to storage take a random while (up to STRESS_SLOW_US microseconds), so that
 // extents stay pending, several requests are in flight and files drain for long after their close.
-// Local disks are too fast to show what goes wrong then.
+// Local disks are too fast to show what goes wrong then. STRESS_PROCESSORS has a process believe that it may run on so many
+// processors, so that filters get as many threads.
 //
 // Thread safety: every thread draws from its own generator.
 #include <dlfcn.h>
+#include <sched.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -53,6 +55,15 @@ F next(const char* name) {
 }  // namespace
 
 extern "C" {
+
+int sched_getaffinity(pid_t process, size_t size, cpu_set_t* set) noexcept {
+  static const auto real = next<int (*)(pid_t, size_t, cpu_set_t*)>("sched_getaffinity");
+  const int result = real(process, size, set);
+  const char* const text = std::getenv("STRESS_PROCESSORS");
+  for (int i = 0; result == 0 && text != nullptr && i < std::atoi(text); ++i)
+    CPU_SET_S(static_cast<size_t>(i), size, set);
+  return result;
+}
 
 ssize_t pwrite64(int fd, const void* data, size_t n, off64_t at) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t, off64_t)>("pwrite64");

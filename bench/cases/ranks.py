@@ -192,6 +192,10 @@ INTERLEAVED = Case(
 )
 
 
+def steps_ms(report):
+    return sum(report["waits_us"]) / 1e3
+
+
 def filtered_rows(bench):
     sides = [Side(NATIVE), RanksSide(bench.places)]
     for storage in bench.storages(FILTERED):
@@ -207,16 +211,20 @@ def filtered_rows(bench):
                     if report["counters"]["chunks_filtered_by_lanes"] == 0:
                         raise DemoError("lanes compressed nothing")
                 labels = {"storage": storage.name, "ranks": str(ranks), "computes": "as long" if computes else "no"}
-                yield labels, reports, ()
+                yield labels, reports, () if computes else ("steps",)
 
 
 FILTERED = Case(
     key="ranks_filtered",
     title="Ranks that write compressed datasets",
     text=f"Each rank writes a chunk of 1 MiB of 4 variables in {STEPS} steps, collectively, with shuffle and deflate, level 4, into one file; after each step"
-    " it sleeps for 1.2 times as long as native HDF5 needs for it, or goes on.",
-    metrics=METRICS,
-    derived=[Derived("waits", "waits, ratio", "waits_ms", format="{:.3f}"), Derived("total", "total, ratio", "total_ms")],
+    " it sleeps for 1.2 times as long as native HDF5 needs for it, or goes on. *Steps* are the writes alone, without open and close.",
+    metrics=[*METRICS, Metric("steps_ms", "steps, ms", steps_ms)],
+    derived=[
+        Derived("steps", "steps, ratio", "steps_ms", format="{:.3f}", most=0.15),
+        Derived("waits", "waits, ratio", "waits_ms", format="{:.3f}"),
+        Derived("total", "total, ratio", "total_ms"),
+    ],
     rows=filtered_rows,
     storages=("throttle", "disk"),
 )

@@ -21,7 +21,7 @@ bool ParseRule(Config& config, std::string_view text) {
       "ranks_reopened",  "link_callback",    "publish",        "publish_close",   "whims",
       "reads_written",   "reads_together",   "reads_told",     "reads_pieces",    "reads_agree",
       "ranks_peers",     "ranks_peer_sizes", "ranks_turning",  "node_version",    "node_shared",
-      "node_patience"};
+      "node_patience",   "ranks_joined"};
   static constexpr std::string_view kLogRules[] = {"log_file_sync",
                                                    "log_commit_sync",
                                                    "log_header_sync",
@@ -245,7 +245,10 @@ all ranks only read, where other ranks' pieces lie between.
 
 `auto`: as much as storage takes in the time that a request costs there, from 4 KiB to 1 MiB, learned from the requests of this run; before the first one 4 KiB
 on file systems that write to memory, and 256 KiB on others. A program that computes for longer than its pieces take one by one waits less with a smaller
-size: deferred they need more of storage's time, but none of its own.)";
+size: deferred they need more of storage's time, but none of its own.
+
+With `auto` so are collective writes in a few pieces, or in larger ones, as long as other ranks' pieces lie between and the program has not been seen to pause for long enough to hide what MPI's
+joining saves ([decision 18](decisions/0018-mpi.md)): the first phase of writes always is, on storage slower than memory. A size, whatever it is, or `mode=async`, defers all of those.)";
 
 using When = WordOf<&Config::mode, kModes>;
 using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/trace.h"
+#include "model/joined_writes.h"
 
 namespace tidelane::model {
 namespace {
@@ -129,6 +130,7 @@ uint64_t CostModel::Expected(uint64_t now_ns) const {
 }
 
 void CostModel::Asked(uint64_t now_ns) {
+  JoinedWrites::OfProgram().Asked(now_ns);
   const uint64_t last_end = pauses_.last_end_ns();
   if (last_end == 0) return;
   if (asked_ns_.get() == 0) asked_ns_.Set(now_ns);

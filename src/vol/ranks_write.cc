@@ -5,10 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "base/trace.h"
 #include "engine/engine.h"
 #include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "model/history_key.h"
+#include "model/joined_writes.h"
 #include "vol/chunked_dataset.h"
 #include "vol/find_file.h"
 #include "vol/ranks.h"
@@ -25,7 +27,8 @@ namespace {
 constexpr uint64_t kFewPieces = 16;  // they cost nothing to speak of, however small they are
 constexpr uint64_t kRowsOfABlock = 8;
 constexpr uint64_t kSmallPiece = uint64_t{16} * 1024;  // larger ones the file judges by themselves
-constexpr int kMostRanksInBoxes = 64;                  // every rank looks at every other one's
+constexpr uint64_t kLargestRequest = uint64_t{1024} * 1024;
+constexpr int kMostRanksInBoxes = 64;  // every rank looks at every other one's
 
 // What all ranks' numbers are the greatest of.
 enum Vote {
@@ -36,6 +39,8 @@ enum Vote {
   kUnfinished,  // and so many of the writes before have not gone through their filters: kTop less
   kHolds,       // chunks of these datasets are held
   kSmall,
+  kJoins,     // MPI-IO would make fewer requests of its pieces, and no pause hides that;
+  kSpanRest,  // kTop less the elements from its first to its last one
   kPending,
   kAlone,
   kHeldEnd,
@@ -67,6 +72,7 @@ struct Decision {
   bool pending = false;   // somebody holds bytes
   bool alone = false;     // somebody may capture without asking
   bool only_small = false;
+  bool joins = false;          // their pieces lie between one another's, and are better joined
   bool same_datasets = false;  // all ranks name the same
   bool may_overlap = false;
 };
@@ -85,9 +91,15 @@ struct Look {
   FilteredPart filtered;
   bool holds = true;
   bool small = false;
+  bool joins = false;
   std::vector<uint64_t> boxes;      // of this rank,
   std::vector<uint64_t> all_boxes;  // and space for all ranks'
 };
+
+// Whether what ranks write must lie between one another's, if each has so many elements or more from its first to its last one.
+bool Interleave(const ElementRange& all, uint64_t least, int ranks) {
+  return all.begin < all.end && least > (all.end - all.begin) / static_cast<uint64_t>(ranks);
+}
 
 class Collective {
  public:
@@ -125,6 +137,8 @@ bool Collective::Agree(Decision& decision) {
   votes[kUnfinished] = kTop - filtered_.finished;
   votes[kHolds] = look_.holds ? 1 : 0;
   votes[kSmall] = look_.small ? 1 : 0;
+  votes[kJoins] = look_.joins ? 1 : 0;
+  votes[kSpanRest] = parts_.bytes == 0 ? 0 : kTop - UpTo(kTop, next.end - next.begin);
   votes[kPending] = file_.file()->drainer().drained() && !file_.outsiders_hold ? 0 : 1;
   votes[kAlone] = file_.wrote_alone ? 1 : 0;
   votes[kHeldEnd] = UpTo(kTop, held.end), votes[kHeldBegin] = kTop - UpTo(kTop, held.begin);
@@ -133,9 +147,14 @@ bool Collective::Agree(Decision& decision) {
   votes[kDatasetsRest] = kTop - votes[kDatasets];
   uint64_t all[kVotes];
   if (!file_.Max(votes, all, kVotes)) return false;
-  decision.capture = all[kRefused] == 0 && all[kSmall] == 0;
+  const ElementRange all_held{kTop - all[kHeldBegin], all[kHeldEnd]};
+  const ElementRange all_next{kTop - all[kNextBegin], all[kNextEnd]};
   decision.same_datasets =
       all[kDatasets] == kTop - all[kDatasetsRest] || MutationEnabled("ranks_different");
+  decision.joins = all[kJoins] != 0 && all[kRefused] == 0 && all[kSmall] == 0 &&
+                   decision.same_datasets &&
+                   Interleave(all_next, kTop - all[kSpanRest], file_.ranks());
+  decision.capture = all[kRefused] == 0 && all[kSmall] == 0 && !decision.joins;
   decision.take_chunks = !decision.capture && all[kNoChunks] == 0 && decision.same_datasets;
   decision.make_room = all[kNoRoom] != 0;
   decision.chunks = all[kChunks];
@@ -144,8 +163,6 @@ bool Collective::Agree(Decision& decision) {
   decision.pending = all[kPending] != 0;
   decision.alone = all[kAlone] != 0;
   decision.only_small = all[kRefused] == 0 && all[kSmall] != 0;
-  const ElementRange all_held{kTop - all[kHeldBegin], all[kHeldEnd]};
-  const ElementRange all_next{kTop - all[kNextBegin], all[kNextEnd]};
   // Nobody says what it holds of a dataset that it does not name.
   decision.may_overlap = file_.ranks() > 1 &&
                          (decision.same_datasets ? all_held.Overlaps(all_next) : decision.pending);
@@ -241,6 +258,21 @@ FilteredPart FilteredPartOf(LibraryState& library, h5::ParallelFile& file, const
   return part;
 }
 
+// Whether storage takes longer for this rank's pieces than for the requests that MPI-IO makes of all ranks', and no pause of the program hides it.
+bool BetterJoined(const h5::ParallelFile& file, const RankSelection& parts) {
+  const WriteCosts& costs = file.file()->costs();
+  if (parts.pieces < 2 || parts.places.size() != 1 || file.file()->settings().mode != Mode::kAuto ||
+      costs.IsQuick())
+    return false;
+  const auto piece = static_cast<double>(parts.bytes) / static_cast<double>(parts.pieces);
+  const double joined = std::min(static_cast<double>(kLargestRequest),
+                                 static_cast<double>(parts.bytes) * file.ranks());
+  const double longer = model::JoinedWrites::TimesLonger(static_cast<double>(costs.WorthARequest()),
+                                                         piece, std::max(piece, joined));
+  return longer > model::JoinedWrites::kMuchLonger &&
+         !model::JoinedWrites::OfProgram().Hidden(longer) && !MutationEnabled("ranks_joined");
+}
+
 void LookAt(LibraryState& library, h5::ParallelFile& file, const Writes& writes, hid_t dxpl,
             bool later, Look& look) {
   RankSelection& parts = look.parts;
@@ -253,6 +285,7 @@ void LookAt(LibraryState& library, h5::ParallelFile& file, const Writes& writes,
   const uint64_t wanted = file.file()->settings().collective_piece;
   const uint64_t smallest = wanted != UINT64_MAX ? wanted : file.file()->costs().WorthARequest();
   look.small = parts.pieces > kFewPieces && parts.bytes / parts.pieces < smallest;
+  look.joins = wanted == UINT64_MAX && BetterJoined(file, parts);
   if (file.file()->drainer().drained()) file.places.Clear();
   if (file.ranks() > kMostRanksInBoxes || parts.places.size() != 1) return;
   const Place& place = parts.places.front();
@@ -274,20 +307,39 @@ herr_t LeaveAgain(LibraryState& library, h5::ParallelFile& file, const Writes& w
   return -1;
 }
 
+// What a collective write took, for those that follow.
+class Measured {
+ public:
+  Measured() { joined_.Begin(NowNs()); }
+  ~Measured() { joined_.End(NowNs(), bytes, joined_ns); }
+  Measured(const Measured&) = delete;
+  Measured& operator=(const Measured&) = delete;
+
+  uint64_t bytes = 0;      // of this rank, captured or joined
+  uint64_t joined_ns = 0;  // 0: captured
+
+ private:
+  model::JoinedWrites& joined_ = model::JoinedWrites::OfProgram();
+};
+
 // HDF5's own write, after what this rank and others hold.
 herr_t LeaveToHdf5(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& file,
-                   const Writes& writes, hid_t dxpl, const Decision& decision) {
+                   const Writes& writes, hid_t dxpl, const Decision& decision, uint64_t& took_ns) {
   if (decision.holds && !CommitChunks(library, *file)) return -1;
   std::optional<CollectiveGuard> together;
   if (decision.holds || decision.pending || decision.alone) {
     together.emplace(library, file, h5::SyncPoint::kWrite);
     if (!together->MayGoOn(library)) return -1;
   }
-  return Native(library, writes, dxpl);
+  const uint64_t begin_ns = NowNs();
+  const herr_t result = Native(library, writes, dxpl);
+  took_ns = NowNs() - begin_ns;
+  return result;
 }
 
 herr_t WriteCollectively(LibraryState& library, const std::shared_ptr<h5::ParallelFile>& file,
                          const Writes& writes, hid_t dxpl, bool later, CallScope& scope) {
+  Measured measured;
   // Filtered chunks that all ranks hold, perhaps of this dataset, are not to be overtaken.
   const DirtyRangeTable* const ranges = file->file()->dirty_ranges();
   file->outsiders_hold =
@@ -324,7 +376,13 @@ herr_t WriteCollectively(LibraryState& library, const std::shared_ptr<h5::Parall
     AnswerAsFiltered(library, dxpl, some);
     return 0;
   }
-  if (!decision.capture) return LeaveToHdf5(library, file, writes, dxpl, decision);
+  if (decision.capture || decision.joins) measured.bytes = look.parts.bytes;
+  if (!decision.capture) {
+    uint64_t took_ns = 0;
+    const herr_t result = LeaveToHdf5(library, file, writes, dxpl, decision, took_ns);
+    if (decision.joins) measured.joined_ns = took_ns;
+    return result;
+  }
   if (decision.may_overlap && (!decision.same_datasets || collective.Overwrites())) {
     const CollectiveGuard stored(library, file, h5::SyncPoint::kOverwrite);
     if (!stored.MayGoOn(library)) return -1;

@@ -169,7 +169,7 @@ herr_t ReadByRank(LibraryState& library, h5::ParallelReading& file, const Reads&
   const herr_t result = ReadAlone(library, rest, lists, left);
   if (result < 0 || dxpl == library.default_dxpl) return result;
   if (collective) {
-    TellCollective(library, reads, dxpl, rest.count != 0);
+    TellCollective(library, reads, dxpl, rest.count);
   } else if (rest.count == 0) {
     TellIndependent(library, reads, dxpl);
   }

@@ -79,21 +79,31 @@ std::vector<uint64_t> Tell(const std::vector<RankChunks::Write>& writes, size_t 
 
 }  // namespace
 
-RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
-  Offer offer;
+bool RankChunks::MayTake(const h5::ParallelFile& file) const {
   const FileSettings settings = file.file()->settings();
   const auto held = held_.find(file.number());
-  if (library_.closing || settings.mode == Mode::kSync || settings.implicit_sync ||
-      file.file()->writes_through() || !Engine::Get().lanes().threaded() || !file.capturing() ||
-      !library_.hdf5().CanForgetLastChunk() || (held != held_.end() && held->second.failed) ||
-      !IsOpen(library_, file)) {
-    return offer;
-  }
+  return !library_.closing && settings.mode != Mode::kSync && !settings.implicit_sync &&
+         !file.file()->writes_through() && Engine::Get().lanes().threaded() && file.capturing() &&
+         library_.hdf5().CanForgetLastChunk() && (held == held_.end() || !held->second.failed) &&
+         IsOpen(library_, file);
+}
+
+// Where ranks read metadata together, one that will not take the write asks HDF5 what the others do: they would wait for it, or get the
+// answer to something else.
+RankChunks::Offer RankChunks::Look(h5::ParallelFile& file, const Writes& writes, hid_t dxpl) {
+  Offer offer;
+  const bool may = MayTake(file);
+  if (!may && !file.metadata_together) return offer;
   uint64_t charge = 0;
+  std::optional<Fallback> refusal;
   for (size_t i = 0; i < writes.count; ++i) {
-    offer.refusal = LookAt(file, At(writes, i), dxpl, offer, charge);
-    if (offer.refusal.has_value()) return offer;
+    const std::optional<Fallback> one = LookAt(file, At(writes, i), dxpl, offer, charge);
+    if (!refusal.has_value()) refusal = one;
+    if (refusal.has_value() && !file.metadata_together) break;
   }
+  if (!may) return offer;
+  offer.refusal = refusal;
+  if (refusal.has_value()) return offer;
   // What other files hold does not go by committing this one.
   const bool room = memory_.HasRoom(charge);
   offer.no_room = !room && charge <= ChunkMemory::Most() && Hold(file, 0);

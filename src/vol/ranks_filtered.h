@@ -100,6 +100,7 @@ class RankChunks {
     std::vector<uint64_t> introduced;  // space to find them
   };
 
+  bool MayTake(const h5::ParallelFile& file) const;
   std::optional<Fallback> LookAt(const h5::ParallelFile& file, const Writing& writing, hid_t dxpl,
                                  Offer& offer, uint64_t& charge);
   bool MakeJobs(const h5::ParallelFile& file, const Writes& writes, Offer& offer);

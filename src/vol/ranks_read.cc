@@ -63,6 +63,10 @@ void Answer(h5::Library& hdf5, hid_t dxpl, const char* property, uint32_t value)
 // What is told of a transfer of all datasets.
 struct Told {
   uint32_t io_mode = 0;
+  uint32_t plain_io_mode = 0;  // of those without filters: HDF5 transfers them after the others
+  uint32_t last_io_mode = 0;   // of the last one
+  bool chunks = false;         // some dataset has them
+  bool filtered = false;       // this rank reads elements of a filtered dataset
   uint32_t chunk_mode = 0;
   uint32_t no_collective = 0;
   TransferOutcome selection;
@@ -78,30 +82,33 @@ void Tell(LibraryState& library, hid_t dxpl, const Told& told) {
   SetTransferOutcome(library, dxpl, told.selection);
 }
 
-void Add(const DatasetFacts& facts, Told& told) {
+// Of what keeps HDF5 from selection I/O it notes the first dataset's, but another layout always.
+void Add(const DatasetFacts& facts, bool selects, Told& told) {
   const bool chunked = facts.layout == H5D_CHUNKED;
+  const bool first = told.selection.cause == 0;
   if ((facts.layout != H5D_CONTIGUOUS && !chunked) || facts.external) {
     told.no_collective |= kNotContiguousOrChunked;
     told.selection.cause |= kNoSelectionOfLayout;
   } else if (!chunked) {
-    told.io_mode |= H5D_MPIO_CONTIGUOUS_COLLECTIVE;
+    told.last_io_mode = H5D_MPIO_CONTIGUOUS_COLLECTIVE;
+    told.plain_io_mode |= told.last_io_mode;
   } else {
-    told.io_mode |= H5D_MPIO_CHUNK_COLLECTIVE;
+    told.last_io_mode = H5D_MPIO_CHUNK_COLLECTIVE;
+    told.chunks = true;
     if (!facts.filters.has_value() || !facts.filters->empty()) {
-      told.selection.cause |= kFiltered;
-    } else if (facts.grid.ChunkBytes() <= facts.cache_bytes.value_or(0)) {
-      told.selection.cause |= kCached;
+      told.filtered = told.filtered || selects;
+      if (first) told.selection.cause = kFiltered;
+    } else {
+      told.plain_io_mode |= told.last_io_mode;
+      if (first && facts.grid.ChunkBytes() <= facts.cache_bytes.value_or(0))
+        told.selection.cause = kCached;
     }
   }
+  told.io_mode |= told.last_io_mode;
 }
 
-bool SelectsNothing(LibraryState& library, const Reads& reads) {
-  for (size_t i = 0; i < reads.count; ++i) {
-    if (!IsDataspace(reads.file_spaces[i]) ||
-        library.hdf5().Sget_select_npoints(reads.file_spaces[i]) != 0)
-      return false;
-  }
-  return true;
+bool SelectsSome(LibraryState& library, hid_t space) {
+  return !IsDataspace(space) || library.hdf5().Sget_select_npoints(space) != 0;
 }
 
 // What HDF5 does to elements on their way, as reasons for not doing it collectively.
@@ -129,7 +136,8 @@ Told OutcomeOf(LibraryState& library, const Reads& reads) {
   for (size_t i = 0; i < reads.count; ++i) {
     const auto* const known = library.datasets->Find<ReadDataset>(reads.datasets[i]);
     if (known != nullptr && known->map != nullptr && !known->stored) continue;
-    Add(FactsOf(library, reads.datasets[i], library.default_dxpl), told);
+    Add(FactsOf(library, reads.datasets[i], library.default_dxpl),
+        SelectsSome(library, reads.file_spaces[i]), told);
   }
   return told;
 }
@@ -182,14 +190,36 @@ bool ListsFor(LibraryState& library, hid_t dxpl, bool collective, Lists& lists) 
   return true;
 }
 
-void TellCollective(LibraryState& library, const Reads& reads, hid_t dxpl, bool seen) {
+namespace {
+
+// A collective transfer that HDF5 makes itself, without selection I/O, or all at once.
+void TellOfPieces(LibraryState& library, const Reads& reads, hid_t dxpl, Told& told) {
+  told.chunk_mode = H5D_MPIO_LINK_CHUNK;
+  told.selection.mode = kSelection;
+  if (told.selection.cause == 0) return;
+  const bool each = WantsEachChunk(library.hdf5(), dxpl);
+  if (each) {
+    told.chunk_mode = H5D_MPIO_MULTI_CHUNK;
+    told.io_mode = told.last_io_mode;
+  } else if (told.plain_io_mode != 0) {
+    told.io_mode = told.plain_io_mode;
+  }
+  if (!told.chunks && (each || reads.count == 1)) told.chunk_mode = H5D_MPIO_NO_CHUNK_OPTIMIZATION;
+  told.selection.mode = (told.plain_io_mode != 0 ? kScalar : 0) | (told.filtered ? kVector : 0);
+}
+
+}  // namespace
+
+void TellCollective(LibraryState& library, const Reads& reads, hid_t dxpl, size_t native) {
   if (MutationEnabled("reads_told")) return;
   h5::Library::Noted noted;
-  const bool known = seen && library.hdf5().GetNoted(noted);
+  const bool known = native != 0 && library.hdf5().GetNoted(noted);
   Told told;
   // Of what has no space HDF5 says only that nothing was transferred.
   if (!known || noted.mode != 0 || noted.cause != 0) told = OutcomeOf(library, reads);
-  if (known) told.selection.cause |= noted.cause & ~kNoCallback;
+  // What HDF5 itself noted of all of them is the answer: it finds that before it looks whether a transfer is collective.
+  if (known && (native == reads.count || told.selection.cause == 0))
+    told.selection.cause = noted.cause & ~kNoCallback;
   const uint32_t cause = told.selection.cause;
   // Without selection I/O it converts nothing collectively.
   if (told.io_mode != 0 && cause != 0) told.no_collective |= WhyConverted(library, reads, dxpl);
@@ -197,12 +227,7 @@ void TellCollective(LibraryState& library, const Reads& reads, hid_t dxpl, bool 
     told.io_mode = 0;
     told.selection.mode = known ? noted.mode : 0;
   } else if (told.io_mode != 0) {
-    told.chunk_mode = cause != 0 && WantsEachChunk(library.hdf5(), dxpl) ? H5D_MPIO_MULTI_CHUNK
-                                                                         : H5D_MPIO_LINK_CHUNK;
-    told.selection.mode = cause == 0                       ? kSelection
-                          : (cause & kFiltered) == 0       ? kScalar
-                          : SelectsNothing(library, reads) ? 0
-                                                           : kVector;
+    TellOfPieces(library, reads, dxpl, told);
   }
   Tell(library, dxpl, told);
 }

@@ -40,9 +40,9 @@ struct Lists {
 /// there was no memory.
 bool ListsFor(LibraryState& library, hid_t dxpl, bool collective, Lists& lists);
 
-/// After a collective read that this rank has made alone, of which HDF5 has seen some datasets or none: `dxpl` is told what native HDF5
-/// would have said.
-void TellCollective(LibraryState& library, const Reads& reads, hid_t dxpl, bool seen);
+/// After a collective read that this rank has made alone, of which HDF5 has seen `native` datasets: `dxpl` is told what native HDF5 would
+/// have said.
+void TellCollective(LibraryState& library, const Reads& reads, hid_t dxpl, size_t native);
 /// After an independent one that HDF5 has not seen.
 void TellIndependent(LibraryState& library, const Reads& reads, hid_t dxpl);
 

@@ -155,7 +155,9 @@ bool Collective::Agree(Decision& decision) {
                    decision.same_datasets &&
                    Interleave(all_next, kTop - all[kSpanRest], file_.ranks());
   decision.capture = all[kRefused] == 0 && all[kSmall] == 0 && !decision.joins;
-  decision.take_chunks = !decision.capture && all[kNoChunks] == 0 && decision.same_datasets;
+  // Of nothing HDF5 makes an index all the same, or fails.
+  decision.take_chunks =
+      !decision.capture && all[kNoChunks] == 0 && all[kChunks] != 0 && decision.same_datasets;
   decision.make_room = all[kNoRoom] != 0;
   decision.chunks = all[kChunks];
   decision.finished = kTop - all[kUnfinished];
@@ -273,14 +275,23 @@ bool BetterJoined(const h5::ParallelFile& file, const RankSelection& parts) {
          !model::JoinedWrites::OfProgram().Hidden(longer) && !MutationEnabled("ranks_joined");
 }
 
+// As all ranks find it, whatever each of them writes.
+bool AreFiltered(LibraryState& library, const Writes& writes) {
+  return std::all_of(writes.datasets, writes.datasets + writes.count, [&](void* dataset) {
+    return RankDatasetOf(library, dataset).filtered != nullptr;
+  });
+}
+
 void LookAt(LibraryState& library, h5::ParallelFile& file, const Writes& writes, hid_t dxpl,
             bool later, Look& look) {
   RankSelection& parts = look.parts;
   parts = PartsOf(library, writes, true, dxpl);
   if (!parts.refusal.has_value() && !IsKnownTransfer(library, dxpl))
     parts.refusal = Fallback::kMpiTransfer;
-  if (parts.refusal == Fallback::kMpiDataset)
+  if (AreFiltered(library, writes)) {
     look.filtered = FilteredPartOf(library, file, writes, dxpl, later);
+    if (parts.refusal != Fallback::kMpiDataset) look.filtered.offer.refusal = parts.refusal;
+  }
   look.holds = HoldChunksOf(library, file, writes.count, writes.datasets);
   const uint64_t wanted = file.file()->settings().collective_piece;
   const uint64_t smallest = wanted != UINT64_MAX ? wanted : file.file()->costs().WorthARequest();

@@ -220,6 +220,7 @@ typedef struct {
   hsize_t bytes, chunks, of_one;
   H5D_space_status_t status;
   uint32_t mask, check;
+  herr_t told;
 } Sizes;
 
 static Sizes sizes_of(hid_t dataset) {
@@ -230,7 +231,8 @@ static Sizes sizes_of(hid_t dataset) {
   found.bytes = H5Dget_storage_size(dataset);
   must(H5Dget_num_chunks(dataset, H5S_ALL, &found.chunks), "H5Dget_num_chunks");
   must(H5Dget_space_status(dataset, &found.status), "H5Dget_space_status");
-  if (H5Dget_chunk_storage_size(dataset, one, &found.of_one) < 0) found.of_one = 0;
+  found.told = H5Dget_chunk_storage_size(dataset, one, &found.of_one);
+  if (found.told < 0) found.of_one = 0;
   if (found.of_one != 0)
     must(H5Dread_chunk(dataset, H5P_DEFAULT, one, &found.mask, stored), "H5Dread_chunk");
   for (hsize_t i = 0; i < found.of_one; ++i) found.check = found.check * 31 + stored[i];
@@ -306,6 +308,50 @@ static void asked_meanwhile(void) {
   must(H5Dclose(dataset), "H5Dclose");
 }
 
+/* Nobody selects anything: HDF5 makes an index of no chunks, or fails where it would have to convert. */
+static void nothing(void) {
+  const hid_t types[2] = {H5T_NATIVE_INT, H5T_NATIVE_DOUBLE};
+  for (int i = 0; i < 2; ++i) {
+    const hid_t dataset = make(i == 0 ? "nothing" : "nothing, converted");
+    const hid_t rows = rows_of(dataset, 0, rank), memory = packed();
+    H5Sselect_none(rows);
+    H5Sselect_none(memory);
+    H5O_native_info_t info;
+    const herr_t written = H5Dwrite(dataset, types[i], memory, rows, transfer, converted);
+    must(H5Oget_native_info(dataset, &info, H5O_NATIVE_INFO_META_SIZE), "H5Oget_native_info");
+    if (rank == 0)
+      printf("nothing: %d, an index of %llu bytes\n", written,
+             (unsigned long long)info.meta_size.obj.index_size);
+    H5Sclose(memory);
+    H5Sclose(rows);
+    must(H5Dclose(dataset), "H5Dclose");
+  }
+}
+
+/* Ranks that read metadata together, one of which defers nothing any more: what it asks HDF5 must be what the others ask. */
+static void opened_twice_by_one(const char* path, hid_t access) {
+  char name[4096];
+  snprintf(name, sizeof name, "%s.together", path);
+  must(H5Pset_all_coll_metadata_ops(access, 1), "H5Pset_all_coll_metadata_ops");
+  file = must(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access), "H5Fcreate");
+  const hid_t dataset = make("twice");
+  write_rows(dataset, 0, rank, 1);
+  must(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == ranks - 1) {
+    const hid_t again = must(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT), "H5Fopen");
+    const hid_t same = must(H5Dopen2(again, "twice", H5P_DEFAULT), "H5Dopen");
+    read_rows(same, 0, 0, H5P_DEFAULT, 0, 1, "rows through a second file");
+    H5Dclose(same);
+    H5Fclose(again);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  write_rows(dataset, 0, rank, 2);
+  read_rows(dataset, 0, rank, transfer, rank, 2, "rows after a second open");
+  must(H5Dclose(dataset), "H5Dclose");
+  must(H5Fclose(file), "H5Fclose");
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -331,7 +377,9 @@ int main(int argc, char** argv) {
   answers();
   asked();
   asked_meanwhile();
+  nothing();
   must(H5Fclose(file), "H5Fclose");
+  opened_twice_by_one(argv[1], access);
   H5Pclose(access);
   H5Pclose(uncached);
   H5Pclose(creation);

@@ -1,6 +1,7 @@
 /* A file that all ranks open for reading only, for run.py: <file> <case>.
  *
  *   same     datasets of each layout, read collectively, independently and with an event set; also what the transfer list says afterwards
+ *   several  two datasets in one collective read, and what the transfer list says then
  *   apart    a rank that comes late to collective reads keeps nobody waiting (natively it does)
  *   ahead    steps that follow one another
  *   pieces   collective reads in many small pieces, between which other ranks' lie; some ranks have larger ones
@@ -244,6 +245,54 @@ static void case_same(void) {
     }
     must(H5Fclose(file), "closing");
   }
+}
+
+/* Rows of two datasets; with `part` 3 rank 0 has none of the first. */
+static void read_two(hid_t file, const int which[2], int part, H5D_selection_io_mode_t selection) {
+  const hid_t list = H5Pcopy(together);
+  hid_t sets[2], types[2], from[2], to[2];
+  hsize_t first[2], count[2];
+  void* const into[2] = {values, values + kElements / 2};
+  char what[100];
+  H5Pset_selection_io(list, selection);
+  for (int i = 0; i < 2; ++i) {
+    sets[i] = must(H5Dopen2(file, kNames[which[i]], H5P_DEFAULT), "opening a dataset");
+    types[i] = H5T_NATIVE_INT;
+    from[i] = select_rows(sets[i], which[i], i == 0 ? part : 0, &first[i], &count[i]);
+    const hsize_t elements = count[i] * kColumns;
+    to[i] = H5Screate_simple(1, &elements, NULL);
+    if (count[i] == 0) H5Sselect_none(to[i]);
+  }
+  memset(values, 0x55, sizeof *values * kElements);
+  must(H5Dread_multi(2, sets, types, to, from, list, (void**)into), "reading two");
+  snprintf(what, sizeof what, "%s and %s, part %d, selection I/O %d", kNames[which[0]],
+           kNames[which[1]], part, (int)selection);
+  say(list, what);
+  for (int i = 0; i < 2; ++i) {
+    for (int e = 0; e < (int)(count[i] * kColumns); ++e) {
+      const int found = ((const int*)into[i])[e];
+      const int expected = value_of(which[i], (int)first[i] * kColumns + e);
+      if (found != expected) differ(found, expected, e, what);
+    }
+    H5Sclose(to[i]);
+    H5Sclose(from[i]);
+    must(H5Dclose(sets[i]), "closing a dataset");
+  }
+  H5Pclose(list);
+}
+
+static void case_several(void) {
+  const hid_t file = open_on(MPI_COMM_WORLD, H5F_ACC_RDONLY, 0);
+  for (int one = 0; one <= kDeflated; ++one) {
+    for (int other = 0; other <= kDeflated; ++other) {
+      for (int way = 0; way < 4 && other != one; ++way) {
+        const int which[] = {one, other};
+        read_two(file, which, way < 2 ? 0 : 3,
+                 way % 2 == 0 ? H5D_SELECTION_IO_MODE_DEFAULT : H5D_SELECTION_IO_MODE_OFF);
+      }
+    }
+  }
+  must(H5Fclose(file), "closing");
 }
 
 /* A row's columns, in the file and in memory. */
@@ -586,10 +635,11 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kCases[] = {{"same", case_same},     {"apart", case_apart},     {"ahead", case_ahead},
-                {"pieces", case_pieces}, {"written", case_written}, {"unable", case_unable},
-                {"fails", case_fails},   {"short", case_short},     {"block", case_same},
-                {"early", case_early},   {"failing", case_failing}, {"crowded", case_crowded}};
+  } kCases[] = {{"same", case_same},      {"apart", case_apart},     {"ahead", case_ahead},
+                {"pieces", case_pieces},  {"written", case_written}, {"unable", case_unable},
+                {"fails", case_fails},    {"short", case_short},     {"block", case_same},
+                {"early", case_early},    {"failing", case_failing}, {"crowded", case_crowded},
+                {"several", case_several}};
   if (argc < 3) return 2;
   if (strcmp(argv[2], "crowded") == 0) leave_two_processors();
   MPI_Init(&argc, &argv);

@@ -27,7 +27,11 @@ struct Program {
       model.End(now_ns, bytes, 15 * kMs);
     }
   }
-  // Pauses, and asks for its bytes after so long.
+  // Pauses after each, and asks for its bytes after so long.
+  Program& Steps(int count, uint64_t pause_ms, uint64_t asks_ms = UINT64_MAX) {
+    for (int i = 0; i < count; ++i) Step(pause_ms, asks_ms);
+    return *this;
+  }
   void Step(uint64_t pause_ms, uint64_t asks_ms = UINT64_MAX) {
     for (int i = 0; i < 4; ++i) Write();
     if (asks_ms <= pause_ms) model.Asked(now_ns + asks_ms * kMs);
@@ -43,34 +47,22 @@ TEST(JoinedWritesTest, WhatARequestCostsIsWhatJoiningSaves) {
 }
 
 TEST(JoinedWritesTest, AProgramThatGoesOnHidesNothing) {
-  Program program;
-  for (int i = 0; i < 10; ++i) program.Step(0);
-  EXPECT_EQ(program.deferred, 0);
+  EXPECT_EQ(Program().Steps(10, 0).deferred, 0);
 }
 
 TEST(JoinedWritesTest, APauseHidesTheStepsAfterTheFirst) {
-  Program program;
-  for (int i = 0; i < 10; ++i) program.Step(120);
-  EXPECT_EQ(program.joined, 4);
+  EXPECT_EQ(Program().Steps(10, 120).joined, 4);
 }
 
 // Not all of it, but more than MPI-IO would take.
 TEST(JoinedWritesTest, APauseAsLongAsTheWritesIsEnough) {
-  Program program;
-  for (int i = 0; i < 10; ++i) program.Step(70);
-  EXPECT_EQ(program.joined, 4);
+  EXPECT_EQ(Program().Steps(10, 70).joined, 4);
 }
 
-TEST(JoinedWritesTest, AMuchShorterOneIsNot) {
-  Program program;
-  for (int i = 0; i < 10; ++i) program.Step(40);
-  EXPECT_EQ(program.deferred, 0);
-}
+TEST(JoinedWritesTest, AMuchShorterOneIsNot) { EXPECT_EQ(Program().Steps(10, 40).deferred, 0); }
 
 TEST(JoinedWritesTest, WhoAsksAtOnceHidesNothingHoweverLongItPauses) {
-  Program program;
-  for (int i = 0; i < 10; ++i) program.Step(1000, 1);
-  EXPECT_EQ(program.deferred, 0);
+  EXPECT_EQ(Program().Steps(10, 1000, 1).deferred, 0);
 }
 
 TEST(JoinedWritesTest, AProgramThatPausesNoMoreIsJoinedAgain) {

@@ -142,6 +142,22 @@ Told OutcomeOf(LibraryState& library, const Reads& reads) {
   return told;
 }
 
+// A collective transfer that HDF5 makes itself, without selection I/O, or all at once.
+void TellOfPieces(LibraryState& library, const Reads& reads, hid_t dxpl, Told& told) {
+  told.chunk_mode = H5D_MPIO_LINK_CHUNK;
+  told.selection.mode = kSelection;
+  if (told.selection.cause == 0) return;
+  const bool each = WantsEachChunk(library.hdf5(), dxpl);
+  if (each) {
+    told.chunk_mode = H5D_MPIO_MULTI_CHUNK;
+    told.io_mode = told.last_io_mode;
+  } else if (told.plain_io_mode != 0) {
+    told.io_mode = told.plain_io_mode;
+  }
+  if (!told.chunks && (each || reads.count == 1)) told.chunk_mode = H5D_MPIO_NO_CHUNK_OPTIMIZATION;
+  told.selection.mode = (told.plain_io_mode != 0 ? kScalar : 0) | (told.filtered ? kVector : 0);
+}
+
 }  // namespace
 
 std::shared_ptr<h5::ParallelReading> ReadingOf(LibraryState& library, const Reads& reads) {
@@ -189,26 +205,6 @@ bool ListsFor(LibraryState& library, hid_t dxpl, bool collective, Lists& lists) 
   if (collective) lists.native = copy;
   return true;
 }
-
-namespace {
-
-// A collective transfer that HDF5 makes itself, without selection I/O, or all at once.
-void TellOfPieces(LibraryState& library, const Reads& reads, hid_t dxpl, Told& told) {
-  told.chunk_mode = H5D_MPIO_LINK_CHUNK;
-  told.selection.mode = kSelection;
-  if (told.selection.cause == 0) return;
-  const bool each = WantsEachChunk(library.hdf5(), dxpl);
-  if (each) {
-    told.chunk_mode = H5D_MPIO_MULTI_CHUNK;
-    told.io_mode = told.last_io_mode;
-  } else if (told.plain_io_mode != 0) {
-    told.io_mode = told.plain_io_mode;
-  }
-  if (!told.chunks && (each || reads.count == 1)) told.chunk_mode = H5D_MPIO_NO_CHUNK_OPTIMIZATION;
-  told.selection.mode = (told.plain_io_mode != 0 ? kScalar : 0) | (told.filtered ? kVector : 0);
-}
-
-}  // namespace
 
 void TellCollective(LibraryState& library, const Reads& reads, hid_t dxpl, size_t native) {
   if (MutationEnabled("reads_told")) return;

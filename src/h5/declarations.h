@@ -180,6 +180,7 @@ typedef struct H5O_info2_t { unsigned long fileno; H5O_token_t token; H5O_type_t
   time_t atime; time_t mtime; time_t ctime; time_t btime; hsize_t num_attrs; } H5O_info2_t;
 typedef uint32_t H5O_msg_crt_idx_t;
 typedef herr_t (*H5O_iterate2_t)(hid_t, const char *, const H5O_info2_t *, void *);
+hid_t H5Oopen(hid_t, const char *, hid_t);
 typedef enum H5T_class_t { H5T_NO_CLASS = -1, H5T_INTEGER = 0, H5T_FLOAT = 1, H5T_TIME = 2,
   H5T_STRING = 3, H5T_BITFIELD = 4, H5T_OPAQUE = 5, H5T_COMPOUND = 6, H5T_REFERENCE = 7, H5T_ENUM =
   8, H5T_VLEN = 9, H5T_ARRAY = 10, H5T_NCLASSES } H5T_class_t;
@@ -230,6 +231,11 @@ herr_t H5Treclaim(hid_t, hid_t, hid_t, void *);
 typedef struct { hbool_t corder_valid; H5O_msg_crt_idx_t corder; H5T_cset_t cset; hsize_t data_size;
   } H5A_info_t;
 typedef herr_t (*H5A_operator2_t)(hid_t, const char *, const H5A_info_t *, void *);
+hid_t H5Aget_space(hid_t);
+hid_t H5Aget_type(hid_t);
+herr_t H5Aiterate2(hid_t, H5_index_t, H5_iter_order_t, hsize_t *, H5A_operator2_t, void *);
+hid_t H5Aopen(hid_t, const char *, hid_t);
+herr_t H5Aread(hid_t, hid_t, void *);
 typedef enum H5D_layout_t { H5D_LAYOUT_ERROR = -1, H5D_COMPACT = 0, H5D_CONTIGUOUS = 1, H5D_CHUNKED
   = 2, H5D_VIRTUAL = 3, H5D_NLAYOUTS = 4 } H5D_layout_t;
 typedef enum H5D_chunk_index_t { H5D_CHUNK_IDX_BTREE = 0, H5D_CHUNK_IDX_SINGLE = 1,
@@ -283,6 +289,7 @@ typedef struct { H5L_type_t type; hbool_t corder_valid; int64_t corder; H5T_cset
 typedef herr_t (*H5L_iterate2_t)(hid_t, const char *, const H5L_info2_t *, void *);
 typedef herr_t (*H5L_elink_traverse_t)(const char *, const char *, const char *, const char *,
   unsigned *, hid_t, void *);
+herr_t H5Lvisit2(hid_t, H5_index_t, H5_iter_order_t, H5L_iterate2_t, void *);
 typedef enum H5G_storage_type_t { H5G_STORAGE_TYPE_UNKNOWN = -1, H5G_STORAGE_TYPE_SYMBOL_TABLE,
   H5G_STORAGE_TYPE_COMPACT, H5G_STORAGE_TYPE_DENSE } H5G_storage_type_t;
 typedef struct H5G_info_t { H5G_storage_type_t storage_type; hsize_t nlinks; int64_t max_corder;
@@ -514,6 +521,7 @@ typedef enum H5S_seloper_t { H5S_SELECT_NOOP = -1, H5S_SELECT_SET = 0, H5S_SELEC
 typedef enum { H5S_SEL_ERROR = -1, H5S_SEL_NONE = 0, H5S_SEL_POINTS = 1, H5S_SEL_HYPERSLABS = 2,
   H5S_SEL_ALL = 3, H5S_SEL_N } H5S_sel_type;
 herr_t H5Sclose(hid_t);
+hid_t H5Scombine_select(hid_t, H5S_seloper_t, hid_t);
 hid_t H5Scopy(hid_t);
 hid_t H5Screate_simple(int, const hsize_t [], const hsize_t []);
 htri_t H5Sget_regular_hyperslab(hid_t, hsize_t [], hsize_t [], hsize_t [], hsize_t []);
@@ -529,6 +537,8 @@ htri_t H5Sis_regular_hyperslab(hid_t);
 herr_t H5Ssel_iter_close(hid_t);
 hid_t H5Ssel_iter_create(hid_t, size_t, unsigned);
 herr_t H5Ssel_iter_get_seq_list(hid_t, size_t, size_t, size_t *, size_t *, hsize_t *, size_t *);
+herr_t H5Sselect_all(hid_t);
+herr_t H5Sselect_elements(hid_t, H5S_seloper_t, size_t, const hsize_t *);
 herr_t H5Sselect_hyperslab(hid_t, H5S_seloper_t, const hsize_t [], const hsize_t [], const hsize_t
   [], const hsize_t []);
 herr_t H5Sselect_none(hid_t);

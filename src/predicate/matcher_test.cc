@@ -183,10 +183,10 @@ void Check(const Elements& elements, const Case& test) {
       }
       ASSERT_EQ(matcher->Count(bytes.data(), count), matches) << NameOf(test, type, instructions);
       if (matcher->never()) {
-        ASSERT_EQ(matches, 0U) << name;
+        ASSERT_EQ(matches, 0U) << NameOf(test, type, instructions);
       }
       if (matcher->always()) {
-        ASSERT_EQ(matches, count) << name;
+        ASSERT_EQ(matches, count) << NameOf(test, type, instructions);
       }
     }
   });

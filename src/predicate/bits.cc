@@ -39,6 +39,15 @@ uint64_t Read(const uint64_t* words, size_t from, size_t n) {
   return word & Low(n);
 }
 
+/// Few long runs are quicker copied whole than element by element.
+bool HasLongRuns(uint64_t word) {
+  const uint64_t follow_another = word & word << 1;
+  if (follow_another == 0) return false;
+  const uint64_t ones = Ones(word);
+  const uint64_t runs = ones - Ones(follow_another);
+  return ones > 24 && ones > 10 * runs;
+}
+
 template <class Element>
 void GatherOf(const std::vector<uint64_t>& words, const std::byte* from, std::byte* to) {
   constexpr size_t kSize = sizeof(Element);
@@ -46,6 +55,14 @@ void GatherOf(const std::vector<uint64_t>& words, const std::byte* from, std::by
     if (word == kOnes) {
       std::memcpy(to, from, kWord * kSize);
       to += kWord * kSize;
+    } else if (HasLongRuns(word)) {
+      while (word != 0) {
+        const size_t first = FirstOne(word);
+        const size_t n = FirstOne(~(word >> first));
+        std::memcpy(to, from + first * kSize, n * kSize);
+        to += n * kSize;
+        word &= ~(Low(n) << first);
+      }
     } else {
       for (; word != 0; word &= word - 1, to += kSize) {
         std::memcpy(to, from + FirstOne(word) * kSize, kSize);

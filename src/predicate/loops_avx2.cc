@@ -66,7 +66,6 @@ struct Wide {
   using Vector = __m256i;
   using Lane = Lanes<kBytes>;
   static constexpr size_t kSize = kBytes;
-  static constexpr size_t kStep = 32 / kBytes;  // elements
 
   TIDELANE_INLINE __m256i Set(uint64_t value) { return Lane::Set(value); }
   TIDELANE_INLINE uint64_t Ones(uint64_t x) { return static_cast<uint64_t>(_mm_popcnt_u64(x)); }
@@ -87,25 +86,36 @@ struct Wide {
     return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
   }
 
+  /// A byte for each of 32 elements. Packing keeps to halves of 16 bytes: what it leaves is put in order at the end.
+  TIDELANE_INLINE __m256i Packed(const unsigned char* from, __m256i bias, __m256i limit) {
+    const __m256i first = Outside(from, bias, limit);
+    const __m256i second = Outside(from + 32, bias, limit);
+    if constexpr (kBytes == 2) {
+      return _mm256_permute4x64_epi64(_mm256_packs_epi16(first, second), 0b11011000);
+    } else {
+      const __m256i third = Outside(from + 64, bias, limit);
+      const __m256i fourth = Outside(from + 96, bias, limit);
+      const __m256i bytes =
+          _mm256_packs_epi16(_mm256_packs_epi32(first, second), _mm256_packs_epi32(third, fourth));
+      return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    }
+  }
+
   TIDELANE_INLINE uint64_t Word(const unsigned char* from, __m256i bias, __m256i limit) {
     uint64_t word = 0;
     if constexpr (kBytes == 1) {
       word = BitOfEachByte(Outside(from, bias, limit)) |
              BitOfEachByte(Outside(from + 32, bias, limit)) << 32;
     } else if constexpr (kBytes == 2) {
-      for (unsigned i = 0; i < 2; ++i) {
-        const __m256i first = Outside(from + i * size_t{64}, bias, limit);
-        const __m256i second = Outside(from + i * size_t{64} + 32, bias, limit);
-        // Packing keeps to halves: put them in order.
-        const __m256i bytes =
-            _mm256_permute4x64_epi64(_mm256_packs_epi16(first, second), 0b11011000);
-        word |= BitOfEachByte(bytes) << i * 32;
-      }
+      for (unsigned i = 0; i < 2; ++i)
+        word |= BitOfEachByte(Packed(from + i * size_t{64}, bias, limit)) << i * 32;
+    } else if constexpr (kBytes == 4) {
+      for (unsigned i = 0; i < 2; ++i)
+        word |= BitOfEachByte(Packed(from + i * size_t{128}, bias, limit)) << i * 32;
     } else {
-      for (unsigned i = 0; i < kWord; i += kStep) {
+      for (unsigned i = 0; i < kWord; i += 4) {
         const __m256i outside = Outside(from + i * kSize, bias, limit);
-        const int bits = kBytes == 4 ? _mm256_movemask_ps(_mm256_castsi256_ps(outside))
-                                     : _mm256_movemask_pd(_mm256_castsi256_pd(outside));
+        const int bits = _mm256_movemask_pd(_mm256_castsi256_pd(outside));
         word |= static_cast<uint64_t>(static_cast<uint32_t>(bits)) << i;
       }
     }

@@ -79,11 +79,10 @@ struct Plain {
 
   static uint64_t Word(const unsigned char* from, Vector bias, Vector limit) {
     constexpr Unsigned kMagnitude = static_cast<Unsigned>(~Unsigned{0}) >> 1;
-    Unsigned elements[kWord];
-    memcpy(elements, from, sizeof elements);
     uint8_t outside[kWord];
     for (size_t i = 0; i < kWord; ++i) {
-      Unsigned element = elements[i];
+      Unsigned element;
+      memcpy(&element, from + i * kBytes, kBytes);
       if constexpr (kSwapped) element = Integer<kBytes>::Swap(element);
       if constexpr (kMagnitudes) {
         const Signed sign = static_cast<Signed>(static_cast<Signed>(element) >> (8 * kBytes - 1));

@@ -4,6 +4,7 @@
 /// Thread safety: what Make gives is never changed.
 #include "predicate/matcher.h"
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <cstring>
@@ -91,12 +92,13 @@ struct NoTraps {
 struct LongDoubles {
   using Scope = NoTraps;
   bool Matches(const unsigned char* element) const {
-    unsigned char bytes[sizeof(Number)];
-    for (size_t i = 0; i < sizeof bytes; ++i) {
-      bytes[i] = element[swapped ? sizeof bytes - 1 - i : i];
-    }
     Number value;
-    std::memcpy(&value, bytes, sizeof value);
+    std::memcpy(&value, element, sizeof value);
+    if (swapped) {
+      unsigned char bytes[sizeof value];
+      std::reverse_copy(element, element + sizeof value, bytes);
+      std::memcpy(&value, bytes, sizeof value);
+    }
     return (value >= interval.low && value <= interval.high) != outside;
   }
 
@@ -125,7 +127,15 @@ struct FixedStrings {
   using Scope = NoScope;
   bool Matches(const unsigned char* element) const {
     const std::string_view whole(reinterpret_cast<const char*>(element), size);
+    if (comparison == Comparison::kEqual || comparison == Comparison::kNotEqual) {
+      // Most elements differ early: that is told before their end is looked for.
+      const bool equal = BeginsAs(whole) && Length(whole) == first.size();
+      return equal == (comparison == Comparison::kEqual);
+    }
     return Holds(comparison, whole.substr(0, Length(whole)), first, second);
+  }
+  bool BeginsAs(std::string_view whole) const {
+    return first.empty() || (whole.front() == first.front() && whole.starts_with(first));
   }
   size_t Length(std::string_view whole) const {
     if (pad == ElementType::Pad::kNullTerminated) {

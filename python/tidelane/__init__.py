@@ -4,7 +4,8 @@
     import h5py
 
 Nothing else changes. For programs that want more say: `wait` and `flush` until bytes are stored, `phase` round the part that
-writes, `stats` and `report` for what happened; `write` and `read` for tensors in the memory of GPUs. docs/python.md has examples.
+writes, `stats` and `report` for what happened; `write` and `read` for tensors in the memory of GPUs;
+`query` for the elements that fulfil a condition (`where` of xarray's datasets, `read_where` of PyTables' tables). docs/python.md has examples.
 
 Thread safety: every function may be called from any thread in which the program could call HDF5.
 """
@@ -15,28 +16,39 @@ from ._enable import SettingError, TooLateError, enable, enabled, settings
 from ._notices import TidelaneWarning
 from ._phase import Phase, phase
 from ._plugin import FOLDER as plugin_folder
+from ._query import Block, Query, query
+from ._query_columns import columns
+from ._query_tables import get_where_list, read_where
+from ._query_xarray import where
 from ._report import Report, report, stats
 from ._tensors import read, write
 from ._wait import commit, flush, wait, wait_async
 
 __all__ = [
+    "Block",
     "Phase",
+    "Query",
     "Report",
     "SettingError",
     "TidelaneWarning",
     "TooLateError",
+    "columns",
     "commit",
     "enable",
     "enabled",
     "flush",
+    "get_where_list",
     "phase",
     "plugin_folder",
+    "query",
     "read",
+    "read_where",
     "report",
     "settings",
     "stats",
     "wait",
     "wait_async",
+    "where",
     "write",
 ]
 

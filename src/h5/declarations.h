@@ -119,6 +119,7 @@ typedef enum H5I_type_t { H5I_UNINIT = -2, H5I_BADID = -1, H5I_FILE = 1, H5I_GRO
 typedef int64_t hid_t;
 typedef herr_t (*H5I_iterate_func_t)(hid_t, void *);
 H5I_type_t H5Iget_type(hid_t);
+ssize_t H5Iget_name(hid_t, char *, size_t);
 int H5Iinc_ref(hid_t);
 int H5Idec_ref(hid_t);
 herr_t H5Iiterate(H5I_type_t, H5I_iterate_func_t, void *);
@@ -179,30 +180,62 @@ typedef struct H5O_info2_t { unsigned long fileno; H5O_token_t token; H5O_type_t
   time_t atime; time_t mtime; time_t ctime; time_t btime; hsize_t num_attrs; } H5O_info2_t;
 typedef uint32_t H5O_msg_crt_idx_t;
 typedef herr_t (*H5O_iterate2_t)(hid_t, const char *, const H5O_info2_t *, void *);
+hid_t H5Oopen(hid_t, const char *, hid_t);
 typedef enum H5T_class_t { H5T_NO_CLASS = -1, H5T_INTEGER = 0, H5T_FLOAT = 1, H5T_TIME = 2,
   H5T_STRING = 3, H5T_BITFIELD = 4, H5T_OPAQUE = 5, H5T_COMPOUND = 6, H5T_REFERENCE = 7, H5T_ENUM =
   8, H5T_VLEN = 9, H5T_ARRAY = 10, H5T_NCLASSES } H5T_class_t;
+typedef enum H5T_order_t { H5T_ORDER_ERROR = -1, H5T_ORDER_LE = 0, H5T_ORDER_BE = 1, H5T_ORDER_VAX =
+  2, H5T_ORDER_MIXED = 3, H5T_ORDER_NONE = 4 } H5T_order_t;
+typedef enum H5T_sign_t { H5T_SGN_ERROR = -1, H5T_SGN_NONE = 0, H5T_SGN_2 = 1, H5T_NSGN = 2 }
+  H5T_sign_t;
+typedef enum H5T_norm_t { H5T_NORM_ERROR = -1, H5T_NORM_IMPLIED = 0, H5T_NORM_MSBSET = 1,
+  H5T_NORM_NONE = 2 } H5T_norm_t;
 typedef enum H5T_cset_t { H5T_CSET_ERROR = -1, H5T_CSET_ASCII = 0, H5T_CSET_UTF8 = 1,
   H5T_CSET_RESERVED_2 = 2, H5T_CSET_RESERVED_3 = 3, H5T_CSET_RESERVED_4 = 4, H5T_CSET_RESERVED_5 =
   5, H5T_CSET_RESERVED_6 = 6, H5T_CSET_RESERVED_7 = 7, H5T_CSET_RESERVED_8 = 8, H5T_CSET_RESERVED_9
   = 9, H5T_CSET_RESERVED_10 = 10, H5T_CSET_RESERVED_11 = 11, H5T_CSET_RESERVED_12 = 12,
   H5T_CSET_RESERVED_13 = 13, H5T_CSET_RESERVED_14 = 14, H5T_CSET_RESERVED_15 = 15 } H5T_cset_t;
+typedef enum H5T_str_t { H5T_STR_ERROR = -1, H5T_STR_NULLTERM = 0, H5T_STR_NULLPAD = 1,
+  H5T_STR_SPACEPAD = 2, H5T_STR_RESERVED_3 = 3, H5T_STR_RESERVED_4 = 4, H5T_STR_RESERVED_5 = 5,
+  H5T_STR_RESERVED_6 = 6, H5T_STR_RESERVED_7 = 7, H5T_STR_RESERVED_8 = 8, H5T_STR_RESERVED_9 = 9,
+  H5T_STR_RESERVED_10 = 10, H5T_STR_RESERVED_11 = 11, H5T_STR_RESERVED_12 = 12, H5T_STR_RESERVED_13
+  = 13, H5T_STR_RESERVED_14 = 14, H5T_STR_RESERVED_15 = 15 } H5T_str_t;
+typedef enum H5T_direction_t { H5T_DIR_DEFAULT = 0, H5T_DIR_ASCEND = 1, H5T_DIR_DESCEND = 2 }
+  H5T_direction_t;
 extern hid_t H5T_NATIVE_INT32_g;
+hid_t H5Tcreate(H5T_class_t, size_t);
 hid_t H5Tcopy(hid_t);
 htri_t H5Tequal(hid_t, hid_t);
 htri_t H5Tcommitted(hid_t);
+herr_t H5Tinsert(hid_t, const char *, size_t, hid_t);
 hid_t H5Tget_super(hid_t);
 H5T_class_t H5Tget_class(hid_t);
 htri_t H5Tdetect_class(hid_t, H5T_class_t);
 size_t H5Tget_size(hid_t);
+H5T_order_t H5Tget_order(hid_t);
+size_t H5Tget_precision(hid_t);
+int H5Tget_offset(hid_t);
+H5T_sign_t H5Tget_sign(hid_t);
+herr_t H5Tget_fields(hid_t, size_t *, size_t *, size_t *, size_t *, size_t *);
+size_t H5Tget_ebias(hid_t);
+H5T_norm_t H5Tget_norm(hid_t);
+H5T_str_t H5Tget_strpad(hid_t);
 int H5Tget_nmembers(hid_t);
+int H5Tget_member_index(hid_t, const char *);
+size_t H5Tget_member_offset(hid_t, unsigned);
 hid_t H5Tget_member_type(hid_t, unsigned);
 htri_t H5Tis_variable_str(hid_t);
+hid_t H5Tget_native_type(hid_t, H5T_direction_t);
 herr_t H5Tconvert(hid_t, hid_t, size_t, void *, void *, hid_t);
 herr_t H5Treclaim(hid_t, hid_t, hid_t, void *);
 typedef struct { hbool_t corder_valid; H5O_msg_crt_idx_t corder; H5T_cset_t cset; hsize_t data_size;
   } H5A_info_t;
 typedef herr_t (*H5A_operator2_t)(hid_t, const char *, const H5A_info_t *, void *);
+hid_t H5Aget_space(hid_t);
+hid_t H5Aget_type(hid_t);
+herr_t H5Aiterate2(hid_t, H5_index_t, H5_iter_order_t, hsize_t *, H5A_operator2_t, void *);
+hid_t H5Aopen(hid_t, const char *, hid_t);
+herr_t H5Aread(hid_t, hid_t, void *);
 typedef enum H5D_layout_t { H5D_LAYOUT_ERROR = -1, H5D_COMPACT = 0, H5D_CONTIGUOUS = 1, H5D_CHUNKED
   = 2, H5D_VIRTUAL = 3, H5D_NLAYOUTS = 4 } H5D_layout_t;
 typedef enum H5D_chunk_index_t { H5D_CHUNK_IDX_BTREE = 0, H5D_CHUNK_IDX_SINGLE = 1,
@@ -219,6 +252,9 @@ typedef enum H5D_fill_value_t { H5D_FILL_VALUE_ERROR = -1, H5D_FILL_VALUE_UNDEFI
 typedef int (*H5D_chunk_iter_op_t)(const hsize_t *, unsigned, haddr_t, hsize_t, void *);
 hid_t H5Dcreate2(hid_t, const char *, hid_t, hid_t, hid_t, hid_t, hid_t);
 hid_t H5Dopen2(hid_t, const char *, hid_t);
+hid_t H5Dget_space(hid_t);
+hid_t H5Dget_type(hid_t);
+hid_t H5Dget_create_plist(hid_t);
 herr_t H5Dread(hid_t, hid_t, hid_t, hid_t, hid_t, void *);
 herr_t H5Dwrite(hid_t, hid_t, hid_t, hid_t, hid_t, const void *);
 herr_t H5Dwrite_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t, hid_t, hid_t, const
@@ -226,6 +262,11 @@ herr_t H5Dwrite_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t,
 herr_t H5Dflush(hid_t);
 herr_t H5Dclose(hid_t);
 typedef enum H5E_type_t { H5E_MAJOR, H5E_MINOR } H5E_type_t;
+typedef struct H5E_error2_t { hid_t cls_id; hid_t maj_num; hid_t min_num; unsigned line; const char
+  *func_name; const char *file_name; const char *desc; } H5E_error2_t;
+typedef enum H5E_direction_t { H5E_WALK_UPWARD = 0, H5E_WALK_DOWNWARD = 1 } H5E_direction_t;
+typedef herr_t (*H5E_walk2_t)(unsigned, const H5E_error2_t *, void *);
+typedef herr_t (*H5E_auto2_t)(hid_t, void *);
 hid_t H5Eregister_class(const char *, const char *, const char *);
 hid_t H5Ecreate_msg(hid_t, H5E_type_t, const char *);
 hid_t H5Ecreate_stack();
@@ -234,6 +275,9 @@ ssize_t H5Eget_class_name(hid_t, char *, size_t);
 herr_t H5Eset_current_stack(hid_t);
 herr_t H5Epush2(hid_t, const char *, const char *, unsigned, hid_t, hid_t, hid_t, const char *,
   ...);
+herr_t H5Ewalk2(hid_t, H5E_direction_t, H5E_walk2_t, void *);
+herr_t H5Eget_auto2(hid_t, H5E_auto2_t *, void **);
+herr_t H5Eset_auto2(hid_t, H5E_auto2_t, void *);
 herr_t H5Eclear2(hid_t);
 ssize_t H5Eget_msg(hid_t, H5E_type_t *, char *, size_t);
 ssize_t H5Eget_num(hid_t);
@@ -245,6 +289,7 @@ typedef struct { H5L_type_t type; hbool_t corder_valid; int64_t corder; H5T_cset
 typedef herr_t (*H5L_iterate2_t)(hid_t, const char *, const H5L_info2_t *, void *);
 typedef herr_t (*H5L_elink_traverse_t)(const char *, const char *, const char *, const char *,
   unsigned *, hid_t, void *);
+herr_t H5Lvisit2(hid_t, H5_index_t, H5_iter_order_t, H5L_iterate2_t, void *);
 typedef enum H5G_storage_type_t { H5G_STORAGE_TYPE_UNKNOWN = -1, H5G_STORAGE_TYPE_SYMBOL_TABLE,
   H5G_STORAGE_TYPE_COMPACT, H5G_STORAGE_TYPE_DENSE } H5G_storage_type_t;
 typedef struct H5G_info_t { H5G_storage_type_t storage_type; hsize_t nlinks; int64_t max_corder;
@@ -468,12 +513,15 @@ typedef struct H5VL_class_t { unsigned version; H5VL_class_value_t value; const 
 void *H5VLobject(hid_t);
 herr_t H5VLregister_opt_operation(H5VL_subclass_t, const char *, int *);
 herr_t H5VLfind_opt_operation(H5VL_subclass_t, const char *, int *);
+typedef enum H5S_class_t { H5S_NO_CLASS = -1, H5S_SCALAR = 0, H5S_SIMPLE = 1, H5S_NULL = 2 }
+  H5S_class_t;
 typedef enum H5S_seloper_t { H5S_SELECT_NOOP = -1, H5S_SELECT_SET = 0, H5S_SELECT_OR,
   H5S_SELECT_AND, H5S_SELECT_XOR, H5S_SELECT_NOTB, H5S_SELECT_NOTA, H5S_SELECT_APPEND,
   H5S_SELECT_PREPEND, H5S_SELECT_INVALID } H5S_seloper_t;
 typedef enum { H5S_SEL_ERROR = -1, H5S_SEL_NONE = 0, H5S_SEL_POINTS = 1, H5S_SEL_HYPERSLABS = 2,
   H5S_SEL_ALL = 3, H5S_SEL_N } H5S_sel_type;
 herr_t H5Sclose(hid_t);
+hid_t H5Scombine_select(hid_t, H5S_seloper_t, hid_t);
 hid_t H5Scopy(hid_t);
 hid_t H5Screate_simple(int, const hsize_t [], const hsize_t []);
 htri_t H5Sget_regular_hyperslab(hid_t, hsize_t [], hsize_t [], hsize_t [], hsize_t []);
@@ -484,10 +532,13 @@ hssize_t H5Sget_select_npoints(hid_t);
 H5S_sel_type H5Sget_select_type(hid_t);
 int H5Sget_simple_extent_dims(hid_t, hsize_t [], hsize_t []);
 hssize_t H5Sget_simple_extent_npoints(hid_t);
+H5S_class_t H5Sget_simple_extent_type(hid_t);
 htri_t H5Sis_regular_hyperslab(hid_t);
 herr_t H5Ssel_iter_close(hid_t);
 hid_t H5Ssel_iter_create(hid_t, size_t, unsigned);
 herr_t H5Ssel_iter_get_seq_list(hid_t, size_t, size_t, size_t *, size_t *, hsize_t *, size_t *);
+herr_t H5Sselect_all(hid_t);
+herr_t H5Sselect_elements(hid_t, H5S_seloper_t, size_t, const hsize_t *);
 herr_t H5Sselect_hyperslab(hid_t, H5S_seloper_t, const hsize_t [], const hsize_t [], const hsize_t
   [], const hsize_t []);
 herr_t H5Sselect_none(hid_t);

@@ -53,6 +53,8 @@ struct tl_journal_commits {
 #define TL_FILE_DELAY "gov.lbl.async.file.delay"
 #define TL_FILE_TEST "tidelane.file.test"
 #define TL_FILE_COMMIT "tidelane.file.commit"
+// One query over what is at and below a place in the file.
+#define TL_FILE_QUERY "tidelane.file.query"
 #define TL_DATASET_WAIT "gov.lbl.async.dataset.wait"
 #define TL_DATASET_START "gov.lbl.async.dataset.start"
 #define TL_DATASET_PAUSE "gov.lbl.async.dataset.pause"
@@ -68,4 +70,22 @@ struct tl_delay_args {
 };
 struct tl_test_args {
   int stored;
+};
+
+// What a query finds: elements of a dataset, an object, or an attribute of one.
+enum { TL_FOUND_REGION = 0, TL_FOUND_OBJECT = 1, TL_FOUND_ATTRIBUTE = 2 };
+struct tl_query_found {
+  int kind;
+  int64_t object;         // hid_t, open until the function returns
+  const char* path;       // from the place on; "." is the place itself
+  const char* attribute;  // of TL_FOUND_ATTRIBUTE; else nullptr
+  int64_t space;  // hid_t of TL_FOUND_REGION: the dataset's dataspace, with its elements selected
+};
+struct tl_query_args {
+  int64_t place;      // hid_t of a file, group or dataset
+  const void* query;  // encoded (src/predicate/encoding.h)
+  uint64_t size;
+  // Called for each, in the order of names; below 0 ends it, and the operation fails.
+  int (*found)(void* context, const struct tl_query_found* found);
+  void* context;
 };

@@ -7,6 +7,7 @@
 /// Invariant: drivers are registered before any class is handed out, so nobody finds a file on a driver that is not known.
 /// Thread safety: may be called from any thread.
 #include "h5/hdf5.h"
+#include "query/register.h"
 #include "vfd/register.h"
 #include "vol/connector.h"
 
@@ -17,6 +18,7 @@ TIDELANE_EXPORT H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_VOL; }
 /// For our shim: the class called `connector` for the libhdf5 that contains the address `caller`.
 TIDELANE_EXPORT const void* tidelane_plugin_info(const void* caller, const char* connector) {
   tidelane::vfd::RegisterDrivers();
+  tidelane::query::RegisterOperation();
   return tidelane::vol::PluginInfo(caller, connector);
 }
 

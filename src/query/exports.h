@@ -77,8 +77,8 @@ uint64_t tidelane_query_column_size(const tl_scan* scan, size_t column);
 /// How many elements have been looked at, and how many there are.
 void tidelane_query_progress(const tl_scan* scan, uint64_t* done, uint64_t* total);
 
-/// JSON: {"query": text, "shape": [...], "elements": N, "columns": [{"name", "dataset", "field", "type", "layout", "filters": [...], "read": "lanes"
-/// or "hdf5", "why": ...}], "blocks": N, "strategy": "scan", "scanned": {"blocks", "elements", "bytes", "hits"}}.
+/// JSON: {"query": text, "shape": [...], "elements": N, "columns": [{"name", "dataset", "field", "type", "layout", "filters": [...], "read": "as stored"
+/// or "converted"}], "blocks": N, "strategy": "scan", "scanned": {"blocks", "elements", "bytes", "hits"}}.
 char* tidelane_query_explain(const tl_scan* scan);
 
 /// Begins again, with what the columns have now; their shape is asked anew, and must still be the same for all of them.

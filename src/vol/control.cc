@@ -6,6 +6,7 @@
 #include "base/activity.h"
 #include "h5/error.h"
 #include "h5/protocol.h"
+#include "h5/query_operation.h"
 #include "vol/call_queue.h"
 #include "vol/chunk_capture.h"
 #include "vol/commit.h"
@@ -59,6 +60,7 @@ void RegisterOperations(LibraryState& library) {
     Register(hdf5, H5VL_SUBCLS_DATASET, kDataset[kind], ours.dataset[kind]);
   }
   Register(hdf5, H5VL_SUBCLS_FILE, TL_FILE_COMMIT, ours.file[Operations::kCommit]);
+  Register(hdf5, H5VL_SUBCLS_FILE, TL_FILE_QUERY, ours.file[Operations::kQuery]);
   Register(hdf5, H5VL_SUBCLS_REQUEST, TL_REQUEST_START, ours.request[Operations::kRequestStart]);
   Register(hdf5, H5VL_SUBCLS_REQUEST, TL_REQUEST_DEPENDENCY,
            ours.request[Operations::kRequestDependency]);
@@ -72,6 +74,8 @@ herr_t Operate(LibraryState& library, void* object, H5I_type_t kind,
                const H5VL_optional_args_t& args, hid_t dxpl) {
   if (KindOf(library, kind, args.op_type) == Operations::kCommit)
     return Commit(library, object, dxpl);
+  if (KindOf(library, kind, args.op_type) == Operations::kQuery)
+    return h5::Query(library.hdf5(), *static_cast<const tl_query_args*>(args.args));
   const std::shared_ptr<File> file = CapturedFileOf(library, object, kind);
   if (file == nullptr) {  // it runs natively: nothing is ever pending
     if (KindOf(library, kind, args.op_type) == Operations::kTest) {

@@ -1,6 +1,6 @@
 /// \file
 /// What programs ask of a file or a dataset with the library (library/tidelane.h): wait, test,
-/// start, pause, delay, commit.
+/// start, pause, delay, commit; and queries, which query/ answers (h5/query_operation.h).
 ///
 /// They come as optional operations, whose numbers HDF5 gives out when their names are registered
 /// (h5/protocol.h). Bytes are known by file, so what is asked of a dataset is asked of its file.

@@ -1,0 +1,267 @@
+#include "query/apply.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "query/attributes.h"
+#include "query/quiet_errors.h"
+#include "query/scan.h"
+#include "query/selection.h"
+
+namespace tidelane::query {
+
+namespace {
+
+using predicate::Query;
+using predicate::QueryPtr;
+using predicate::Subject;
+using Tell = std::function<Status(const Found&)>;
+
+// What is left of a query where some of its conditions are decided: an answer, or a query.
+struct Rest {
+  bool answer = false;  // if there is no query
+  QueryPtr query;
+};
+
+Rest Join(Query::Kind kind, Rest left, Rest right) {
+  const bool decides = kind == Query::Kind::kOr;  // the answer that one side alone gives
+  if (left.query == nullptr) return left.answer == decides ? left : right;
+  if (right.query == nullptr) return right.answer == decides ? right : left;
+  return {false, kind == Query::Kind::kAnd ? Query::And(left.query, right.query)
+                                           : Query::Or(left.query, right.query)};
+}
+
+// `decide(condition, rest)` says what becomes of a condition.
+template <typename Decide>
+Status Reduce(const QueryPtr& query, const Decide& decide, Rest& rest) {
+  if (query->kind() == Query::Kind::kCondition) return decide(query, rest);
+  Rest left;
+  if (Status status = Reduce(query->left(), decide, left); !status.ok()) return status;
+  if (query->kind() == Query::Kind::kNot) {
+    rest =
+        left.query == nullptr ? Rest{!left.answer, nullptr} : Rest{false, Query::Not(left.query)};
+    return {};
+  }
+  Rest right;
+  if (Status status = Reduce(query->right(), decide, right); !status.ok()) return status;
+  rest = Join(query->kind(), std::move(left), std::move(right));
+  return {};
+}
+
+bool Has(unsigned subjects, Subject subject) {
+  return (subjects >> static_cast<unsigned>(subject) & 1) != 0;
+}
+
+Found::Kind KindOf(const Query& query) {
+  const unsigned subjects = query.Subjects();
+  if (Has(subjects, Subject::kElement)) return Found::Kind::kRegion;
+  if (Has(subjects, Subject::kAttributeValue) || Has(subjects, Subject::kAttributeName))
+    return Found::Kind::kAttribute;
+  return Found::Kind::kObject;
+}
+
+// One object, by one of its links.
+class Visit {
+ public:
+  Visit(h5::Library& hdf5, hid_t object, std::string path, std::string link, const Tell& tell)
+      : hdf5_(hdf5), object_(object), path_(std::move(path)), link_(std::move(link)), tell_(tell) {}
+
+  Status Apply(const QueryPtr& query) {
+    if (query->kind() == Query::Kind::kOr && KindOf(*query->left()) != KindOf(*query->right())) {
+      Status status = Apply(query->left());
+      return status.ok() ? Apply(query->right()) : status;
+    }
+    switch (KindOf(*query)) {
+      case Found::Kind::kRegion: return Region(query);
+      case Found::Kind::kAttribute: return Attributes(query);
+      case Found::Kind::kObject: return Object(query);
+    }
+    return {};
+  }
+
+ private:
+  Status Told(Found found) {
+    found.object = object_;
+    found.path = path_;
+    return tell_(found);
+  }
+
+  Status ByLink(const QueryPtr& condition, Rest& rest) const {
+    rest.answer = NameMatches(link_, condition->condition());
+    return {};
+  }
+
+  Status Object(const QueryPtr& query) {
+    Rest rest;
+    Status status = Reduce(
+        query, [&](const QueryPtr& condition, Rest& to) { return ByLink(condition, to); }, rest);
+    if (!status.ok() || !rest.answer) return status;
+    return Told({Found::Kind::kObject, {}, {}, {}, {}});
+  }
+
+  // Conditions on attributes are about one and the same attribute.
+  Status Attributes(const QueryPtr& query) {
+    if (Status status = LookAtAttributes(); !status.ok()) return status;
+    for (const std::string& name : *attributes_) {
+      Rest rest;
+      Status status = Reduce(
+          query,
+          [&](const QueryPtr& condition, Rest& to) {
+            if (condition->subject() == Subject::kLinkName) return ByLink(condition, to);
+            return AttributeMatches(hdf5_, object_, name, *condition, to.answer);
+          },
+          rest);
+      if (status.ok() && rest.answer) status = Told({Found::Kind::kAttribute, {}, {}, name, {}});
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status LookAtAttributes() {
+    if (attributes_.has_value()) return {};
+    return NamesOfAttributes(hdf5_, object_, attributes_.emplace());
+  }
+
+  // Beside elements a condition on attributes is fulfilled if one of them fulfils it.
+  Status AnyAttribute(const QueryPtr& condition, Rest& rest) {
+    if (Status status = LookAtAttributes(); !status.ok()) return status;
+    for (const std::string& name : *attributes_) {
+      Status status = AttributeMatches(hdf5_, object_, name, *condition, rest.answer);
+      if (!status.ok() || rest.answer) return status;
+    }
+    return {};
+  }
+
+  Status Region(const QueryPtr& query) {
+    if (hdf5_.Iget_type(object_) != H5I_DATASET) return {};
+    std::vector<ColumnSpec> specs;
+    Rest rest;
+    Status status = Reduce(
+        query,
+        [&](const QueryPtr& condition, Rest& to) {
+          switch (condition->subject()) {
+            case Subject::kElement: return Elements(condition, specs, to);
+            case Subject::kLinkName: return ByLink(condition, to);
+            default: return AnyAttribute(condition, to);
+          }
+        },
+        rest);
+    if (!status.ok()) return status;
+    if (rest.query != nullptr) return Search(rest.query, specs);
+    return rest.answer ? Everything() : Status();
+  }
+
+  // Whether the condition can be about this dataset's elements; if so, as what column.
+  Status Elements(const QueryPtr& condition, std::vector<ColumnSpec>& specs, Rest& rest) const {
+    const std::string& name = condition->name();
+    for (const std::string& field : {name, std::string()}) {
+      if (field.empty() && !name.empty() && name != link_) continue;
+      std::vector<ColumnSpec> one{{field, object_, field}};
+      Columns columns(hdf5_);
+      if (!columns.Open(one).ok()) continue;
+      const QueryPtr about =
+          Query::Of(Subject::kElement, field, condition->condition(), condition->type());
+      Filter filter;
+      if (!filter.Make(*about, columns, predicate::Constants::kExact).ok()) continue;
+      if (std::ranges::find(specs, field, &ColumnSpec::name) == specs.end())
+        specs.push_back(one.front());
+      rest.query = about;
+      return {};
+    }
+    return {};
+  }
+
+  Status Search(const QueryPtr& query, const std::vector<ColumnSpec>& specs) {
+    Scan scan(hdf5_, query);
+    if (Status status = scan.Open(specs, predicate::Constants::kExact); !status.ok()) return status;
+    Selection selection;
+    auto step = Scan::Step::kBlock;
+    for (;;) {
+      Status status = scan.Next(Scan::Clock::time_point::max(), step);
+      if (!status.ok()) return status;
+      if (step != Scan::Step::kBlock) break;
+      selection.Add(scan);
+    }
+    if (selection.hits() == 0) return {};
+    h5::OwnedId space;
+    if (Status status = selection.Make(scan, space); !status.ok()) return status;
+    return Told({Found::Kind::kRegion, {}, {}, {}, space.get()});
+  }
+
+  Status Everything() {
+    const h5::OwnedId space(hdf5_, hdf5_.Dget_space(object_));
+    if (hdf5_.Sget_simple_extent_npoints(space.get()) <= 0) return {};
+    return Told({Found::Kind::kRegion, {}, {}, {}, space.get()});
+  }
+
+  h5::Library& hdf5_;
+  const hid_t object_;
+  const std::string path_;
+  const std::string link_;
+  const Tell& tell_;
+  std::optional<std::vector<std::string>> attributes_;  // nullopt: not looked at yet
+};
+
+std::string LastOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+struct Walk {
+  h5::Library& hdf5;
+  const QueryPtr& query;
+  const Tell& tell;
+  Status status;
+  std::exception_ptr thrown;
+};
+
+// Soft and external links lead to objects that have hard links, or are in other files.
+herr_t VisitLink(hid_t place, const char* path, const H5L_info2_t* info, void* context) noexcept {
+  Walk& walk = *static_cast<Walk*>(context);
+  try {
+    if (info->type != H5L_TYPE_HARD) return 0;
+    const h5::OwnedId object(walk.hdf5, walk.hdf5.Oopen(place, path, h5::kDefault));
+    if (!object.valid()) {
+      walk.status = Status::Failed(
+          EIO, "open object '" + std::string(path) + "' (" + CauseOf(walk.hdf5) + ")");
+      return -1;
+    }
+    Visit visit(walk.hdf5, object.get(), path, LastOf(path), walk.tell);
+    walk.status = visit.Apply(walk.query);
+  } catch (...) {  // HDF5's frames are C's
+    walk.thrown = std::current_exception();
+    return -1;
+  }
+  return walk.status.ok() ? 0 : -1;
+}
+
+// The link by which the place itself was opened.
+std::string OwnName(h5::Library& hdf5, hid_t place) {
+  const ssize_t length = hdf5.Iget_name(place, nullptr, 0);
+  if (length <= 0) return "";
+  std::string name(static_cast<size_t>(length) + 1, '\0');
+  hdf5.Iget_name(place, name.data(), name.size());
+  name.pop_back();
+  return LastOf(name);
+}
+
+}  // namespace
+
+Status Apply(h5::Library& hdf5, hid_t place, const QueryPtr& query,
+             const std::function<Status(const Found&)>& tell) {
+  const h5::OwnedId object(hdf5, hdf5.Oopen(place, ".", h5::kDefault));
+  const bool dataset = hdf5.Iget_type(place) == H5I_DATASET;
+  Visit own(hdf5, dataset ? place : object.get(), ".", OwnName(hdf5, place), tell);
+  if (Status status = own.Apply(query); !status.ok()) return status;
+  if (dataset) return {};
+  Walk walk{hdf5, query, tell, {}, nullptr};
+  const herr_t result = hdf5.Lvisit2(place, H5_INDEX_NAME, H5_ITER_INC, VisitLink, &walk);
+  if (walk.thrown != nullptr) std::rethrow_exception(walk.thrown);
+  if (result < 0 && walk.status.ok())
+    return Status::Failed(EIO, "walk through links (" + CauseOf(hdf5) + ")");
+  return walk.status;
+}
+
+}  // namespace tidelane::query

@@ -1,0 +1,96 @@
+#include "query/filter.h"
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace tidelane::query {
+
+using predicate::Bits;
+using predicate::Matcher;
+using predicate::Query;
+
+Status Filter::Make(const Query& query, const Columns& columns, predicate::Constants constants) {
+  return MakeNode(query, columns, constants, root_);
+}
+
+Status Filter::MakeNode(const Query& query, const Columns& columns, predicate::Constants constants,
+                        Node& node) {
+  node.kind = query.kind();
+  if (node.kind == Query::Kind::kCondition) {
+    if (query.subject() != predicate::Subject::kElement)
+      return Status::Failed(EINVAL, "scan elements for what is said of attributes or links");
+    node.column = columns.Find(query.name());
+    if (node.column == columns.count())
+      return Status::Failed(EINVAL, "find a column '" + query.name() + "'");
+    std::string why;
+    node.matcher = Matcher::Make(query.condition(), columns.at(node.column).type, constants, why);
+    if (!node.matcher.has_value())
+      return Status::Failed(EINVAL, "compare column '" + query.name() + "': " + why);
+    return {};
+  }
+  node.left = std::make_unique<Node>();
+  if (Status status = MakeNode(*query.left(), columns, constants, *node.left); !status.ok())
+    return status;
+  if (node.kind == Query::Kind::kNot) return {};
+  node.right = std::make_unique<Node>();
+  return MakeNode(*query.right(), columns, constants, *node.right);
+}
+
+Status Filter::Run(Columns& columns, const Box& box, uint64_t elements, Bits& bits) {
+  return RunNode(root_, columns, box, elements, bits);
+}
+
+Status Filter::Count(Columns& columns, const Box& box, uint64_t elements, uint64_t& count) {
+  if (root_.kind == Query::Kind::kCondition && !root_.matcher->never() &&
+      !root_.matcher->always()) {
+    const std::byte* data = nullptr;
+    Status status = columns.Load(root_.column, box, data);
+    if (status.ok()) count = root_.matcher->Count(data, elements);
+    return status;
+  }
+  Status status = Run(columns, box, elements, counted_);
+  if (status.ok()) count = counted_.Count();
+  return status;
+}
+
+Status Filter::RunNode(Node& node, Columns& columns, const Box& box, uint64_t elements,
+                       Bits& bits) {
+  if (node.kind == Query::Kind::kCondition) {
+    if (node.matcher->never() || node.matcher->always()) {
+      bits.Reset(elements);
+      if (node.matcher->always()) bits.SetAll();
+      return {};
+    }
+    const std::byte* data = nullptr;
+    Status status = columns.Load(node.column, box, data);
+    if (status.ok()) node.matcher->Run(data, elements, bits);
+    return status;
+  }
+  if (Status status = RunNode(*node.left, columns, box, elements, bits); !status.ok())
+    return status;
+  if (node.kind == Query::Kind::kNot) {
+    bits.Flip();
+    return {};
+  }
+  const bool decided = node.kind == Query::Kind::kAnd ? bits.None() : bits.Count() == bits.size();
+  if (decided) return {};
+  if (Status status = RunNode(*node.right, columns, box, elements, node.bits); !status.ok())
+    return status;
+  node.kind == Query::Kind::kAnd ? bits.And(node.bits) : bits.Or(node.bits);
+  return {};
+}
+
+std::vector<bool> Filter::Used(size_t columns) const {
+  std::vector<bool> used(columns);
+  Mark(root_, used);
+  return used;
+}
+
+void Filter::Mark(const Node& node, std::vector<bool>& used) {
+  if (node.kind == Query::Kind::kCondition) used[node.column] = true;
+  if (node.left != nullptr) Mark(*node.left, used);
+  if (node.right != nullptr) Mark(*node.right, used);
+}
+
+}  // namespace tidelane::query

@@ -1,0 +1,236 @@
+#include "query/scan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace tidelane::query {
+
+namespace {
+
+using predicate::Bits;
+using predicate::ElementType;
+
+// Bytes that a tile has about. What has to be decoded comes in pieces that all lanes have something to do with, and that no chunk
+// cache of usual size holds; everything else in pieces that stay in a processor's cache while they are compared.
+constexpr uint64_t kDecodedTile = 16u << 20;
+constexpr uint64_t kPlainTile = 512u << 10;
+constexpr uint64_t kMostTile = 64u << 20;
+// Rows without hits that are read all the same rather than in two requests, in bytes.
+constexpr uint64_t kSmallGap = 64u << 10;
+
+template <typename Unsigned>
+void SwapEach(std::byte* elements, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    std::byte* const at = elements + i * sizeof(Unsigned);
+    std::reverse(at, at + sizeof(Unsigned));
+  }
+}
+
+void Swap(const ElementType& type, std::byte* elements, uint64_t count) {
+  if (!type.swapped) return;
+  switch (type.size) {
+    case 2: SwapEach<uint16_t>(elements, count); break;
+    case 4: SwapEach<uint32_t>(elements, count); break;
+    case 8: SwapEach<uint64_t>(elements, count); break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+Status Scan::Open(const std::vector<ColumnSpec>& specs, predicate::Constants constants) {
+  if (Status status = columns_.Open(specs); !status.ok()) return status;
+  if (Status status = filter_.Make(*query_, columns_, constants); !status.ok()) return status;
+  MakePlan();
+  return {};
+}
+
+void Scan::MakePlan() {
+  const Layout& layout = columns_.layout();
+  const uint64_t record =
+      std::max<uint64_t>(1, columns_.RecordBytes(filter_.Used(columns_.count())));
+  const uint64_t wanted = layout.filtered ? kDecodedTile : kPlainTile;
+  plan_ = std::make_unique<Blocks>(layout.rank, layout.extent, layout.quantum,
+                                   std::max<uint64_t>(1, wanted / record),
+                                   std::max<uint64_t>(1, kMostTile / record));
+}
+
+void Scan::Begin() {
+  block_ = plan_->At(next_first_);
+  next_first_ += block_.elements;
+  next_tile_ = 0;
+  within_ = true;
+  hits_ = 0;
+}
+
+// The next tile of the block; `bits`: of the block, nullptr if they are not wanted.
+Status Scan::RunTile(Bits* bits, uint64_t& hits) {
+  const uint64_t tiles = plan_->TilesOf(block_);
+  const Box tile = tiles == 1 ? block_.box : plan_->Tile(block_, next_tile_);
+  uint64_t elements = 1;
+  for (int d = 0; d < columns_.layout().rank; ++d) elements *= tile.size[d];
+  if (bits == nullptr) {
+    if (Status status = filter_.Count(columns_, tile, elements, hits); !status.ok()) return status;
+  } else if (tiles == 1) {
+    if (Status status = filter_.Run(columns_, tile, elements, *bits); !status.ok()) return status;
+    hits = bits->Count();
+  } else {
+    if (next_tile_ == 0) bits->Reset(block_.elements);
+    if (Status status = filter_.Run(columns_, tile, elements, tile_bits_); !status.ok())
+      return status;
+    hits = tile_bits_.Count();
+    if (hits != 0) {
+      plan_->ForEachRun(block_, tile, [&](uint64_t from, uint64_t to, uint64_t count) {
+        bits->CopyRange(to, tile_bits_, from, count);
+      });
+    }
+  }
+  totals_.elements += elements;
+  within_ = ++next_tile_ < tiles;
+  return {};
+}
+
+Status Scan::Next(Clock::time_point deadline, Step& step) {
+  do {
+    if (!within_) {
+      if (next_first_ >= plan_->elements()) {
+        step = Step::kEnd;
+        return {};
+      }
+      Begin();
+    }
+    uint64_t hits = 0;
+    if (Status status = RunTile(&bits_, hits); !status.ok()) return status;
+    hits_ += hits;
+    if (!within_) {
+      ++totals_.blocks;
+      totals_.hits += hits_;
+      step = Step::kBlock;
+      return {};
+    }
+  } while (Clock::now() < deadline);
+  step = Step::kLater;
+  return {};
+}
+
+Status Scan::Count(Clock::time_point deadline, uint64_t& count, Step& step) {
+  do {
+    if (!within_) {
+      if (next_first_ >= plan_->elements()) {
+        step = Step::kEnd;
+        return {};
+      }
+      Begin();
+    }
+    uint64_t hits = 0;
+    if (Status status = RunTile(nullptr, hits); !status.ok()) return status;
+    count += hits;
+    totals_.hits += hits;
+    if (!within_) ++totals_.blocks;
+  } while (Clock::now() < deadline);
+  step = Step::kLater;
+  return {};
+}
+
+Status Scan::Values(size_t column, std::byte* to) {
+  const ElementType& type = columns_.at(column).type;
+  if (type.kind == ElementType::Kind::kVariableString)
+    return Status::Failed(
+        EINVAL, "give strings of variable length, of column '" + columns_.at(column).name + "'");
+  if (hits_ == 0) return {};
+  Status status = plan_->TilesOf(block_) == 1 ? GatherRows(column, to) : GatherTiles(column, to);
+  if (status.ok()) Swap(type, to, hits_);
+  return status;
+}
+
+// A block in one tile: the rows that have hits, with what is between them where that is little.
+Status Scan::GatherRows(size_t column, std::byte* to) {
+  const Layout& layout = columns_.layout();
+  const uint64_t size = columns_.at(column).type.size;
+  int d = 0;
+  while (d + 1 < layout.rank && block_.box.size[d] == 1) ++d;
+  const uint64_t inner = block_.elements / block_.box.size[d];
+  const uint64_t quantum = columns_.layout_of(column).quantum[d];
+  const uint64_t gap = std::max<uint64_t>(quantum * inner, kSmallGap / size);
+  auto run = bits_.NextRun(0);
+  while (run.first < bits_.size()) {
+    uint64_t end = run.second;
+    auto next = bits_.NextRun(end);
+    while (next.first < bits_.size() && next.first - end < gap) {
+      end = next.second;
+      next = bits_.NextRun(end);
+    }
+    Box rows = block_.box;
+    const uint64_t first = run.first / inner;
+    const uint64_t last = (end - 1) / inner;
+    rows.start[d] += first;
+    rows.size[d] = last - first + 1;
+    // Nearly all of the block is the whole of it, which may be in memory already.
+    if (2 * rows.size[d] >= block_.box.size[d]) {
+      const std::byte* elements = nullptr;
+      if (Status status = columns_.Load(column, block_.box, elements); !status.ok()) return status;
+      if (run.first == bits_.NextRun(0).first && next.first >= bits_.size()) {
+        bits_.Gather(elements, size, to);
+        return {};
+      }
+      Bits some(bits_.size());
+      some.CopyRange(first * inner, bits_, first * inner, rows.size[d] * inner);
+      some.Gather(elements, size, to);
+      to += some.Count() * size;
+    } else {
+      const std::byte* elements = nullptr;
+      if (Status status = columns_.Load(column, rows, elements); !status.ok()) return status;
+      Bits some(rows.size[d] * inner);
+      some.CopyRange(0, bits_, first * inner, some.size());
+      some.Gather(elements, size, to);
+      to += some.Count() * size;
+    }
+    run = bits_.NextRun((last + 1) * inner);
+  }
+  return {};
+}
+
+// The tiles one by one: how many hits are before a place in the block says where its elements go.
+Status Scan::GatherTiles(size_t column, std::byte* to) {
+  const uint64_t size = columns_.at(column).type.size;
+  std::vector<uint64_t> before(bits_.word_count() + 1);
+  for (size_t word = 0; word < bits_.word_count(); ++word)
+    before[word + 1] = before[word] + static_cast<uint64_t>(std::popcount(bits_.words()[word]));
+  const auto rank = [&](uint64_t at) {
+    const uint64_t rest = at % 64;
+    const uint64_t lower = rest == 0 ? 0 : bits_.words()[at / 64] << (64 - rest);
+    return before[at / 64] + static_cast<uint64_t>(std::popcount(lower));
+  };
+  for (uint64_t i = 0; i < plan_->TilesOf(block_); ++i) {
+    const Box tile = plan_->Tile(block_, i);
+    const std::byte* elements = nullptr;
+    Status status;
+    Bits some;
+    plan_->ForEachRun(block_, tile, [&](uint64_t from, uint64_t at, uint64_t count) {
+      const uint64_t first = rank(at);
+      if (!status.ok() || rank(at + count) == first) return;
+      if (elements == nullptr) status = columns_.Load(column, tile, elements);
+      if (!status.ok()) return;
+      some.Reset(count);
+      some.CopyRange(0, bits_, at, count);
+      some.Gather(elements + from * size, size, to + first * size);
+    });
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status Scan::Rewind() {
+  if (Status status = columns_.Refresh(); !status.ok()) return status;
+  MakePlan();
+  within_ = false;
+  next_first_ = 0;
+  hits_ = 0;
+  totals_ = {};
+  return {};
+}
+
+}  // namespace tidelane::query

@@ -1,0 +1,38 @@
+/// \file
+/// Hits as a selection of a dataspace: what region references are made of, and what H5Dread takes.
+///
+/// HDF5 keeps a selection in memory, so this is the one result that is not bounded: 16 bytes a run of hits here, and what HDF5 has for it.
+/// Runs are united pair by pair (one after the other would take time with the square of their number); where most hits are alone they
+/// are given as points.
+///
+/// Thread safety: under HDF5's lock.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "h5/owned_id.h"
+#include "query/scan.h"
+
+namespace tidelane::query {
+
+class Selection {
+ public:
+  /// Adds what a scan's last block has.
+  void Add(const Scan& scan);
+  uint64_t hits() const { return hits_; }
+  /// A dataspace of the columns' extent with the hits selected, in row-major order; all of it where everything is a hit.
+  Status Make(const Scan& scan, h5::OwnedId& space) const;
+
+ private:
+  Status Points(h5::Library& hdf5, const Layout& layout, hid_t space) const;
+  h5::OwnedId Runs(h5::Library& hdf5, const Layout& layout, hid_t extent, size_t first,
+                   size_t last) const;
+
+  std::vector<std::pair<uint64_t, uint64_t>> runs_;  // {first, one past the last}
+  uint64_t hits_ = 0;
+};
+
+}  // namespace tidelane::query

@@ -242,6 +242,11 @@ class Query:
                 given.append(_query_calls.ScanColumn(name, open_ones.enter_context(column.item.opened()), column.field_text))
             scan = _query_calls.Scan(library, self._scanned_text, given, self._flags, self._progress)
         with scan:
+            for column in columns.values():
+                if column.item.shape() != scan.shape:
+                    raise ValueError(
+                        f"{column.item.place} is of shape {column.item.shape()} by its dimensions, and {scan.shape} are stored: queries are about what is stored"
+                    )
             try:
                 yield scan
             finally:

@@ -52,6 +52,12 @@ class _Block(ctypes.Structure):
 
 
 @functools.lru_cache(maxsize=None)
+def _plugin_of_queries() -> _plugin.Plugin:
+    """Looked for once: whichever image it is, it reads by the HDF5 that it is given."""
+    return _plugin.current()
+
+
+@functools.lru_cache(maxsize=None)
 def _functions(plugin: _plugin.Plugin, held: bool) -> Any:
     image = plugin.image(held)
     scan, pointer, text, size, u64 = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64
@@ -104,7 +110,7 @@ def encoded(text: str) -> bytes:
 
 def names(text: str) -> list[str]:
     """The names of columns in a query; ValueError: it is none."""
-    image = _functions(_plugin.current(), False)
+    image = _functions(_plugin_of_queries(), False)
     why = ctypes.create_string_buffer(_WORDS)
     address = image.tidelane_query_names(encoded(text), why, _WORDS)
     if not address:
@@ -117,7 +123,7 @@ class Scan:
 
     def __init__(self, library: Library, text: str, columns: list[ScanColumn], flags: int, progress: Optional[Progress] = None) -> None:
         self._library = library
-        self._image = _functions(_plugin.current(), library.keeps_interpreter)
+        self._image = _functions(_plugin_of_queries(), library.keeps_interpreter)
         self._why = ctypes.create_string_buffer(_WORDS)
         self._block = _Block()
         self._progress = progress

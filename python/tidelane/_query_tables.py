@@ -96,8 +96,10 @@ def _rows(table: Any, condition: str, given: Mapping[str, Any], start: Any, stop
 
     table._g_check_open()
     start, stop, step = table._process_range_read(start, stop, step)
-    if start >= stop or step < 1:
-        raise _NotOurs("no row is asked for")
+    if start >= stop:
+        return numpy.empty(0, numpy.int64)
+    if step < 1:
+        raise _NotOurs(f"rows are asked for in steps of {step}")
     try:
         tree = ast.parse(condition.strip(), mode="eval")
     except SyntaxError as error:

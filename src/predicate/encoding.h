@@ -12,6 +12,8 @@
 ///           1 int64 | 2 uint64 | 3 double | 4 two doubles, whose sum it is | 5 u32 length, bytes: string
 ///       u32 length, bytes: H5Tencode of the constants' type, or nothing
 ///
+/// A number has the first tag that holds it (number_form.h), and NaN is 0x7ff8000000000000, so that equal queries have equal bytes.
+///
 /// Invariant: a version is read for ever; what was encoded decodes to the same query. Thread safety: any thread.
 #pragma once
 
@@ -22,8 +24,6 @@
 #include "predicate/query.h"
 
 namespace tidelane::predicate {
-
-inline constexpr size_t kMostEncoded = 16u << 20;  // bytes
 
 std::string Encode(const Query& query);
 /// nullptr, with the reason in `why`: bytes that Encode did not make. Any bytes may be given.

@@ -20,12 +20,6 @@
 
 namespace tidelane::predicate {
 
-/// What a number stands for that elements of a narrower floating type are compared with.
-enum class Constants : uint8_t {
-  kExact,      ///< itself: no float equals 0.1
-  kOfElement,  ///< the nearest number of the element's type, as for NumPy and a Python number (0.1 finds what was stored as 0.1)
-};
-
 class Matcher {
  public:
   /// nullopt, with the reason in `why`: a string against numbers or the other way round, a wrong number of constants, a type that

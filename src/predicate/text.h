@@ -12,8 +12,14 @@
 ///     column    = letters, digits, "_", "/", "." (first no digit), or anything between backquotes (`` stands for one)
 ///     constant  = integer (decimal, 0x), decimal number with exponent, [+-] inf, nan, True, False, 'text' or "text" with Python's simple escapes
 ///
-/// Words of the grammar are known in any case (AND, Not). Nothing is evaluated: there is no arithmetic, and no function but isnan.
-/// Integers beyond 64 bits are compared as what they are: no element equals them.
+/// Words of the grammar are known in any case (AND, Not), and columns of those names need backquotes. Nothing is evaluated: there is no
+/// arithmetic, and no function but isnan, which is what is not between -inf and inf.
+///
+/// Integers of 64 bits are exact; larger ones are the nearest Number, and an error beyond the doubles. A decimal number is the nearest double, as in
+/// Python (infinity or 0 beyond its range), whatever the locale; with an L behind it, the nearest Number. \xhh and \ooo are bytes; any
+/// other byte stands for itself.
+///
+/// Chains of "and" or "or", and lists, become trees as flat as possible. Characters are counted as in UTF-8, from 1 on.
 ///
 /// Invariant: a text is at most kMostText long, a query at most as large as query.h says; any bytes may be given.
 /// Thread safety: any thread.
@@ -32,7 +38,7 @@ inline constexpr size_t kMostText = 1u << 20;  // bytes
 /// nullptr, with the reason and the place ("at character 7: ...") in `why`.
 QueryPtr Parse(std::string_view text, std::string& why);
 
-/// A text that parses to the same query; of queries about elements only.
+/// A text that parses to the same query, of those about elements, without types, and if it is not longer than kMostText; else one for people.
 std::string Text(const Query& query);
 
 }  // namespace tidelane::predicate

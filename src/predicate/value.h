@@ -38,4 +38,10 @@ struct Condition {
   std::vector<Value> values;
 };
 
+/// What a number stands for that elements of a narrower floating type are compared with.
+enum class Constants : uint8_t {
+  kExact,      ///< itself: no float equals 0.1
+  kOfElement,  ///< the nearest number of the element's type, as for NumPy and a Python number (0.1 finds what was stored as 0.1)
+};
+
 }  // namespace tidelane::predicate

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -109,7 +109,10 @@ TIDELANE_EXPORT tl_scan* tidelane_query_open(const void* hdf5, const char* text,
     if (query == nullptr) return failed;
     if (count == 0) return Status::Failed(EINVAL, "query without columns");
     const QuietErrors quiet(*library);
-    auto made = std::make_unique<tl_scan>(tl_scan{Scan(*library, std::move(query))});
+    const tidelane::query::TileSizes sizes = (flags & TL_QUERY_SMALL_PIECES) != 0
+                                                 ? tidelane::query::TileSizes{4096, 1024, 8192}
+                                                 : tidelane::query::TileSizes{};
+    auto made = std::make_unique<tl_scan>(tl_scan{Scan(*library, std::move(query), sizes)});
     const auto constants = (flags & TL_QUERY_CONSTANTS_OF_COLUMN) != 0
                                ? tidelane::predicate::Constants::kOfElement
                                : tidelane::predicate::Constants::kExact;

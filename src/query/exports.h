@@ -42,7 +42,9 @@ struct tl_query_block {
 
 enum {
   /// A decimal constant stands for the nearest number of a column's own floating type, as in NumPy; else for itself.
-  TL_QUERY_CONSTANTS_OF_COLUMN = 1
+  TL_QUERY_CONSTANTS_OF_COLUMN = 1,
+  /// Pieces of some kilobytes are read at once, so that small arrays are many of them: for tests.
+  TL_QUERY_SMALL_PIECES = 2
 };
 
 /// JSON: ["Energy", "x"], the names of columns in `text`, ascending; nullptr, with the reason: it is no query.

@@ -13,13 +13,8 @@ namespace {
 using predicate::Bits;
 using predicate::ElementType;
 
-// Bytes that a tile has about. What has to be decoded comes in pieces that all lanes have something to do with, and that no chunk
-// cache of usual size holds; everything else in pieces that stay in a processor's cache while they are compared.
-constexpr uint64_t kDecodedTile = 16u << 20;
-constexpr uint64_t kPlainTile = 512u << 10;
-constexpr uint64_t kMostTile = 64u << 20;
-// Rows without hits that are read all the same rather than in two requests, in bytes.
-constexpr uint64_t kSmallGap = 64u << 10;
+// Rows without hits that are read all the same rather than in two requests: a part of a tile.
+constexpr uint64_t kGapShare = 8;
 
 template <typename Unsigned>
 void SwapEach(std::byte* elements, uint64_t count) {
@@ -52,10 +47,10 @@ void Scan::MakePlan() {
   const Layout& layout = columns_.layout();
   const uint64_t record =
       std::max<uint64_t>(1, columns_.RecordBytes(filter_.Used(columns_.count())));
-  const uint64_t wanted = layout.filtered ? kDecodedTile : kPlainTile;
+  const uint64_t wanted = layout.filtered ? sizes_.decoded : sizes_.plain;
   plan_ = std::make_unique<Blocks>(layout.rank, layout.extent, layout.quantum,
                                    std::max<uint64_t>(1, wanted / record),
-                                   std::max<uint64_t>(1, kMostTile / record));
+                                   std::max<uint64_t>(1, sizes_.most / record));
 }
 
 void Scan::Begin() {
@@ -154,7 +149,7 @@ Status Scan::GatherRows(size_t column, std::byte* to) {
   while (d + 1 < layout.rank && block_.box.size[d] == 1) ++d;
   const uint64_t inner = block_.elements / block_.box.size[d];
   const uint64_t quantum = columns_.layout_of(column).quantum[d];
-  const uint64_t gap = std::max<uint64_t>(quantum * inner, kSmallGap / size);
+  const uint64_t gap = std::max<uint64_t>(quantum * inner, sizes_.plain / kGapShare / size);
   auto run = bits_.NextRun(0);
   while (run.first < bits_.size()) {
     uint64_t end = run.second;

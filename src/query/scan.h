@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -20,12 +21,21 @@
 
 namespace tidelane::query {
 
+/// Bytes of a tile, of all columns that a query needs. What has to be decoded comes in pieces that all lanes have something to do with, and
+/// that no chunk cache of usual size holds; everything else in pieces that stay in a processor's cache while they are compared.
+struct TileSizes {
+  uint64_t decoded = 16u << 20;
+  uint64_t plain = 512u << 10;
+  uint64_t most = 64u << 20;  ///< of rows that are longer than those
+};
+
 class Scan {
  public:
   using Clock = std::chrono::steady_clock;
   enum class Step { kEnd = 0, kBlock = 1, kLater = 2 };
 
-  Scan(h5::Library& hdf5, predicate::QueryPtr query) : query_(std::move(query)), columns_(hdf5) {}
+  Scan(h5::Library& hdf5, predicate::QueryPtr query, TileSizes sizes = {})
+      : sizes_(sizes), query_(std::move(query)), columns_(hdf5) {}
   Status Open(const std::vector<ColumnSpec>& specs, predicate::Constants constants);
 
   /// The next block, unless `deadline` comes first.
@@ -60,6 +70,7 @@ class Scan {
   Status GatherRows(size_t column, std::byte* to);
   Status GatherTiles(size_t column, std::byte* to);
 
+  const TileSizes sizes_;
   predicate::QueryPtr query_;
   Columns columns_;
   Filter filter_;

@@ -3,7 +3,7 @@
 import textwrap
 
 import pytest
-from conftest import ASYNC, GPU
+from conftest import ASYNC, HERE, SITE
 from test_query import HEAD
 
 
@@ -278,7 +278,7 @@ with h5py.File("out.h5", "w") as file:
 
 def test_arrow(libraries):
     """With a stand-in for pyarrow, which has of it what is used here."""
-    libraries(ARROW, env=GPU)
+    libraries(ARROW, env={**ASYNC, "PYTHONPATH": f"{SITE}:{HERE}/standins/arrow"})
 
 
 def test_pandas(libraries):

@@ -129,7 +129,7 @@ class Scan:
         self._progress = progress
         self._turn = time.monotonic()
         self._scan: Optional[int] = None
-        given = (_Column * max(1, len(columns)))(*[(encoded(name), dataset, encoded(field)) for name, dataset, field in columns])
+        given = (_Column * max(1, len(columns)))(*[_Column(encoded(name), dataset, encoded(field)) for name, dataset, field in columns])
         with library.lock():
             self._scan = self._image.tidelane_query_open(library.address, encoded(text), given, len(columns), flags, self._why, _WORDS)
         if not self._scan:

@@ -278,11 +278,11 @@ def test_blocks_progress_and_explanation(h5):
             def stop(done, total): raise RuntimeError("enough")
             stopped = tidelane.query(file, "x > 0", progress=stop)
             refused(RuntimeError, ["enough"], stopped.count)
-            large = file.create_dataset("large", (1 << 26,), "f4", chunks=(1 << 18,), fillvalue=1)
+            large = file.create_dataset("large", (1 << 25,), "f4", chunks=(1 << 18,), fillvalue=1)
             query = tidelane.query(large, "large > 0")                    # every element: a block at a time is in memory
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            assert sum(len(block["large"]) for block in query.blocks("large")) == 1 << 26
-            assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 64 << 10, "KiB; the dataset has 256 MiB"
+            assert sum(len(block["large"]) for block in query.blocks("large")) == 1 << 25
+            assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 48 << 10, "KiB; the dataset has 128 MiB"
             for block in query.blocks(): break
             frame = tidelane.query(file, "x > 0.9999").to_pandas("y", "x")
             mask = data > 0.9999

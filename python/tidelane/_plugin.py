@@ -34,6 +34,10 @@ class Plugin:
         self._free.tidelane_withhold.argtypes = [ctypes.c_char_p]
         self._free.tidelane_listen.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 
+    def image(self, held: bool) -> Any:
+        """Its functions, called with the interpreter's lock kept or let go."""
+        return self._held if held else self._free
+
     def _text(self, name: str, *arguments: Any) -> str:
         address = getattr(self._free, f"tidelane_{name}")(*arguments)
         try:
@@ -66,19 +70,19 @@ class Plugin:
     def write_timeline(self, path: str) -> None:
         why = ctypes.create_string_buffer(_TEXT)
         if self._free.tidelane_write_timeline(os.fsencode(path), why, ctypes.c_size_t(_TEXT)) != 0:
-            raise _error(why.value)
+            raise error(why.value)
 
     def settle(self, path: Optional[bytes], kept_out_of: Optional[int]) -> None:
         """`kept_out_of`: an address in the HDF5 that no other thread is in now."""
         why = ctypes.create_string_buffer(_TEXT)
         if self._held.tidelane_settle_chunks(path, ctypes.c_void_p(kept_out_of), why, ctypes.c_size_t(_TEXT)) != 0:
-            raise _error(why.value)
+            raise error(why.value)
 
     def wait(self, path: Optional[bytes], microseconds: int) -> bool:
         why = ctypes.create_string_buffer(_TEXT)
         result = self._free.tidelane_wait(path, microseconds, why, _TEXT)
         if result < 0:
-            raise _error(why.value)
+            raise error(why.value)
         return result == 1
 
     def waits_itself(self, begin: bool) -> None:
@@ -98,7 +102,7 @@ class Plugin:
         return json.loads(self._text("take_notices"))
 
 
-def _error(why: bytes) -> OSError:
+def error(why: bytes) -> OSError:
     words = why.decode(errors="replace")
     number = re.search(r"\(errno (\d+)\)$", words)
     return OSError(int(number[1]) if number else 5, words)

@@ -19,7 +19,7 @@ SLICE_SECONDS = 0.1
 
 
 @functools.cache
-def _address_in_hdf5_of(extension: str) -> Optional[int]:
+def address_in_hdf5_of(extension: str) -> Optional[int]:
     """Of a module's own copy of HDF5: what is looked up in the module is found in the libraries that it needs."""
     try:
         return ctypes.cast(ctypes.CDLL(extension).H5open, ctypes.c_void_p).value
@@ -37,7 +37,7 @@ def _inside_h5py() -> Iterator[Optional[int]]:
         yield None
         return
     with lock:
-        yield _address_in_hdf5_of(h5py.h5.__file__)
+        yield address_in_hdf5_of(h5py.h5.__file__)
 
 
 def _settle(plugin: _plugin.Plugin, path: Optional[bytes]) -> None:

@@ -1,0 +1,16 @@
+/// \file
+/// `tidelane query-hits`: the part of `tidelane query` that loads HDF5 and the plugin, because one that is loaded may crash, hang or end
+/// the process; and so that what is interrupted ends at once, whatever it does. Not for people.
+///
+///   query-hits [options of query] -- LIBRARY PLUGIN FILE QUERY [OUTPUT]
+///
+/// Thread safety: one thread.
+#pragma once
+
+#include "tools/arguments.h"
+
+namespace tidelane::tools {
+
+int QueryHits(const Arguments& arguments);
+
+}  // namespace tidelane::tools

@@ -45,10 +45,22 @@ float OfHalf(uint16_t bits) {
          std::ldexp(whole, (exponent == 0 ? 1 : static_cast<int>(exponent)) - kBias - kMantissa);
 }
 
-// "nan" whatever its sign, as NumPy and most readers have it.
+// The fewest digits that read back as the same number, written as Python does. "nan" whatever its sign.
 template <class Number>
 void AppendFloat(std::string& out, Number number) {
-  std::isnan(number) ? void(out += "nan") : Append(out, number);
+  if (std::isnan(number)) {
+    out += "nan";
+    return;
+  }
+  const Number size = std::abs(number);
+  const Number most = sizeof(Number) == sizeof(float) ? Number(1e7) : Number(1e16);
+  const bool plain = size == 0 || (size >= Number(1e-4) && size < most);
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, number,
+                                 plain ? std::chars_format::fixed : std::chars_format::scientific);
+  const std::string_view written(text, static_cast<size_t>(end.ptr - text));
+  out += written;
+  if (plain && written.find('.') == std::string_view::npos) out += ".0";
 }
 
 void AppendFloat(std::string& out, const ElementType& type, const std::byte* element) {

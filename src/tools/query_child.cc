@@ -149,9 +149,20 @@ class Hits {
 
 }  // namespace
 
-int QueryHits(const Arguments& arguments) {
+sigset_t SignalsThatEnd() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&ends, signal);
+  return ends;
+}
+
+int QueryHits(const Arguments& given) {
   NameCommand("query");
+  const sigset_t ends = SignalsThatEnd();
+  sigprocmask(SIG_UNBLOCK, &ends, nullptr);
+  Arguments arguments = given;
   if (arguments.operands.size() < 4) return kUsage;
+  for (std::string& operand : arguments.operands) operand.erase(0, 1);
   const LoadedLibrary library(arguments.operands[0]);
   const LoadedLibrary plugin(arguments.operands[1]);
   for (const LoadedLibrary* loaded : {&library, &plugin}) {

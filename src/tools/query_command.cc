@@ -15,6 +15,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -23,12 +24,12 @@
 #include "base/fresh_file.h"
 #include "base/nearest.h"
 #include "predicate/text.h"
-#include "tools/commands.h"
-#include "tools/environment.h"
 #include "tools/find_hdf5.h"
 #include "tools/locate.h"
+#include "tools/plugin_environment.h"
 #include "tools/process.h"
 #include "tools/query_cells.h"
+#include "tools/query_child.h"
 #include "tools/summary_file.h"
 #include "tools/terminal.h"
 
@@ -187,16 +188,20 @@ std::vector<std::string> ChildWords(const Arguments& arguments, const std::strin
     if (values.empty()) words.push_back("--" + name);
     for (const std::string& value : values) words.push_back("--" + name + "=" + value);
   }
-  words.insert(words.end(), {"--", library, plugins + "/libtidelane.so", arguments.operands[0],
+  const size_t options = words.size();
+  words.insert(words.end(), {library, plugins + "/libtidelane.so", arguments.operands[0],
                              arguments.operands[1]});
   if (!output.empty()) words.push_back(output);
+  // A colon first, so that none of them is taken for an option.
+  for (size_t i = options; i < words.size(); ++i) words[i].insert(0, ":");
   return words;
 }
 
-// What is read is what the file has; what is written belongs to nobody else before it is whole.
+// The new file needs no log and no hidden name, as its name comes at the end; and hits that wait to be written are to be few.
 void PrepareEnvironment(const std::string& plugins) {
   std::string replaced;
   TurnOn(plugins, replaced);
+  setenv("TIDELANE_ARENA", "64M", 0);
   for (const auto& [name, value] : {std::pair("journal", "off"),
                                     {"journal_required", "off"},
                                     {"publish", "inplace"},
@@ -227,12 +232,18 @@ int Query(const Arguments& arguments) {
   if (plugins.empty()) return Fail(kFailed, error);
   const std::string library = FitHdf5(arguments, plugins, error);
   if (library.empty()) return Fail(kFailed, error);
+  // From now on the end is ours, so that nothing is left; the child takes them as they come.
+  const sigset_t ends = SignalsThatEnd();
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
   NewFile output;
   if (arguments.Has("output")) {
     error = output.Begin(arguments.Get("output"), arguments.operands[0], arguments.Has("force"));
     if (!error.empty()) return Fail(kUsage, error);
   }
   PrepareEnvironment(plugins);
+  // One that came before there was a child reached nobody.
+  sigset_t come;
+  if (sigpending(&come) == 0 && sigismember(&come, SIGINT) == 1) return kInterrupted;
   int pid = 0;
   const Ended ended = RunInFront(ChildWords(arguments, library, plugins, output.temporary()), pid);
   const int status = EndOf(ended, library);

@@ -48,9 +48,9 @@ std::string NearestOf(const std::string& name, const std::vector<std::string>& n
 
 std::string SourceColumn::Field() const {
   std::string field;
-  for (const std::string& name : fields) {
+  for (const std::string& part : fields) {
     if (!field.empty()) field += '.';
-    for (const char c : name) {
+    for (const char c : part) {
       if (c == '.') field += '\\';
       field += c;
     }

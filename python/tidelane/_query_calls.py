@@ -156,7 +156,7 @@ class Scan:
     def _called(self, name: str, *arguments: Any) -> int:
         """A call that enters HDF5."""
         if time.monotonic() - self._turn > TURN_SECONDS:
-            time.sleep(1e-5)  # who releases a lock and takes it at once leaves it to nobody
+            time.sleep(1e-5)  # who takes a lock again as soon as it is released leaves it to others seldom
             self._turn = time.monotonic()
         with self._library.lock():
             result = getattr(self._image, f"tidelane_query_{name}")(self._scan, *arguments, self._why, _WORDS)

@@ -225,6 +225,23 @@ def test_nothing_a_scalar_and_what_cannot_be(h5):
         """)
 
 
+def test_positions_in_a_row_are_a_few_boxes(h5):
+    h5("""
+        import math
+        from tidelane import _query_sources
+        for shape in (), (5,), (3, 4), (2, 3, 4), (1, 1, 7), (3, 1, 2, 2):
+            array = np.arange(math.prod(shape)).reshape(shape)
+            for first in range(array.size):
+                for count in range(1, array.size - first + 1):
+                    parts = [array[box].ravel() for box in _query_sources.boxes(shape, first, count)]
+                    assert np.array_equal(np.concatenate(parts), np.arange(first, first + count)) and len(parts) <= max(1, 2 * len(shape) - 1)
+        words = np.array([b"a", b"bb", b"ccc", b""])[np.random.default_rng(6).integers(0, 4, (50, 30, 8))]
+        with h5py.File("out.h5", "w") as file:
+            file["fixed"], file["free"] = words, words.astype(object)
+            same(tidelane.query(file, "fixed >= 'b' and free != 'ccc'"), (words >= b"b") & (words != b"ccc"), fixed=words, free=words.astype(object))
+        """)
+
+
 def test_columns_and_operators(h5):
     h5("""
         with h5py.File("out.h5", "w") as file:

@@ -58,6 +58,8 @@ struct tl_journal_commits {
 #define TL_DATASET_PAUSE "gov.lbl.async.dataset.pause"
 #define TL_DATASET_DELAY "gov.lbl.async.dataset.delay"
 #define TL_DATASET_TEST "tidelane.dataset.test"
+// On files, groups and datasets: struct tl_query_apply_args.
+#define TL_QUERY_APPLY "tidelane.query.apply"
 // On requests, for connectors that are stacked on an asynchronous one.
 #define TL_REQUEST_START "gov.lbl.async.request.start"
 #define TL_REQUEST_DEPENDENCY "gov.lbl.async.request.dep"
@@ -68,4 +70,28 @@ struct tl_delay_args {
 };
 struct tl_test_args {
   int stored;
+};
+
+// Bits of what a query has found: regions of datasets, objects, attributes.
+enum { TL_QUERY_FOUND_REGIONS = 1, TL_QUERY_FOUND_OBJECTS = 2, TL_QUERY_FOUND_ATTRIBUTES = 4 };
+
+// H5Qapply, H5Qapply_multi and their forms with event sets (library/query_apply.c). The operation is asked of the first of the locations; all
+// of them are the connector's. Identifiers (hid_t) are those of the HDF5 that asks; none of them is the operation's to close.
+//
+// The struct and what it refers to are the caller's, and there until the operation returns: what goes on afterwards, where HDF5 gives a
+// request, has copies of its own; but `result` stays until the request has ended.
+struct tl_query_apply_args {
+  // In.
+  uint32_t size;      // of this struct, for one that gets longer: what is beyond is not there
+  uint32_t flags;     // none yet: 0; others are refused
+  const void* query;  // as src/predicate/encoding.h describes it; checked, but not to be believed
+  uint64_t query_size;
+  const int64_t* locations;  // files, groups, datasets: what is at and below them
+  uint64_t location_count;   // 1 or more
+  int64_t view_list;         // creation list of the view (vcpl_id), or H5P_DEFAULT
+  // Out, where the operation does not fail.
+  unsigned*
+      result;  // bits of the enum above; 0: nothing was found. Never a null pointer; 0 when the operation is asked
+  int64_t
+      view;  // an anonymous group, the caller's to close, with a dataset of references for each bit; -1 when the operation is asked
 };

@@ -148,7 +148,12 @@ def test_fields_strings_and_enumerations(h5, native):
             refused(ValueError, ["'state'", "'of'", "'off'"], lambda: tidelane.query(file, "state == 'of'"))
             complexes = np.arange(5) * 1j
             file["z"], file["n"] = complexes, np.arange(5)
-            assert np.array_equal(tidelane.query(file, "n > 2").read("z", "n")["z"], complexes[3:])
+            file.create_dataset("v", (5,), "(3,)i4")[...] = np.arange(15).reshape(5, 3)
+            file["a"] = np.array([(i, [i, -i]) for i in range(5)], [("n", "i4"), ("pair", "f4", (2,))])
+            read = tidelane.query(file, "n > 2").read("z", "n", "v")       # what cannot be compared can be read
+            assert np.array_equal(read["z"], complexes[3:]) and read["v"].tolist() == [[9, 10, 11], [12, 13, 14]]
+            assert tidelane.query(file, "a.n > 3").read("a.pair", "a")["a.pair"].tolist() == [[4, -4]]
+            assert tidelane.query(file, "n > 9").read("v", "z", "a")["v"].shape == (0, 3)
         """,
         native=native,
     )

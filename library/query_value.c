@@ -188,7 +188,11 @@ static hid_t type_of_constants(const char* function, const struct tl_query_condi
       return tl_fail(function, "the constants' type is none that a query is created with");
     }
     memcpy(bytes, condition->type, condition->type_size);
+#if H5_VERS_MAJOR >= 2
+    return H5Tdecode2(bytes, condition->type_size);
+#else
     return H5Tdecode(bytes);
+#endif
   }
   if (condition->constant[0].tag == TL_TAG_STRING) {
     type = H5Tcopy(H5T_C_S1);

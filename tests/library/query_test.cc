@@ -2,9 +2,11 @@
 /// The library's queries: what is asked of them, their bytes beside those that the plugin makes of the same query, and bytes that are none.
 #include <array>
 #include <cmath>
+#include <latch>
 #include <limits>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -268,6 +270,28 @@ TEST_F(LibraryQueryTest, QueriesEndWithHdf5AndCanBeMadeAgain) {
   const hid_t query = OfInt(2);
   EXPECT_GE(query, 0);
   EXPECT_GE(H5Qclose(query), 0);
+}
+
+// Each of them may be the one that registers the type of queries.
+TEST_F(LibraryQueryTest, ThreadsMakeTheFirstQueriesAtOnce) {
+  hbool_t safe = false;
+  H5is_library_threadsafe(&safe);
+  if (!safe) GTEST_SKIP() << "an HDF5 for one thread at a time";
+  for (int round = 0; round < 100; ++round) {
+    H5close();
+    std::vector<hid_t> queries(4, H5I_INVALID_HID);
+    std::latch all(static_cast<std::ptrdiff_t>(queries.size()));
+    std::vector<std::thread> threads;
+    for (hid_t& query : queries) {
+      threads.emplace_back([&] {
+        all.arrive_and_wait();
+        query = OfInt(5);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    for (const hid_t query : queries) EXPECT_EQ(TakeBytes(query), TakeBytes(OfInt(5)));
+  }
 }
 
 TEST_F(LibraryQueryTest, ErrorsSayWhatIsWrong) {

@@ -179,7 +179,7 @@ FoundHdf5 Hdf5OfThisMachine() {
     if (FindProgram(python).empty()) continue;
     if (FoundHdf5 found = Hdf5Of(python); !found.path.empty()) return found;
   }
-  return {"", "neither installed nor in Python's h5py: --hdf5 PATH or -- PROGRAM says which"};
+  return {"", "neither installed nor in Python's h5py"};
 }
 
 std::string WhyNotLoaded(const std::vector<std::string>& command) {

@@ -177,7 +177,12 @@ std::string FitHdf5(const Arguments& arguments, const std::string& plugins, std:
     found = Hdf5Of("python3");
     if (found.path != first && Unfit(found, plugins).empty()) return found.path;
   }
-  error = "no HDF5 that is fit: " + error + (first.empty() ? "" : "; tidelane check says more");
+  if (!first.empty()) {
+    error += "; tidelane check --hdf5 " + first + " says more";
+  } else if (!arguments.Has("hdf5")) {
+    error += "; --hdf5 PATH names one";
+  }
+  error = "no HDF5 that is fit: " + error;
   return {};
 }
 

@@ -69,7 +69,8 @@ std::string Source::Open(const std::string& path) {
            "all the same, as far as it is whole";
   }
   if (hdf5_.objects.is_accessible(path.c_str(), kDefault) == 0) return path + " is no HDF5 file";
-  return path + " cannot be opened: " + why;
+  // What Tidelane refuses has its reason already.
+  return path + " cannot be opened: " + why.substr(0, why.find(", errno = 22, error message"));
 }
 
 std::string Source::UseGroup(const std::string& path) {

@@ -281,8 +281,10 @@ def test_files_that_are_none(query, source):
 
 def test_an_hdf5_or_plugin_that_is_not_fit(tidelane, source):
     (tidelane.folder / "libhdf5.so").write_bytes(b"no library")
-    assert "libhdf5.so (as given) cannot load the plugin; tidelane check" in error_line(tidelane("query", source, "i4 > 0", "--hdf5", "libhdf5.so"), 1)
+    assert "libhdf5.so (as given) cannot load the plugin; tidelane check --hdf5 libhdf5.so says more" in error_line(tidelane("query", source, "i4 > 0", "--hdf5", "libhdf5.so"), 1)
     assert "no HDF5 that is fit: nowhere does not exist" in error_line(tidelane("query", source, "i4 > 0", "--hdf5", "nowhere"), 1)
+    nothing = {"PATH": "/nonexistent", "HDF5_ROOT": "/nonexistent"}
+    assert "no HDF5 that is fit: /nonexistent does not exist" in error_line(tidelane("query", source, "i4 > 0", **nothing), 1)
     assert "libtidelane.so" in error_line(tidelane("query", source, "i4 > 0", "--plugins", "/nonexistent"), 1)
 
 

@@ -347,6 +347,26 @@ file.close()
     )
 
 
+def test_an_interrupt_while_a_query_is_opened_leaves_nothing_open(h5):
+    h5("""
+        from tidelane import _query_calls, _query_h5py
+        class Interrupted:
+            def __enter__(self): h5py._objects.phil.acquire()
+            def __exit__(self, *_):
+                h5py._objects.phil.release()
+                raise KeyboardInterrupt
+        with h5py.File("out.h5", "w") as file:
+            x = file.create_dataset("x", data=np.arange(10))
+            before = h5py.h5i.get_ref(x.id)
+            column = _query_calls.ScanColumn("x", x.id.id, "")
+            scan = _query_calls.Scan(_query_h5py.library(), "x > 3", [column], 0)
+            assert h5py.h5i.get_ref(x.id) == before + 1
+            scan.close()
+            refused(KeyboardInterrupt, [], lambda: _query_calls.Scan(_query_h5py.library()._replace(lock=Interrupted), "x > 3", [column], 0))
+            assert h5py.h5i.get_ref(x.id) == before
+        """)
+
+
 def test_other_threads_use_h5py_meanwhile(h5):
     h5(
         ENDLESS

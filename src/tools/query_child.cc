@@ -110,10 +110,7 @@ class Hits {
                    {arguments_.operands[4], arguments_.operands[3], arguments_.operands[2]}, error))
       return false;
     progress_.Hide();
-    return PrintLine(CountInWords(scan_.found(), "hit") + " of " +
-                         CountInWords(scan_.progressed().total, "element") + " written to " +
-                         arguments_.Get("output"),
-                     error);
+    return PrintLine(HitsInWords(scan_.found(), scan_), error);
   }
 
   bool Explain(std::string& error) {

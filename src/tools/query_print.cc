@@ -134,6 +134,11 @@ std::string TextOr(const Json& json, const char* key, const char* otherwise) {
 
 }  // namespace
 
+std::string HitsInWords(uint64_t hits, const QueryScan& scan) {
+  return (hits == 0 ? "no hits" : CountInWords(hits, "hit")) + " in " +
+         CountInWords(scan.progressed().total, "element");
+}
+
 bool PrintTable(QueryScan& scan, uint64_t limit, const std::function<void()>& before_lines,
                 std::string& error) {
   Table table(scan);
@@ -157,8 +162,7 @@ bool PrintTable(QueryScan& scan, uint64_t limit, const std::function<void()>& be
   uint64_t hits = 0;
   if (!scan.Count(hits, error)) return false;
   before_lines();
-  std::string end = hits == 0 ? "no hits" : CountInWords(hits, "hit");
-  end += " in " + CountInWords(scan.progressed().total, "element");
+  std::string end = HitsInWords(hits, scan);
   if (shown < hits) end += ", of which the first " + std::to_string(shown) + " are shown";
   end += '\n';
   return Finish(end, error);

@@ -18,6 +18,8 @@ namespace tidelane::tools {
 /// The first `limit` hits (0: all), and how many there are. `before_lines` is called before anything is printed while the scan goes on.
 bool PrintTable(QueryScan& scan, uint64_t limit, const std::function<void()>& before_lines,
                 std::string& error);
+/// "3 hits in 10 elements"
+std::string HitsInWords(uint64_t hits, const QueryScan& scan);
 /// All hits.
 bool PrintCsv(QueryScan& scan, std::string& error);
 /// How it is, or was, done.

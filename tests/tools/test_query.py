@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -180,7 +181,7 @@ def test_fields_of_a_compound(query, source):
 
 def written(query, source, *words, library=None):
     done = query(source, *words, library=library)
-    assert done.returncode == 0 and done.stderr == "", done
+    assert done.returncode == 0 and done.stderr == "" and re.fullmatch(r"(\d+|no) hits? in \d+ elements?\n", done.stdout), done
     assert not [name for name in os.listdir(query.folder) if name.startswith("out.h5.")]
     return h5py.File(query.folder / "out.h5")
 
@@ -348,6 +349,17 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing(tidelane, endless, how)
     assert time.monotonic() - begun < 2  # on a busy machine
     assert process.returncode == (143 if how == "terminate" else 130) and out == "" and err == ""
     assert sorted(os.listdir(tidelane.folder)) == before
+
+
+def test_a_file_that_has_come_meanwhile_stays(tidelane):
+    with h5py.File(tidelane.folder / "endless.h5", "w") as file:
+        file.create_dataset("x", (1 << 31,), "u1")
+    process = begin(tidelane, "x == 1", "-o", "out.h5")
+    until(lambda: list(tidelane.folder.glob("out.h5.*")))
+    (tidelane.folder / "out.h5").write_text("somebody's")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and err == "tidelane query: out.h5: File exists\n"
+    assert (tidelane.folder / "out.h5").read_text() == "somebody's" and not list(tidelane.folder.glob("out.h5.*"))
 
 
 def test_a_terminal_shows_how_far_it_is(tidelane, endless):

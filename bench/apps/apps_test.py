@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -96,6 +97,13 @@ class AppsTest(unittest.TestCase):
             with self.subTest(app=app, more=more):
                 self.setUp()
                 self.compare(app, *more, ranks=2)
+
+    def test_a_series_without_elements_makes_its_datasets_and_moves_nothing(self):
+        options = [option.replace("FOLDER", str(self.folder)) for option in APPS["series"][0]]
+        report = self.report("series", [*options, "--empty"], native_environment())
+        self.assertEqual((report["bytes"], len(report["waits_us"])), (0, 3))
+        listed = subprocess.run([places.tool("h5ls"), "-r", self.folder / "series.h5"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(listed.count("Dataset"), 3 * 8)
 
     def test_what_was_not_written_is_noticed(self):
         self.report("micro", [f"--file={self.folder}/m.h5", "--bytes=4096", "--groups=2"], native_environment())

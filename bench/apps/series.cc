@@ -30,6 +30,7 @@ struct Series {
   uint64_t bytes = 4u << 20;  // of a variable in a step, for each rank
   int deflate = 0;            // level, with shuffle; a chunk is what a rank writes in one piece
   uint64_t piece = 0;         // of it, before another rank's comes in the file; 0: all of it
+  bool empty = false;  // all calls but those that move elements: what they are waited for is left
 };
 
 using Values = std::vector<float>;
@@ -102,7 +103,9 @@ void transfer(Run& run, const Series& series, hid_t location, int step, int vari
   ok(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr),
      "H5Sselect_hyperslab");
   const hid_t memory = ok(H5Screate_simple(2, count, nullptr), "H5Screate_simple");
-  if (series.write) {
+  if (series.empty) {
+    // The dataset alone was made or opened.
+  } else if (series.write) {
     ok(H5Dwrite_async(dataset, H5T_NATIVE_FLOAT, memory, space, run.transfer(), values.data(),
                       run.events()),
        "H5Dwrite");
@@ -114,7 +117,7 @@ void transfer(Run& run, const Series& series, hid_t location, int step, int vari
   CloseSpace(memory);
   CloseDataset(run, dataset);
   CloseSpace(space);
-  run.Moved(values.size(), sizeof(float));
+  if (!series.empty) run.Moved(values.size(), sizeof(float));
 }
 
 std::vector<int> order_of(const Series& series) {
@@ -163,7 +166,7 @@ nlohmann::json body(Run& run, const Series& series) {
       do_step(run, series, file, step, values);
       if (!one_file) CloseFile(run, file);
     });
-    if (!series.write) {
+    if (!series.write && !series.empty) {
       run.Wait();
       check(run, series, step, values);
     }
@@ -185,6 +188,7 @@ int main(int argc, char** argv) {
     line.option("--folder", series.folder).shows_default();
     line.option("--layout", series.layout, layouts, "groups, files or datasets");
     line.flag("--write", series.write, "write what runs with the same options read");
+    line.flag("--empty", series.empty, "no elements: what is waited for without them");
     line.flag("--random", series.random, "as many steps, each time any of them");
     line.option("--steps", series.steps).shows_default();
     line.option("--variables", series.variables).shows_default();

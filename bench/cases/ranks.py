@@ -7,6 +7,8 @@ from comparison import Case, ConnectorSide, Derived, Metric, RanksSide, Side, TI
 from harness import STARTING, DemoError, native_environment, require_equal, run
 
 NATIVE, INDEPENDENT = "native, collective", "native, independent"
+EMPTY = "native, no elements"  # the floor of a time series: all its calls but those that move elements
+OPTIONS = {INDEPENDENT: ["--independent"], EMPTY: ["--empty"]}
 MIB = 1 << 20
 STEPS, VARIABLES = 5, 8
 RANKS = (1, 2, 4)
@@ -19,6 +21,10 @@ MOST_BYTES = 16 * MIB  # of a rank's writes
 def sides_of(bench):
     others = [side for side in bench.sides if isinstance(side, ConnectorSide)]
     return [Side(NATIVE), Side(INDEPENDENT), RanksSide(bench.places), *others]
+
+
+def series_sides(bench):
+    return [*sides_of(bench), Side(EMPTY)]
 
 
 def mpi_of(bench):
@@ -62,13 +68,13 @@ class Program:
             folder = folder_of(side)
             if self.storage.throttle:
                 self.storage.throttle.reset()
-            independent = ["--independent"] if side.name == INDEPENDENT else []
-            return self.run(env, [*options(folder), *more, *independent])
+            return self.run(env, [*options(folder), *more, *OPTIONS.get(side.name, [])])
 
         def after(number, reports):
             if reads or number != 0:
                 return
-            first, *others = (os.path.join(self.storage.backing, side.name.replace(" ", "")) for side in sides)
+            full = (side.name.replace(" ", "") for side in sides if side.name != EMPTY)
+            first, *others = (os.path.join(self.storage.backing, name) for name in full)
             for other in others:
                 require_equal(self.bench.places, first, other, f"{self.app}, {self.ranks} ranks")
 
@@ -110,7 +116,7 @@ def series_rows(bench):
                 if program.mpi is None:
                     return
                 shape = [f"--bytes={size}", f"--steps={STEPS}", f"--variables={VARIABLES}", *(["--write"] if write else [])]
-                reports = program.rounds(lambda folder: [*shape, f"--folder={folder}"], not write, step_us)  # noqa: B023
+                reports = program.rounds(lambda folder: [*shape, f"--folder={folder}"], not write, step_us, series_sides(bench))  # noqa: B023
                 if write and storage.throttle:
                     require_deferred(reports, what)
                 yield {"storage": storage.name, "program": what, "ranks": str(ranks)}, reports, () if write else ("waits",)
@@ -142,7 +148,7 @@ def reads_rows(bench):
                 if program.mpi is None:
                     return
                 shape = [f"--bytes={size}", f"--steps={STEPS}", f"--variables={VARIABLES}"]
-                reports = program.rounds(lambda folder: [*shape, f"--folder={folder}"], True, step_us if computes else None)  # noqa: B023
+                reports = program.rounds(lambda folder: [*shape, f"--folder={folder}"], True, step_us if computes else None, series_sides(bench))  # noqa: B023
                 for report in reports[TIDELANE]:
                     if report["counters"]["collective_reads_alone"] == 0:
                         raise DemoError("no rank read for itself")
@@ -197,7 +203,7 @@ def steps_ms(report):
 
 
 def filtered_rows(bench):
-    sides = [Side(NATIVE), RanksSide(bench.places)]
+    sides = [Side(NATIVE), RanksSide(bench.places), Side(EMPTY)]
     for storage in bench.storages(FILTERED):
         for computes in (False, True):
             for ranks in RANKS[1:2] if bench.tiny else RANKS[1:]:

@@ -12,17 +12,21 @@ Thread safety: every function may be called from any thread in which the program
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ._enable import SettingError, TooLateError, enable, enabled, settings
 from ._notices import TidelaneWarning
 from ._phase import Phase, phase
 from ._plugin import FOLDER as plugin_folder
-from ._query import Block, Query, query
-from ._query_columns import columns
-from ._query_tables import get_where_list, read_where
-from ._query_xarray import where
 from ._report import Report, report, stats
 from ._tensors import read, write
 from ._wait import commit, flush, wait, wait_async
+
+if TYPE_CHECKING:
+    from ._query import Block, Query, query
+    from ._query_columns import columns
+    from ._query_tables import get_where_list, read_where
+    from ._query_xarray import where
 
 __all__ = [
     "Block",
@@ -58,7 +62,28 @@ _h5py_driver.offer()
 _withhold.watch_exit()
 
 
-def __getattr__(name: str) -> str:
+# Imported when they are used: who writes only has nothing of them.
+_LATER = {
+    "Block": "_query",
+    "Query": "_query",
+    "query": "_query",
+    "columns": "_query_columns",
+    "get_where_list": "_query_tables",
+    "read_where": "_query_tables",
+    "where": "_query_xarray",
+}
+
+
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _plugin.version()
+    if name in _LATER:
+        import importlib
+
+        globals()[name] = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATER]

@@ -129,7 +129,7 @@ class Scan:
         self._progress = progress
         self._turn = time.monotonic()
         self._scan: Optional[int] = None
-        given = (_Column * max(1, len(columns)))(*[(encoded(name), dataset, encoded(field)) for name, dataset, field in columns])
+        given = (_Column * max(1, len(columns)))(*[_Column(encoded(name), dataset, encoded(field)) for name, dataset, field in columns])
         with library.lock():
             self._scan = self._image.tidelane_query_open(library.address, encoded(text), given, len(columns), flags, self._why, _WORDS)
         if not self._scan:
@@ -156,7 +156,7 @@ class Scan:
     def _called(self, name: str, *arguments: Any) -> int:
         """A call that enters HDF5."""
         if time.monotonic() - self._turn > TURN_SECONDS:
-            time.sleep(1e-5)  # who releases a lock and takes it at once leaves it to nobody
+            time.sleep(1e-5)  # who takes a lock again as soon as it is released leaves it to others seldom
             self._turn = time.monotonic()
         with self._library.lock():
             result = getattr(self._image, f"tidelane_query_{name}")(self._scan, *arguments, self._why, _WORDS)

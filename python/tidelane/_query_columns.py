@@ -184,7 +184,7 @@ class Columns:
     """The columns that queries of a group, a file or a dataset can name: `c.Energy`, or `c["odd name"]`."""
 
     def __init__(self, source: _query_sources.Source) -> None:
-        object.__setattr__(self, "_source", source)
+        self._source = source
 
     def __getitem__(self, name: str) -> Column:
         self._source.column(name)

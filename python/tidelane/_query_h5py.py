@@ -9,6 +9,8 @@ from typing import Any, ContextManager, Iterator, Mapping, Optional
 
 from . import _query_calls, _query_sources, _wait
 
+_MOST_OPENED = 1000  # links of a group, to see which are datasets
+
 
 @functools.lru_cache(maxsize=None)
 def library() -> _query_calls.Library:
@@ -77,7 +79,8 @@ class Group(_query_sources.Group):
         self.place = f"group {group.name!r} of {group.file.filename!r}" if group.name != "/" else f"file {group.file.filename!r}"
 
     def names(self) -> list[str]:
-        return [name for name in self._items if self.child(name) is not None]
+        names = list(self._items)
+        return names if len(names) > _MOST_OPENED else [name for name in names if self.child(name) is not None]
 
     def child(self, path: str) -> Optional[_query_sources.Item]:
         if not self._group:

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import sys
 from typing import Any, Iterator, Mapping, Optional
 
 from . import _query_calls, _query_h5py, _query_sources, _wait
@@ -19,22 +20,22 @@ _CLASHING = "_nc4_non_coord_"  # before names of variables that are also dimensi
 _hid = ctypes.c_int64
 
 
+def _extension() -> str:
+    return sys.modules["netCDF4._netCDF4"].__file__ or ""
+
+
 @functools.lru_cache(maxsize=None)
 def library() -> _query_calls.Library:
-    import netCDF4
-
-    address = _wait.address_in_hdf5_of(netCDF4._netCDF4.__file__)
+    address = _wait.address_in_hdf5_of(_extension())
     if address is None:
-        raise OSError(f"the HDF5 that netCDF4 is linked to is not found: {netCDF4._netCDF4.__file__}")
+        raise OSError(f"the HDF5 that netCDF4 is linked to is not found: {_extension()}")
     return _query_calls.Library(address, functools.partial(_query_h5py.lock_of, address), True)
 
 
 @functools.lru_cache(maxsize=None)
 def _functions() -> Any:
     """Of netCDF4's HDF5; calls keep the interpreter's lock."""
-    import netCDF4
-
-    image = ctypes.PyDLL(netCDF4._netCDF4.__file__)
+    image = ctypes.PyDLL(_extension())
     pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     image.H5Fget_obj_count.argtypes, image.H5Fget_obj_count.restype = [_hid, ctypes.c_uint], ctypes.c_ssize_t
     image.H5Fget_obj_ids.argtypes, image.H5Fget_obj_ids.restype = [_hid, ctypes.c_uint, size, pointer], ctypes.c_ssize_t

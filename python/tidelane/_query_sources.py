@@ -138,7 +138,7 @@ class Group(Source):
             return Column(item)
         for place, char in enumerate(name):
             item = self.child(name[:place]) if char == "." and place > 0 else None
-            field = item and field_of(item.dtype(), name[place + 1 :])
+            field = None if item is None else field_of(item.dtype(), name[place + 1 :])
             if item is not None and field is not None:
                 return Column(item, field)
         return None

@@ -35,17 +35,23 @@ def to_pandas(query: Any, *names: str) -> Any:
 
 
 def to_arrow(query: Any, *names: str) -> Any:
+    import numpy
     import pyarrow
 
     wanted = list(names or query.names)
-    types = {name: pyarrow.string() if _is_text(query.dtype(name)) else pyarrow.from_numpy_dtype(query.dtype(name)) for name in wanted}
+    forms: dict[str, Any] = {}
+    for name in wanted:
+        dtype = query.dtype(name)
+        forms[name] = None if _is_text(dtype) else numpy.dtype(numpy.float32) if dtype == numpy.float16 else dtype  # which others do not know
+    types = {name: pyarrow.string() if form is None else pyarrow.from_numpy_dtype(form) for name, form in forms.items()}
     schema = pyarrow.schema(list(types.items()))
+
+    def array(name: str, values: Any) -> Any:
+        form = forms[name]
+        return pyarrow.array(_texts(values, "strict") if form is None else values.astype(form, copy=False), type=types[name])
 
     def batches() -> Iterator[Any]:
         for block in query.blocks(*wanted):
-            arrays = [
-                pyarrow.array(_texts(block[name], "strict") if _is_text(query.dtype(name)) else block[name], type=types[name]) for name in wanted
-            ]
-            yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+            yield pyarrow.RecordBatch.from_arrays([array(name, block[name]) for name in wanted], schema=schema)
 
     return pyarrow.RecordBatchReader.from_batches(schema, batches())

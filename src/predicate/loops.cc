@@ -4,13 +4,31 @@
 /// Thread safety: any thread; what is forced is for tests.
 #include "predicate/loops.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 #include <atomic>
+#include <cstdint>
 
 namespace tidelane::predicate {
 namespace {
 
 constexpr int kNotForced = -1;
 std::atomic<int> forced{kNotForced};
+
+#ifdef __x86_64__
+// Not __builtin_cpu_supports, which makes each program that loads us ask for all there is to know (log/crc32c.cc). Which registers the
+// operating system keeps for a thread (XCR0):
+constexpr uint64_t kYmm = 0x6;
+constexpr uint64_t kZmm = 0xe6;
+
+uint64_t RegistersKept() {
+  uint32_t low = 0, high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return uint64_t{high} << 32 | low;
+}
+#endif
 
 Instructions Best() {
   if (Has(Instructions::kAvx512)) return Instructions::kAvx512;
@@ -22,10 +40,14 @@ Instructions Best() {
 bool Has(Instructions instructions) {
   if (instructions == Instructions::kBaseline) return true;
 #ifdef __x86_64__
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("popcnt") == 0) return false;
-  if (instructions == Instructions::kAvx2) return __builtin_cpu_supports("avx2") != 0;
-  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_POPCNT) == 0 || (c & bit_OSXSAVE) == 0) {
+    return false;
+  }
+  const uint64_t kept = RegistersKept();
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  if (instructions == Instructions::kAvx2) return (b & bit_AVX2) != 0 && (kept & kYmm) == kYmm;
+  return (b & bit_AVX512F) != 0 && (b & bit_AVX512BW) != 0 && (kept & kZmm) == kZmm;
 #else
   return false;
 #endif

@@ -317,16 +317,23 @@ Elements Random(const ElementType& type, size_t count, std::mt19937_64& random) 
     switch (random() % 5) {
       case 0: bits = random() % 5; break;
       case 1: bits = ~(random() % 5); break;
-      case 2: bits = (uint64_t{1} << (type.size * 8 - 1)) + random() % 5 - 2; break;
+      case 2: bits = (uint64_t{1} << (std::min(type.size, 8U) * 8 - 1)) + random() % 5 - 2; break;
       case 3: bits >>= random() % 64; break;
       default: break;
     }
-    if (type.is_float() && random() % 2 == 0) {
-      const auto number = static_cast<double>(static_cast<int64_t>(random() % 9) - 4) / 2;
-      const auto narrow = static_cast<float>(number);
-      std::memcpy(&bits, type.size == 8 ? static_cast<const void*>(&number) : &narrow, type.size);
+    uint8_t* to = bytes.data() + i * type.size;
+    const auto number = static_cast<double>(static_cast<int64_t>(random() % 9) - 4) / 2;
+    const auto narrow = static_cast<float>(number);
+    const auto wide = static_cast<Number>(number);
+    if (type.size == sizeof wide) {
+      std::memcpy(to, &wide, sizeof wide);
+    } else if (type.kind == Kind::kFloat && type.size == 8 && random() % 2 == 0) {
+      std::memcpy(to, &number, sizeof number);
+    } else if (type.kind == Kind::kFloat && type.size == 4 && random() % 2 == 0) {
+      std::memcpy(to, &narrow, sizeof narrow);
+    } else {
+      std::memcpy(to, &bits, type.size);
     }
-    std::memcpy(bytes.data() + i * type.size, &bits, type.size);
   }
   return {type, std::move(bytes)};
 }
@@ -494,14 +501,18 @@ TEST(MatcherTest, TheProgramsArithmeticIsItsOwn) {
     const auto matcher = Matcher::Make({Comparison::kGreater, {Number{0}}},
                                        Of(Kind::kFloat, sizeof(Number)), Constants::kExact, why);
     counts.push_back(matcher->Count(longs, 3));
+    // What follows the largest number overflows, and would trap.
+    const auto beyond = Matcher::Make({Comparison::kGreater, {std::numeric_limits<Number>::max()}},
+                                      Of(Kind::kFloat, sizeof(Number)), Constants::kExact, why);
+    counts.push_back(beyond->Count(longs, 3));
   });
   const int flags = std::fetestexcept(FE_ALL_EXCEPT);
   const int rounding = std::fegetround();
   std::fesetenv(&before);
   EXPECT_EQ(flags, 0);
   EXPECT_EQ(rounding, FE_UPWARD);
-  ASSERT_EQ(counts.size() % 6, 0U);
-  for (size_t i = 0; i < counts.size(); i += 6) {
+  ASSERT_EQ(counts.size() % 7, 0U);
+  for (size_t i = 0; i < counts.size(); i += 7) {
     EXPECT_EQ(std::vector<uint64_t>(counts.begin() + static_cast<ptrdiff_t>(i),
                                     counts.begin() + static_cast<ptrdiff_t>(i + 6)),
               (std::vector<uint64_t>{2, 1, 1, 1, 0, 1}));

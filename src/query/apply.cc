@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
-#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -57,6 +57,8 @@ bool Has(unsigned subjects, Subject subject) {
   return (subjects >> static_cast<unsigned>(subject) & 1) != 0;
 }
 
+constexpr unsigned kElementsOnly = 1u << static_cast<unsigned>(Subject::kElement);
+
 Found::Kind KindOf(const Query& query) {
   const unsigned subjects = query.Subjects();
   if (Has(subjects, Subject::kElement)) return Found::Kind::kRegion;
@@ -65,11 +67,22 @@ Found::Kind KindOf(const Query& query) {
   return Found::Kind::kObject;
 }
 
+std::string LastOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+// Paths of datasets that were looked at together with others of their group.
+using Joined = std::set<std::string>;
+
 // One object, by one of its links.
 class Visit {
  public:
-  Visit(h5::Library& hdf5, hid_t object, std::string path, std::string link, const Tell& tell)
-      : hdf5_(hdf5), object_(object), path_(std::move(path)), link_(std::move(link)), tell_(tell) {}
+  Visit(h5::Library& hdf5, hid_t object, std::string path, std::string link, Joined& joined,
+        const Tell& tell)
+      : hdf5_(hdf5),
+        object_(object),
+        path_(std::move(path)),
+        link_(std::move(link)),
+        joined_(joined),
+        tell_(tell) {}
 
   Status Apply(const QueryPtr& query) {
     if (query->kind() == Query::Kind::kOr && KindOf(*query->left()) != KindOf(*query->right())) {
@@ -138,7 +151,8 @@ class Visit {
   }
 
   Status Region(const QueryPtr& query) {
-    if (hdf5_.Iget_type(object_) != H5I_DATASET) return {};
+    if (hdf5_.Iget_type(object_) == H5I_GROUP) return Join(query);
+    if (hdf5_.Iget_type(object_) != H5I_DATASET || joined_.contains(path_)) return {};
     std::vector<ColumnSpec> specs;
     Rest rest;
     Status status = Reduce(
@@ -176,9 +190,45 @@ class Visit {
     return {};
   }
 
+  // Several datasets of this group, if that is what the query's names are.
+  Status Join(const QueryPtr& query) {
+    const std::set<std::string> names = query->Columns();
+    if (names.size() < 2 || names.contains("") || query->Subjects() != kElementsOnly) return {};
+    std::vector<h5::OwnedId> datasets;
+    std::vector<ColumnSpec> specs;
+    for (const std::string& name : names) {
+      datasets.emplace_back(hdf5_, hdf5_.Oopen(object_, name.c_str(), h5::kDefault));
+      if (!datasets.back().valid() || hdf5_.Iget_type(datasets.back().get()) != H5I_DATASET)
+        return {};
+      specs.push_back({name, datasets.back().get(), ""});
+    }
+    Scan scan(hdf5_, query);
+    if (!scan.Open(specs, predicate::Constants::kExact).ok()) return {};
+    for (const ColumnSpec& spec : specs) joined_.insert(Below(spec.name));
+    h5::OwnedId space;
+    if (Status status = Search(scan, space); !status.ok() || !space.valid()) return status;
+    for (const ColumnSpec& spec : specs) {
+      Status status =
+          tell_({Found::Kind::kRegion, spec.dataset, Below(spec.name), {}, space.get()});
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  std::string Below(const std::string& name) const {
+    return path_ == "." ? name : path_ + "/" + name;
+  }
+
   Status Search(const QueryPtr& query, const std::vector<ColumnSpec>& specs) {
     Scan scan(hdf5_, query);
     if (Status status = scan.Open(specs, predicate::Constants::kExact); !status.ok()) return status;
+    h5::OwnedId space;
+    if (Status status = Search(scan, space); !status.ok() || !space.valid()) return status;
+    return Told({Found::Kind::kRegion, {}, {}, {}, space.get()});
+  }
+
+  // `space` stays invalid where there is no hit.
+  static Status Search(Scan& scan, h5::OwnedId& space) {
     Selection selection;
     auto step = Scan::Step::kBlock;
     for (;;) {
@@ -187,10 +237,7 @@ class Visit {
       if (step != Scan::Step::kBlock) break;
       selection.Add(scan);
     }
-    if (selection.hits() == 0) return {};
-    h5::OwnedId space;
-    if (Status status = selection.Make(scan, space); !status.ok()) return status;
-    return Told({Found::Kind::kRegion, {}, {}, {}, space.get()});
+    return selection.hits() == 0 ? Status() : selection.Make(scan, space);
   }
 
   Status Everything() {
@@ -203,16 +250,16 @@ class Visit {
   const hid_t object_;
   const std::string path_;
   const std::string link_;
+  Joined& joined_;
   const Tell& tell_;
   std::optional<std::vector<std::string>> attributes_;  // nullopt: not looked at yet
 };
-
-std::string LastOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 struct Walk {
   h5::Library& hdf5;
   const QueryPtr& query;
   const Tell& tell;
+  Joined joined;
   Status status;
   std::exception_ptr thrown;
 };
@@ -228,7 +275,7 @@ herr_t VisitLink(hid_t place, const char* path, const H5L_info2_t* info, void* c
           EIO, "open object '" + std::string(path) + "' (" + CauseOf(walk.hdf5) + ")");
       return -1;
     }
-    Visit visit(walk.hdf5, object.get(), path, LastOf(path), walk.tell);
+    Visit visit(walk.hdf5, object.get(), path, LastOf(path), walk.joined, walk.tell);
     walk.status = visit.Apply(walk.query);
   } catch (...) {  // HDF5's frames are C's
     walk.thrown = std::current_exception();
@@ -253,10 +300,10 @@ Status Apply(h5::Library& hdf5, hid_t place, const QueryPtr& query,
              const std::function<Status(const Found&)>& tell) {
   const h5::OwnedId object(hdf5, hdf5.Oopen(place, ".", h5::kDefault));
   const bool dataset = hdf5.Iget_type(place) == H5I_DATASET;
-  Visit own(hdf5, dataset ? place : object.get(), ".", OwnName(hdf5, place), tell);
+  Walk walk{hdf5, query, tell, {}, {}, nullptr};
+  Visit own(hdf5, dataset ? place : object.get(), ".", OwnName(hdf5, place), walk.joined, tell);
   if (Status status = own.Apply(query); !status.ok()) return status;
   if (dataset) return {};
-  Walk walk{hdf5, query, tell, {}, nullptr};
   const herr_t result = hdf5.Lvisit2(place, H5_INDEX_NAME, H5_ITER_INC, VisitLink, &walk);
   if (walk.thrown != nullptr) std::rethrow_exception(walk.thrown);
   if (result < 0 && walk.status.ok())

@@ -8,6 +8,9 @@
 /// An element condition without a name is about every dataset with elements that its constant can be compared with; with a name about
 /// the field of that name of compound elements, or the elements of a dataset that is linked by that name.
 ///
+/// Names of several datasets of one group, of one shape, are about elements at the same place: "Energy > 1.9 and x < 3" finds places, and tells
+/// the same region of each of them. Such datasets are not looked at alone then.
+///
 /// Invariant: the file is only read. Each object is looked at by each of its hard links, and told once for each of them.
 /// Thread safety: under HDF5's lock.
 #pragma once

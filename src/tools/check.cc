@@ -19,7 +19,6 @@
 #include "base/trace.h"
 #include "base/version.h"
 #include "base/words.h"
-#include "tools/environment.h"
 #include "tools/find_hdf5.h"
 #include "tools/locate.h"
 #include "tools/process.h"

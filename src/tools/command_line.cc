@@ -71,8 +71,14 @@ class Parser {
       error = wrong.what();
       return false;
     }
-    if (const std::vector<std::string> extra = app_.remaining(); !extra.empty()) {
-      error = Unexpected(command_, extra.front());
+    for (const std::string& extra : app_.remaining()) {
+      // A query may begin with a sign: '-inf < x'.
+      const bool sentence = !extra.starts_with("--") && extra.find(' ') != std::string::npos;
+      if (sentence && command_.operands == Operands::kFiles) {
+        operands_.push_back(extra);
+        continue;
+      }
+      error = Unexpected(command_, extra);
       return false;
     }
     Collect(arguments);

@@ -7,6 +7,8 @@
 #include "tools/manual.h"
 #include "tools/predict.h"
 #include "tools/probe.h"
+#include "tools/query_child.h"
+#include "tools/query_command.h"
 #include "tools/recover.h"
 #include "tools/report_command.h"
 #include "tools/run.h"
@@ -215,6 +217,56 @@ Command StatusCommand() {
   return command;
 }
 
+Command QueryCommand() {
+  Command command;
+  command.name = "query";
+  command.operands_text = "FILE 'QUERY'";
+  command.summary = "find the elements of a file's datasets that fulfil a condition";
+  command.description = {
+      "A query is a condition on columns: 'Energy > 1.9 and (x < 3 or not y == 0)', with and, or, "
+      "not, == != < <= > >=, '0 <= x < 3', 'x between 1 and 5', \"name in ('a', 'b')\", "
+      "isnan(x). Columns are datasets of equal shape in FILE's root group, or in the one of "
+      "--group ('step1/x' is below it), or the fields of one compound dataset (--dataset). Other "
+      "names than x, x_1, a/b or a.b stand in backquotes.",
+      "Prints the first hits as a table: indices, and the values of the columns that the query "
+      "names and of --columns; then how many hits there are. Or their number alone, or all of them "
+      "as CSV, or as a new HDF5 file. Nothing of the size of a dataset or of the hits is ever in "
+      "memory.",
+      "FILE is read through Tidelane, whose worker threads read and decode large chunks, by the "
+      "HDF5 of this machine or the one given. Decimal constants are numbers of the column's type, "
+      "as in NumPy: 'x == 0.1' finds what was stored as 0.1, as float or double."};
+  command.operands = Operands::kFiles;
+  command.options = {
+      {"-g,--group", "PATH", "columns are datasets of this group (default: /)"},
+      {"-d,--dataset", "PATH", "columns are fields of this compound dataset"},
+      {"-c,--columns", "NAMES", "show these columns, too: a,b; may be given again", true},
+      {"-n,--limit", "N", "hits that the table has (default: 20; 0: all)"},
+      {"--count", "", "print the number of hits alone"},
+      {"--csv", "", "print all hits as CSV (RFC 4180), numbers so that they read back the same"},
+      {"-o,--output", "FILE", "write all hits into a new HDF5 file", false, Completes::kFile},
+      {"--force", "", "replace the file of --output"},
+      {"--explain", "",
+       "say how the query is answered; nothing is read, unless --count is given, too"},
+      {"--hdf5", "PATH", "a libhdf5.so, or the prefix of an installation", false, Completes::kFile},
+      kPlugins};
+  command.examples = {
+      {"tidelane query run.h5 'Energy > 1.9 and x < 3'", "the first 20 hits, and their number"},
+      {"tidelane query run.h5 'Energy > 1.9' -c x,y --csv > hits.csv", "all hits"},
+      {"tidelane query run.h5 -d /events \"kind == 'tau'\" --count", "a table of records"}};
+  command.main = Query;
+  return command;
+}
+
+Command QueryHitsCommand() {
+  Command command;
+  command.name = "query-hits";
+  command.operands = Operands::kWords;
+  command.options = QueryCommand().options;
+  command.main = QueryHits;
+  command.hidden = true;
+  return command;
+}
+
 Command CompletionCommand() {
   Command command;
   command.name = "completion";
@@ -257,9 +309,11 @@ const std::vector<Command>& Commands() {
                                 ConfigCommand(),
                                 RecoverCommand(),
                                 StatusCommand(),
+                                QueryCommand(),
                                 CompletionCommand(),
                                 Hidden("manual", Operands::kNone, Manual),
-                                Hidden("probe", Operands::kWords, Probe)};
+                                Hidden("probe", Operands::kWords, Probe),
+                                QueryHitsCommand()};
   return commands;
 }
 
@@ -272,10 +326,13 @@ const Command* FindCommand(const std::string& name) {
 
 std::vector<ExitStatus> ExitStatuses() {
   return {{"0", "done; `check`: usable"},
-          {"1", "`check`: not usable; `recover`, `status`: of some file it could not be done"},
-          {"2", "a wrong option or setting, a file that cannot be read or written"},
+          {"1",
+           "`check`: not usable; `recover`, `status`: of some file it could not be done; "
+           "`query`: no HDF5 or plugin, or it could not be done to its end"},
+          {"2", "a wrong option, setting or query, a file that cannot be read or written"},
           {"125", "`run`: a wrong option or setting, or no plugin; the program was not started"},
           {"126, 127", "`run`: the program cannot be executed, or does not exist"},
+          {"130", "`query`: interrupted"},
           {"others", "`run`: the program's own; by a signal if the program ended by one"}};
 }
 

@@ -1,26 +1,15 @@
 #include "tools/environment.h"
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "base/connector_info.h"
 #include "base/setting_source.h"
 #include "base/settings.h"
-#include "tools/locate.h"
+#include "tools/plugin_environment.h"
 
 namespace tidelane::tools {
 namespace {
 
-constexpr char kConnector[] = "HDF5_VOL_CONNECTOR";
-constexpr char kPluginPath[] = "HDF5_PLUGIN_PATH";
-// HDF5's own default: setting the variable hides it.
-constexpr char kDefaultPluginPath[] = "/usr/local/hdf5/lib/plugin";
 constexpr char kSwitch[] = "set";
-
-std::string Variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : value;
-}
 
 std::string DashesFor(std::string name) {
   std::ranges::replace(name, '_', '-');
@@ -45,20 +34,6 @@ std::string MeaningOf(const Setting& setting) {
   std::string text(setting.meaning);
   if (!setting.accepted.empty()) text += ": " + std::string(setting.accepted);
   return text + " (default: " + DefaultOf(setting) + ")";
-}
-
-// Without the items that set `name`.
-void DropFromConnector(const std::string& name) {
-  const std::string value = Variable(kConnector);
-  const std::string info(OurConnectorInfo(value.c_str()));
-  if (info.empty()) return;
-  std::string kept;
-  for (const std::string& item : SplitAt(info, ';')) {
-    if (NameOf(item) == name) continue;
-    kept += (kept.empty() ? "" : ";") + item;
-  }
-  const std::string connector(Trim(value).substr(0, Trim(value).find_first_of(" \t\r\n")));
-  setenv(kConnector, (kept.empty() ? connector : connector + " " + kept).c_str(), 1);
 }
 
 }  // namespace
@@ -90,11 +65,6 @@ std::vector<std::string> SettingsOf(const Arguments& arguments) {
   return settings;
 }
 
-void ForceSetting(const std::string& name, const std::string& value) {
-  DropFromConnector(name);
-  setenv(VariableOf(name).c_str(), value.c_str(), 1);
-}
-
 Status ApplySettings(const std::vector<std::string>& settings) {
   SettingText text;
   Config config;
@@ -108,20 +78,6 @@ Status ApplySettings(const std::vector<std::string>& settings) {
     ForceSetting(name, std::string(Trim(std::string_view(item).substr(item.find('=') + 1))));
   }
   return {};
-}
-
-void TurnOn(const std::string& plugins, std::string& replaced) {
-  const std::string before = Variable(kPluginPath);
-  const std::vector<std::string> searched = SplitAt(before, ':');
-  if (searched.empty() || searched.front() != plugins) {
-    setenv(kPluginPath, (plugins + ":" + (before.empty() ? kDefaultPluginPath : before)).c_str(),
-           1);
-  }
-  const std::string connector(Trim(Variable(kConnector)));
-  const std::string name = connector.substr(0, connector.find_first_of(" \t\r\n"));
-  if (name == "tidelane" || name == "async") return;
-  replaced = name == "native" ? "" : name;
-  setenv(kConnector, "tidelane", 1);
 }
 
 }  // namespace tidelane::tools

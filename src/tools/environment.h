@@ -1,8 +1,7 @@
 /// \file
-/// The environment of a program that is to run with Tidelane.
+/// Settings on the command line, for a program that is to run with Tidelane.
 ///
-/// Invariant: what the user had set stays, but for what the command line says otherwise: plugins are
-/// found where they were, behind ours; the text after our connector's name is kept.
+/// Invariant: what the user had set stays, but for what the command line says otherwise.
 ///
 /// Thread safety: changes the environment; one thread.
 #pragma once
@@ -25,12 +24,5 @@ std::vector<std::string> SettingsOf(const Arguments& arguments);
 
 /// Puts settings into this process's environment. A mistake is told as base/setting_source.h does.
 Status ApplySettings(const std::vector<std::string>& settings);
-
-/// One setting that is told nobody else: also taken out of the text after the connector's name.
-void ForceSetting(const std::string& name, const std::string& value);
-
-/// HDF5_PLUGIN_PATH and HDF5_VOL_CONNECTOR. `replaced` is the name of another connector that was
-/// asked for there.
-void TurnOn(const std::string& plugins, std::string& replaced);
 
 }  // namespace tidelane::tools

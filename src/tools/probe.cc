@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/loaded_library.h"
 #include "tools/summary_file.h"
 
 namespace tidelane::tools {
@@ -30,31 +31,6 @@ constexpr size_t kSetBytes = 4 * kMib;
 constexpr size_t kRows = 512;
 constexpr size_t kRowElements = 1024;
 
-class Library {
- public:
-  explicit Library(const std::string& path)
-      : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
-    if (handle_ == nullptr) error_ = dlerror();
-  }
-  const std::string& error() const { return error_; }
-  bool Has(const char* name) const { return dlsym(handle_, name) != nullptr; }
-
-  template <class Function>
-  Function* Find(const char* name) {
-    void* const found = dlsym(handle_, name);
-    if (found == nullptr) {
-      std::fprintf(stderr, "the library has no %s\n", name);
-      std::exit(1);
-    }
-    return reinterpret_cast<Function*>(found);
-  }
-  hid_t Id(const char* name) { return *Find<hid_t>(name); }
-
- private:
-  void* handle_;
-  std::string error_;
-};
-
 template <class Result>
 Result Checked(Result result, const char* call) {
   if (result < 0) {
@@ -64,7 +40,7 @@ Result Checked(Result result, const char* call) {
   return result;
 }
 
-int About(Library& library) {
+int About(LoadedLibrary& library) {
   unsigned version[3] = {0, 0, 0};
   library.Find<int(unsigned*, unsigned*, unsigned*)>("H5get_libversion")(&version[0], &version[1],
                                                                          &version[2]);
@@ -107,7 +83,7 @@ int AboutMpi() {
 }
 
 // No context is made: that would take memory of each device, and seconds.
-int AboutGpus(Library& library) {
+int AboutGpus(LoadedLibrary& library) {
   const auto error_name = library.Find<int(int, const char**)>("cuGetErrorName");
   const auto check = [&](int error, const char* call) {
     if (error == 0) return;
@@ -148,10 +124,10 @@ int32_t Element(size_t set, size_t i) {
 /// The file: datasets of 4 MiB, written whole, and one that is written row by row.
 class TestFile {
  public:
-  TestFile(Library& library, std::string path, size_t sets)
+  TestFile(LoadedLibrary& library, std::string path, size_t sets)
       : library_(library), path_(std::move(path)), sets_(sets) {
     Checked(library.Find<int()>("H5open")(), "H5open");
-    integer_ = library.Id("H5T_NATIVE_INT32_g");
+    integer_ = *library.Find<hid_t>("H5T_NATIVE_INT32_g");
   }
 
   void Write() {
@@ -242,7 +218,7 @@ class TestFile {
     Close("H5Dclose", id);
   }
 
-  Library& library_;
+  LoadedLibrary& library_;
   std::string path_;
   size_t sets_;
   hid_t integer_ = 0;
@@ -254,7 +230,7 @@ class TestFile {
 int Probe(const Arguments& arguments) {
   const std::vector<std::string>& words = arguments.operands;
   if (words.size() < 2) return kUsage;
-  Library library(words[1]);
+  LoadedLibrary library(words[1]);
   if (!library.error().empty()) {
     std::fprintf(stderr, "%s\n", library.error().c_str());
     return kFailed;

@@ -15,6 +15,7 @@
 #include "tools/gathering.h"
 #include "tools/locate.h"
 #include "tools/page.h"
+#include "tools/plugin_environment.h"
 #include "tools/process.h"
 #include "tools/summary_file.h"
 #include "tools/terminal.h"

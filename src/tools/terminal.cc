@@ -87,7 +87,7 @@ std::string Coloured(Colour colour, const std::string& text) {
 Progress::Progress(std::string what)
     : what_(std::move(what)), begin_ns_(NowNs()), terminal_(isatty(STDERR_FILENO) != 0) {}
 
-void Progress::At(double done) {
+void Progress::At(double done, const std::string& more) {
   constexpr uint64_t kQuietNs = 500'000'000;
   constexpr uint64_t kEveryNs = 100'000'000;
   constexpr int kWidth = 24;
@@ -97,14 +97,18 @@ void Progress::At(double done) {
   const double part = std::clamp(done, 0.0, 1.0);
   const int filled = static_cast<int>(part * kWidth);
   std::string line;
-  Print(line, "\r\033[K%s [%s%s] %3.0f %%", what_.c_str(),
+  Print(line, "\r\033[K%s [%s%s] %3.0f %%%s%s", what_.c_str(),
         std::string(static_cast<size_t>(filled), '#').c_str(),
-        std::string(static_cast<size_t>(kWidth - filled), '.').c_str(), part * 100);
+        std::string(static_cast<size_t>(kWidth - filled), '.').c_str(), part * 100,
+        more.empty() ? "" : ", ", more.c_str());
   std::fputs(line.c_str(), stderr);
 }
 
-Progress::~Progress() {
+void Progress::Hide() {
   if (drawn_ns_ != 0) std::fputs("\r\033[K", stderr);
+  drawn_ns_ = 0;
 }
+
+Progress::~Progress() { Hide(); }
 
 }  // namespace tidelane::tools

@@ -42,8 +42,10 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done` of 1.
-  void At(double done);
+  /// `done` of 1; `more` stands behind the bar.
+  void At(double done, const std::string& more = "");
+  /// Until the next At.
+  void Hide();
 
  private:
   std::string what_;

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import REPO, error_line
 
-COMMANDS = ["run", "check", "report", "trace", "predict", "config", "recover", "status", "completion"]
+COMMANDS = ["run", "check", "report", "trace", "predict", "config", "recover", "status", "query", "completion"]
 
 
 def options_of(tidelane, command):
@@ -23,9 +23,9 @@ def test_version(tidelane):
 def test_help_names_every_command_and_status(tidelane):
     done = tidelane("--help")
     assert done.returncode == 0 and done.stderr == ""
-    for word in [*COMMANDS, "125", "126, 127"]:
+    for word in [*COMMANDS, "125", "126, 127", "130"]:
         assert re.search(rf"^  {word}\b", done.stdout, re.M), word
-    assert "probe" not in done.stdout
+    assert "probe" not in done.stdout and "query-hits" not in done.stdout
     assert tidelane("help", "run").stdout == tidelane("run", "--help").stdout
     assert tidelane().returncode == 2
 
@@ -70,6 +70,16 @@ def test_every_setting_is_an_option(tidelane):
         (["recover", "/nonexistent"], 2, "/nonexistent: no such file or folder"),
         (["recover", "--without"], 2, "the nearest is --without-log"),
         (["status", "/nonexistent"], 2, "/nonexistent: no such file or folder"),
+        (["query"], 2, "no file"),
+        (["query", "run.h5"], 2, "no query: tidelane query run.h5 'Energy > 1.9'"),
+        (["query", "run.h5", "x", ">", "1"], 2, "'>' is one word too many: the query is one word, in quotes"),
+        (["query", "run.h5", "x > 1", "--cvs"], 2, "the nearest is --csv"),
+        (["query", "run.h5", "x > 1", "--csv", "--count"], 2, "--count and --csv are one or the other"),
+        (["query", "run.h5", "x > 1", "--csv", "--explain"], 2, "--explain goes with --count or alone"),
+        (["query", "run.h5", "x > 1", "-g", "a", "-d", "b"], 2, "--group and --dataset are one or the other"),
+        (["query", "run.h5", "x > 1", "-n", "some"], 2, "--limit is a number of hits"),
+        (["query", "run.h5", "x > 1", "--force"], 2, "--force is for --output"),
+        (["query", "/nonexistent.h5", "x > 1"], 2, "/nonexistent.h5: no such file"),
         (["completion", "tcsh"], 2, "bash, zsh or fish"),
         (["config", "--lanes", "900"], 2, "lanes='900' (command line): accepted are a number from 1 to 64"),
         (["config", "--arena", "99999999999999999999"], 2, "a size of at least 64k"),

@@ -5,6 +5,8 @@ import re
 import shutil
 import sys
 
+import h5py
+import numpy as np
 from conftest import REPO, TOOL
 
 PAGE = REPO / "docs" / "tool.md"
@@ -16,12 +18,26 @@ def commands():
             yield re.sub(r"\s+#.*", "", line)
 
 
+def particles(path):
+    """What the queries ask."""
+    random = np.random.default_rng(0)
+    with h5py.File(path, "w") as file:
+        for group in ("/", "/step2"):
+            for name in ("Energy", "x", "y"):
+                file.create_dataset(f"{group}/{name}", data=random.exponential(2, 10000), chunks=(1000,), compression="gzip")
+        events = np.zeros(100, [("kind", "S8"), ("p", [("x", "f8"), ("y", "f8")])])
+        events["kind"], events["p"]["x"] = np.array([b"tau", b"muon"])[np.arange(100) % 2], random.random(100)
+        file["events"] = events
+
+
 def test_every_command_runs(tidelane):
     programs = tidelane.folder / "bin"
     programs.mkdir()
-    python = programs / "python"  # a link would leave its virtual environment
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
+    for name in ("python", "python3"):
+        python = programs / name  # a link would leave its virtual environment
+        python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        python.chmod(0o755)
+    particles(tidelane.folder / "run.h5")
     (programs / "tidelane").symlink_to(TOOL)
     script = tidelane.folder / "my_script.py"
     script.write_text(tidelane.writer.read_text().replace("sys.argv[1], int(sys.argv[2])", "'data', 2").replace("len(sys.argv) > 3", "0"))
@@ -40,7 +56,7 @@ def test_every_command_runs(tidelane):
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         ran += 1
     assert ran >= 10
-    for made in ("run.html", "run.json", "run.trace", "perfetto.json"):
+    for made in ("run.html", "run.json", "run.trace", "perfetto.json", "hits.csv", "hits.h5"):
         assert (tidelane.folder / made).stat().st_size > 0, made
 
 

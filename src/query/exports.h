@@ -12,7 +12,7 @@
 /// (`size` bytes; may be nullptr), as "what: why (errno N)".
 ///
 /// Invariant: a function keeps its name, arguments and meaning.
-/// Thread safety: a scan may be used by one thread at a time. tidelane_query_open, _next, _count, _values and _close enter the copy of HDF5 that
+/// Thread safety: a scan may be used by one thread at a time. tidelane_query_open, _next, _count, _values, _explain, _rewind and _close enter the copy of HDF5 that
 /// `hdf5` is in: where that is not thread-safe, the caller keeps other threads out of it meanwhile. The others enter no HDF5.
 #pragma once
 

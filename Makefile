@@ -18,14 +18,14 @@ setup := scripts/setup
 # Silent unless on a terminal; ninja before 1.11 cannot be. Expanded late: ninja may yet have to be installed.
 ninja = ninja -j $(JOBS) $(shell test -t 1 || ninja --help 2>&1 | grep -o -e --quiet)
 
-.PHONY: help build install wheel demo demo-mpi test test-long test-gpu bench bench-gpu bench-micro bench-mpi bench-papers bench-python check tidy format clean distclean setup-build setup-test setup-mpi setup-python
+.PHONY: help build install wheel demo demo-mpi test test-long test-gpu bench bench-gpu bench-micro bench-mpi bench-papers bench-python bench-query check tidy format clean distclean setup-build setup-test setup-mpi setup-python
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
 
 # Packages are asked for all at once, so that who may not install them is shown one command and not several.
 packages := build hdf5 test
-packages += $(if $(filter demo demo-mpi bench bench-gpu bench-mpi bench-papers bench-python wheel test test-gpu test-long check format setup-python,$(MAKECMDGOALS)),python)
+packages += $(if $(filter demo demo-mpi bench bench-gpu bench-mpi bench-papers bench-python bench-query wheel test test-gpu test-long check format setup-python,$(MAKECMDGOALS)),python)
 packages += $(if $(filter test-long,$(MAKECMDGOALS)),netcdf)
 packages += $(if $(WITH_LINT),lint)
 packages += $(foreach goal,demo bench bench-micro,$(filter $(goal),$(subst demo-mpi,demo,$(subst bench-mpi,bench,$(subst bench-papers,bench,$(subst bench-gpu,bench,$(MAKECMDGOALS)))))))
@@ -104,6 +104,11 @@ bench-mpi: build setup-mpi setup-python  ## ranks of an MPI program: time series
 bench-python: build setup-python  ## h5py, xarray, pandas with and without Tidelane; zarr 3 and TensorStore; BENCH="--rounds 3"
 	@build/venv/bin/python -m pip install -q --disable-pip-version-check --only-binary=:all: zarr tensorstore
 	@build/venv/bin/python bench/python/compare.py $(BENCH)
+
+bench-query: build setup-python  ## queries: h5py, NumPy, PyTables, DuckDB, zarr and Tidelane; BENCH="--data gzip --rounds 9"
+	@python3 -m venv build/bench-query-venv
+	@build/bench-query-venv/bin/python -m pip install -q --disable-pip-version-check --only-binary=:all: duckdb pyarrow zarr
+	@. build/env.sh && unset HDF5_VOL_CONNECTOR && build/venv/bin/python bench/bench.py query $(BENCH)
 
 bench-gpu: build setup-python  ## on a machine with an NVIDIA GPU: what writing from its memory costs; BENCH="--rounds 9"
 	@$(ninja) -C build/release gpu

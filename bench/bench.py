@@ -37,6 +37,7 @@ class Bench:
         self.sides = [Side(NATIVE), TidelaneSide(self.places), *map(ConnectorSide, arguments.connector)]
         self.rounds, self.tiny = arguments.rounds, arguments.tiny
         self.patterns, self.sizes = arguments.patterns, arguments.bytes
+        self.data = arguments.data
         self.settings = dict(item.split("=", 1) for item in arguments.set)
         self.wanted_storages = arguments.storage
         self.out, self.scratch = out, out / "scratch"
@@ -114,6 +115,7 @@ def parse_arguments():
     parser.add_argument("--patterns", nargs="+", choices=PATTERNS, help="of writes and merging")
     parser.add_argument("--bytes", nargs="+", type=int, help="of each write in writes and merging")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="TIDELANE_NAME in writes and merging")
+    parser.add_argument("--data", nargs="+", metavar="SET", help="of query, by their names in query/data.py")
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.cases if name not in CASES]:
         parser.error(f"no case is called {unknown[0]}: {', '.join(CASES)}")

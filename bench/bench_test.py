@@ -16,7 +16,8 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from cases import CASES  # noqa: E402  (found by the line above)
+from cases import CASES, query  # noqa: E402  (found by the line above)
+from harness import DemoError  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "performance.md"
 THIRD = "pass_through under_vol=0;under_info={};"
@@ -48,14 +49,36 @@ class BenchTest(unittest.TestCase):
         for key, case in cases.items():
             if "tmpfs" not in CASES[key].storages or (key == "recording" and not case["rows"]):  # valgrind is missing
                 continue
+            self.assertIn(case["title"], done.stdout)
+            if key == "query":  # its sides are the packages that there are
+                continue
             sides = OWN_SIDES.get(key, ["native", "Tidelane", "pass_through"])
             self.assertEqual(case["sides"], sides, key)
-            self.assertIn(case["title"], done.stdout)
             for row in case["rows"]:
                 for side in sides[1:]:
                     self.assertTrue(any(row["against_base"][side].values()), f"{key}: {row['labels']}")
         for row in cases["memory"]["rows"]:
             self.assertGreater(row["sides"]["Tidelane"]["deferred_mib"]["median"], 0)
+
+    def test_queries_are_asked_in_every_way_that_there_is(self):
+        done = bench(self.folder, "query", "--tiny", "--rounds=1", "--data", "indexed", "gzip")
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-3000:])
+        case = self.results()["cases"]["query"]
+        self.assertEqual(case["sides"], [way[0] for way in query.available()])
+        self.assertEqual(len(case["rows"]), 3 * (2 + 2))
+        for side in case["sides"]:
+            self.assertTrue(any(row["sides"][side]["cpu"] for row in case["rows"]), side)
+        for row in case["rows"]:
+            of_decoding = row["sides"]["Tidelane"]["of_decoding"]
+            self.assertEqual(of_decoding is not None, "gzip" in row["labels"]["data"] and row["labels"]["asked for"] == "count")
+        for _, _, form, packages in query.WAYS:
+            for package in packages if query.versions_of(form, packages) else ():
+                self.assertIn(package, case["notes"])
+
+    def test_a_wrong_answer_is_noticed(self):
+        query.require_right({"digest": [3, 5], "cpu": 1}, [3, 5], "count")
+        with self.assertRaises(DemoError):
+            query.require_right({"digest": [3, 6], "cpu": 1}, [3, 5], "count")
 
     def test_the_page_is_made_from_results(self):
         self.assertEqual(bench(self.folder, "start", "--tiny", "--rounds=1", "--storage=tmpfs").returncode, 0)

@@ -120,6 +120,7 @@ class Derived:
     most: float | None = None
     least: float | None = None
     interval: bool = False  # of the median, instead of the lowest and the highest round
+    shown: bool = True
 
     def value(self, base, other):
         if base is None or other is None:
@@ -200,6 +201,7 @@ class Case:
     latency_us: float = 2000  # of the throttle, and its
     bandwidth: float = 200e6
     programs: tuple = ()
+    notes: typing.Callable | None = None  # what stands below the table, told when all rows were made
 
     def columns(self):
         def plain(column):
@@ -229,9 +231,9 @@ class Case:
         """Targets are Tidelane's, or whoever is compared with the base in its place."""
         name = TIDELANE if TIDELANE in row["sides"] else next(iter(row["against_base"]))
         for column, found in [(m, row["sides"][name]) for m in self.metrics] + [
-            (d, row["against_base"][name]) for d in self.derived
+            (d, row["against_base"].get(name, {})) for d in self.derived
         ]:
-            value = found[column.key]
+            value = found.get(column.key)
             if column.key in without or value is None:
                 continue
             least = getattr(column, "least", None)
@@ -249,6 +251,8 @@ def run_case(bench, case):
         try:
             labels, reports, without = next(rows)
         except StopIteration:
+            if case.notes:
+                out["notes"] = case.notes(bench)
             return out
         except DemoError as error:
             out["failures"].append(str(error))

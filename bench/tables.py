@@ -38,7 +38,7 @@ def metric_columns(case):
 
             yield (metric, "" if metric["shown"] != "all" else side), cell
     for derived in case["columns"]["derived"]:
-        for side in others:
+        for side in others if derived.get("shown", True) else ():
 
             def cell(row, derived=derived, side=side):
                 found = row["against_base"][side][derived["key"]]
@@ -86,6 +86,8 @@ def show(results):
         print(f"\n{BOLD}{case['title']}{OFF}")
         if case["rows"]:
             print_case(case)
+        if case.get("notes"):
+            print(f"  {case['notes']}")
         for failure in case["failures"]:
             print(f"  FAILED: {failure}")
         met = met and all(target["met"] for row in case["rows"] for target in row["targets"])
@@ -125,7 +127,7 @@ def refresh(page, results):
             text = machine_text(results)
         elif key in results["cases"] and results["cases"][key]["rows"]:
             case = results["cases"][key]
-            text = f"{case['text']}\n\n{markdown_table(case)}"
+            text = f"{case['text']}\n\n{markdown_table(case)}" + (f"\n\n{case['notes']}" if case.get("notes") else "")
         else:
             return match[0]
         return f"<!-- bench:{key} -->\n{text}\n<!-- /bench -->"

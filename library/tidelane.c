@@ -10,12 +10,10 @@
 
 #include <stdio.h>
 
-#include <H5VLconnector.h>
-
 #include "h5/protocol.h"
+#include "internal.h"
 
-/* Puts an error on HDF5's stack, from which what earlier calls left is taken, and shows it: as HDF5 would. */
-static herr_t fail(const char* function, const char* text) {
+herr_t tl_fail(const char* function, const char* text) {
   H5E_auto2_t show = NULL;
   void* context = NULL;
   H5Eclear2(H5E_DEFAULT);
@@ -32,9 +30,9 @@ static herr_t check_list(const char* function, hid_t list, hid_t list_class) {
   H5E_BEGIN_TRY { right = H5Pisa_class(list, list_class); }
   H5E_END_TRY
   if (right > 0) return 0;
-  return fail(function, list_class == H5P_FILE_ACCESS
-                            ? "not a file access list (H5P_DEFAULT cannot be changed: make one)"
-                            : "not a transfer list (H5P_DEFAULT cannot be changed: make one)");
+  return tl_fail(function, list_class == H5P_FILE_ACCESS
+                               ? "not a file access list (H5P_DEFAULT cannot be changed: make one)"
+                               : "not a transfer list (H5P_DEFAULT cannot be changed: make one)");
 }
 
 static herr_t set(const char* function, hid_t list, hid_t list_class, const char* name,
@@ -42,7 +40,7 @@ static herr_t set(const char* function, hid_t list, hid_t list_class, const char
   htri_t there;
   if (check_list(function, list, list_class) < 0) return -1;
   if (list == H5P_FILE_ACCESS_DEFAULT || list == H5P_DATASET_XFER_DEFAULT) {
-    return fail(function, "the default list cannot be changed: make one");
+    return tl_fail(function, "the default list cannot be changed: make one");
   }
   there = H5Pexist(list, name);
   if (there < 0) return -1;
@@ -54,7 +52,7 @@ static herr_t set(const char* function, hid_t list, hid_t list_class, const char
 static herr_t get(const char* function, hid_t list, hid_t list_class, const char* name,
                   void* value) {
   htri_t there;
-  if (value == NULL) return fail(function, "no place for the answer");
+  if (value == NULL) return tl_fail(function, "no place for the answer");
   if (list == H5P_DEFAULT) return 0;
   if (check_list(function, list, list_class) < 0) return -1;
   there = H5Pexist(list, name);
@@ -170,7 +168,7 @@ herr_t tidelane_get_dxpl_gpu_stream(hid_t dxpl_id, void** stream) {
 static herr_t set_when(const char* function, hid_t fapl, const char* name, tidelane_when_t when) {
   const int value = (int)when;
   if (value < TL_WHEN_AS_CONFIGURED || value > TL_WHEN_DEFERRED) {
-    return fail(function, "neither TIDELANE_AS_CONFIGURED, TIDELANE_WAIT nor TIDELANE_DEFERRED");
+    return tl_fail(function, "neither TIDELANE_AS_CONFIGURED, TIDELANE_WAIT nor TIDELANE_DEFERRED");
   }
   return set(function, fapl, H5P_FILE_ACCESS, name, &value, sizeof value);
 }
@@ -202,9 +200,9 @@ herr_t tidelane_get_fapl_flush(hid_t fapl_id, tidelane_when_t* when) {
 herr_t tidelane_set_fapl_publish(hid_t fapl_id, tidelane_publish_t how) {
   const int value = (int)how;
   if (value < TL_PUBLISH_AS_CONFIGURED || value > TL_PUBLISH_ATOMIC) {
-    return fail(__func__,
-                "neither TIDELANE_PUBLISH_AS_CONFIGURED, TIDELANE_PUBLISH_INPLACE nor "
-                "TIDELANE_PUBLISH_ATOMIC");
+    return tl_fail(__func__,
+                   "neither TIDELANE_PUBLISH_AS_CONFIGURED, TIDELANE_PUBLISH_INPLACE nor "
+                   "TIDELANE_PUBLISH_ATOMIC");
   }
   return set(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_PUBLISH, &value, sizeof value);
 }
@@ -220,9 +218,9 @@ herr_t tidelane_get_fapl_publish(hid_t fapl_id, tidelane_publish_t* how) {
 herr_t tidelane_set_fapl_journal(hid_t fapl_id, tidelane_journal_t journal) {
   const int value = (int)journal;
   if (value < TL_JOURNAL_AS_CONFIGURED || value > TL_JOURNAL_POWER) {
-    return fail(__func__,
-                "neither TIDELANE_JOURNAL_AS_CONFIGURED, TIDELANE_JOURNAL_OFF, "
-                "TIDELANE_JOURNAL_PROCESS nor TIDELANE_JOURNAL_POWER");
+    return tl_fail(__func__,
+                   "neither TIDELANE_JOURNAL_AS_CONFIGURED, TIDELANE_JOURNAL_OFF, "
+                   "TIDELANE_JOURNAL_PROCESS nor TIDELANE_JOURNAL_POWER");
   }
   return set(__func__, fapl_id, H5P_FILE_ACCESS, TL_PROPERTY_JOURNAL, &value, sizeof value);
 }
@@ -247,7 +245,7 @@ herr_t tidelane_set_fapl_journal_commits(hid_t fapl_id, uint64_t flushes, double
   static const double longest = 1e12; /* 30000 years; what is no number is not less, either */
   struct tl_journal_commits due = {0, 0};
   if (!(seconds >= 0 && seconds < longest)) {
-    return fail(__func__, "a time is a number of seconds, 0 or more");
+    return tl_fail(__func__, "a time is a number of seconds, 0 or more");
   }
   due.flushes = flushes;
   due.time_us = (uint64_t)(seconds * 1e6 + 0.5);
@@ -269,11 +267,10 @@ herr_t tidelane_get_fapl_journal_commits(hid_t fapl_id, uint64_t* flushes, doubl
 
 static herr_t check_type(const char* function, hid_t id, H5I_type_t type) {
   if (H5Iget_type(id) == type) return 0;
-  return fail(function, type == H5I_FILE ? "not a file" : "not a dataset");
+  return tl_fail(function, type == H5I_FILE ? "not a file" : "not a dataset");
 }
 
-/* Whether a connector of ours is in charge of the object, and the operation's number there. */
-static int find_operation(hid_t id, H5VL_subclass_t subclass, const char* name, int* number) {
+int tl_find_operation(hid_t id, H5VL_subclass_t subclass, const char* name, int* number) {
   uint64_t flags = 0;
   herr_t found = -1;
   *number = -1;
@@ -292,7 +289,7 @@ static herr_t operate(const char* function, hid_t id, H5I_type_t type, const cha
   H5VL_optional_args_t operation;
   if (check_type(function, id, type) < 0) return -1;
   operation.args = args;
-  if (!find_operation(id, subclass, name, &operation.op_type)) return 0;
+  if (!tl_find_operation(id, subclass, name, &operation.op_type)) return 0;
   return type == H5I_FILE ? H5VLfile_optional_op(id, &operation, dxpl, H5ES_NONE)
                           : H5VLdataset_optional_op(id, &operation, dxpl, H5ES_NONE);
 }
@@ -301,7 +298,7 @@ static herr_t test(const char* function, hid_t id, H5I_type_t type, const char* 
                    int* completed) {
   struct tl_test_args args = {1};
   herr_t result;
-  if (completed == NULL) return fail(function, "no place for the answer");
+  if (completed == NULL) return tl_fail(function, "no place for the answer");
   result = operate(function, id, type, name, &args, H5P_DEFAULT);
   *completed = args.stored;
   return result;
@@ -355,7 +352,7 @@ herr_t tidelane_commit(hid_t file_id) {
   H5VL_optional_args_t operation;
   if (check_type(__func__, file_id, H5I_FILE) < 0) return -1;
   operation.args = NULL;
-  if (!find_operation(file_id, H5VL_SUBCLS_FILE, TL_FILE_COMMIT, &operation.op_type)) {
+  if (!tl_find_operation(file_id, H5VL_SUBCLS_FILE, TL_FILE_COMMIT, &operation.op_type)) {
     return H5Fflush(file_id, H5F_SCOPE_LOCAL);
   }
   return H5VLfile_optional_op(file_id, &operation, H5P_DEFAULT, H5ES_NONE);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is too slow for every change (`make test-long`, hours): everything twenty times under a time limit, the long stress
-# runs, all of HDF5's own test programs, netCDF-C's own tests, programs of ranks on thread-safe and on asserting parallel HDF5, the clients under
+# runs, all of HDF5's own test programs, netCDF-C's own tests, h5py's by ranks, programs of ranks on thread-safe and on asserting parallel HDF5, the clients under
 # the address sanitizer, and the plugin on an HDF5 that is itself built with the thread sanitizer.
 # REPEATS (20) sets the repeats, WHEELS_SECONDS (600: an hour for all six) how long random programs run through the wheels
 # of each library.
@@ -12,6 +12,7 @@ repeats=${REPEATS:-20}
 
 stage "HDF5's test programs" scripts/setup/hdf5-tests.sh all
 stage "netCDF-C with its tests" scripts/setup/netcdf-tests.sh
+for mpi in mpich openmpi; do stage "h5py for ranks, $mpi" scripts/setup/h5py-parallel.sh "$mpi"; done
 stage "build (release)" compile release
 stage "tests, long ones included" tests release
 stage "tests x$repeats (release)" tests release -LE 'long|client' --repeat "until-fail:$repeats"

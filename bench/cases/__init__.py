@@ -1,6 +1,6 @@
 """The benchmarks by name, in the order in which they run and stand on the page."""
 
-from cases import checkpoint, commits, filters, modes, never_slower, objects, ranks, reads, recording, writes
+from cases import checkpoint, commits, filters, modes, never_slower, objects, query, ranks, reads, recording, writes
 
 CASES = {
     case.key: case
@@ -19,6 +19,7 @@ CASES = {
         never_slower.LIGHT_FILTER_COSTS,
         reads.SERIES,
         reads.LOADER,
+        query.QUERY,
         objects.WALK,
         modes.REGRET,
         modes.PREDICT,

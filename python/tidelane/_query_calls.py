@@ -51,6 +51,17 @@ class _Block(ctypes.Structure):
     ]
 
 
+class _Handle(ctypes.c_void_p):
+    """A scan; it closes itself even where Ctrl-C comes before anyone has it."""
+
+    def close(self) -> None:
+        scan, self.value = self.value, None
+        if scan:
+            _functions(_plugin_of_queries(), True).tidelane_query_close(scan)
+
+    __del__ = close
+
+
 @functools.lru_cache(maxsize=None)
 def _plugin_of_queries() -> _plugin.Plugin:
     """Looked for once: whichever image it is, it reads by the HDF5 that it is given."""
@@ -64,7 +75,7 @@ def _functions(plugin: _plugin.Plugin, held: bool) -> Any:
     to_u64 = ctypes.POINTER(u64)
     signatures = {
         "names": (pointer, [text, pointer, size]),
-        "open": (scan, [pointer, text, ctypes.POINTER(_Column), size, ctypes.c_uint, pointer, size]),
+        "open": (_Handle, [pointer, text, ctypes.POINTER(_Column), size, ctypes.c_uint, pointer, size]),
         "shape": (ctypes.c_int, [scan, to_u64, ctypes.c_int]),
         "next": (ctypes.c_int, [scan, ctypes.c_int64, ctypes.POINTER(_Block), pointer, size]),
         "count": (ctypes.c_int, [scan, ctypes.c_int64, to_u64, pointer, size]),
@@ -128,7 +139,7 @@ class Scan:
         self._block = _Block()
         self._progress = progress
         self._turn = time.monotonic()
-        self._scan: Optional[int] = None
+        self._scan = _Handle()
         given = (_Column * max(1, len(columns)))(*[_Column(encoded(name), dataset, encoded(field)) for name, dataset, field in columns])
         with library.lock():
             self._scan = self._image.tidelane_query_open(library.address, encoded(text), given, len(columns), flags, self._why, _WORDS)
@@ -143,10 +154,8 @@ class Scan:
         self.close()
 
     def close(self) -> None:
-        scan, self._scan = self._scan, None
-        if scan:
-            with self._library.lock():
-                self._image.tidelane_query_close(scan)
+        with self._library.lock():
+            self._scan.close()
 
     def _shape(self) -> tuple[int, ...]:
         dims = (ctypes.c_uint64 * 64)()
@@ -156,7 +165,7 @@ class Scan:
     def _called(self, name: str, *arguments: Any) -> int:
         """A call that enters HDF5."""
         if time.monotonic() - self._turn > TURN_SECONDS:
-            time.sleep(1e-5)  # who releases a lock and takes it at once leaves it to nobody
+            time.sleep(1e-5)  # who takes a lock again as soon as it is released leaves it to others seldom
             self._turn = time.monotonic()
         with self._library.lock():
             result = getattr(self._image, f"tidelane_query_{name}")(self._scan, *arguments, self._why, _WORDS)

@@ -66,7 +66,7 @@ class Column:
         return self.item.members(self.field)
 
     def elements(self, first: int, count: int) -> Any:
-        """Those at the row-major positions from `first` on, in one dimension, read by the library."""
+        """Those at the row-major positions from `first` on, one after the other, read by the library."""
         import numpy
 
         parts = []
@@ -74,7 +74,7 @@ class Column:
             values = numpy.asarray(self.item.read(box))
             for part in self.field:
                 values = values[part]
-            parts.append(values.reshape(-1))
+            parts.append(values.reshape(-1, *self.dtype.shape))
         return parts[0] if len(parts) == 1 else numpy.concatenate(parts)
 
 

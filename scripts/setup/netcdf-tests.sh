@@ -20,17 +20,8 @@ tree="$build/netcdf/$version"
 hdf5="$build/netcdf/hdf5"  # as installed, with the high-level library
 if [ -e "$tree/tidelane-complete" ] && [ "$(cat "$tree/tidelane-complete")" = "$root" ]; then exit 0; fi
 
-high_level() {
-  local from
-  from=$(cat "$build/hdf5/source/tree")
-  rm -rf "$hdf5" && mkdir -p "$hdf5/include" "$hdf5/lib"
-  ln -s "$root"/include/*.h "$from"/hl/src/*.h "$hdf5/include/"
-  ln -s "$root"/lib/libhdf5.so* "$hdf5/lib/"
-  cc -shared -fPIC -O1 -w -DH5_BUILT_AS_DYNAMIC_LIB -I"$root/include" -I"$from/hl/src" -I"$from/src" -I"$from/src/H5FDsubfiling" \
-    "$from"/hl/src/*.c -L"$root/lib" -lhdf5 -Wl,-rpath,"$root/lib" -Wl,-soname,libhdf5_hl.so -o "$hdf5/lib/libhdf5_hl.so"
-}
 compile() {
-  high_level
+  "$repo/scripts/setup/hdf5-high-level.sh" "$root" "$hdf5"
   rm -rf "$source" "$tree" && mkdir -p "$source" && tar -xf "$tarball" -C "$source" --strip-components=1
   cmake -S "$source" -B "$tree" -G Ninja -DCMAKE_C_FLAGS="-O1 -w" -DHDF5_ROOT="$hdf5" -DHDF5_NO_FIND_PACKAGE_CONFIG_FILE=ON \
     -DNETCDF_ENABLE_REMOTE_FUNCTIONALITY=OFF -DNETCDF_ENABLE_DAP=OFF -DNETCDF_ENABLE_NCZARR=OFF -DNETCDF_ENABLE_LIBXML2=OFF \

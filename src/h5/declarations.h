@@ -52,6 +52,9 @@ extern "C" {
 #define H5S_MAX_RANK 32
 #define H5S_PLIST 2
 #define H5S_UNLIMITED HSIZE_UNDEF
+#define H5T_C_S1 (H5OPEN H5T_C_S1_g)
+#define H5T_NATIVE_INT (H5OPEN H5T_NATIVE_INT_g)
+#define H5T_NATIVE_UINT64 (H5OPEN H5T_NATIVE_UINT64_g)
 #define H5VL_CAP_FLAG_ASYNC 0x0000000000000002
 #define H5VL_NATIVE_DATASET_CHUNK_ITER 10
 #define H5VL_NATIVE_DATASET_CHUNK_READ 6
@@ -136,6 +139,7 @@ typedef struct H5F_sect_info_t { haddr_t addr; hsize_t size; } H5F_sect_info_t;
 typedef enum H5F_libver_t { H5F_LIBVER_ERROR = -1, H5F_LIBVER_EARLIEST = 0, H5F_LIBVER_V18 = 1,
   H5F_LIBVER_V110 = 2, H5F_LIBVER_V112 = 3, H5F_LIBVER_V114 = 4, H5F_LIBVER_NBOUNDS } H5F_libver_t;
 typedef struct H5F_retry_info_t { unsigned nbins; uint32_t *retries[21]; } H5F_retry_info_t;
+htri_t H5Fis_accessible(const char *, hid_t);
 hid_t H5Fcreate(const char *, unsigned, hid_t, hid_t);
 hid_t H5Fopen(const char *, unsigned, hid_t);
 herr_t H5Fflush(hid_t, H5F_scope_t);
@@ -202,7 +206,10 @@ typedef enum H5T_str_t { H5T_STR_ERROR = -1, H5T_STR_NULLTERM = 0, H5T_STR_NULLP
   = 13, H5T_STR_RESERVED_14 = 14, H5T_STR_RESERVED_15 = 15 } H5T_str_t;
 typedef enum H5T_direction_t { H5T_DIR_DEFAULT = 0, H5T_DIR_ASCEND = 1, H5T_DIR_DESCEND = 2 }
   H5T_direction_t;
+extern hid_t H5T_C_S1_g;
+extern hid_t H5T_NATIVE_INT_g;
 extern hid_t H5T_NATIVE_INT32_g;
+extern hid_t H5T_NATIVE_UINT64_g;
 hid_t H5Tcreate(H5T_class_t, size_t);
 hid_t H5Tcopy(hid_t);
 htri_t H5Tequal(hid_t, hid_t);
@@ -221,21 +228,27 @@ size_t H5Tget_ebias(hid_t);
 H5T_norm_t H5Tget_norm(hid_t);
 H5T_str_t H5Tget_strpad(hid_t);
 int H5Tget_nmembers(hid_t);
+char *H5Tget_member_name(hid_t, unsigned);
 int H5Tget_member_index(hid_t, const char *);
 size_t H5Tget_member_offset(hid_t, unsigned);
 hid_t H5Tget_member_type(hid_t, unsigned);
 htri_t H5Tis_variable_str(hid_t);
 hid_t H5Tget_native_type(hid_t, H5T_direction_t);
+herr_t H5Tset_size(hid_t, size_t);
+herr_t H5Tset_order(hid_t, H5T_order_t);
+herr_t H5Tset_cset(hid_t, H5T_cset_t);
 herr_t H5Tconvert(hid_t, hid_t, size_t, void *, void *, hid_t);
 herr_t H5Treclaim(hid_t, hid_t, hid_t, void *);
 typedef struct { hbool_t corder_valid; H5O_msg_crt_idx_t corder; H5T_cset_t cset; hsize_t data_size;
   } H5A_info_t;
 typedef herr_t (*H5A_operator2_t)(hid_t, const char *, const H5A_info_t *, void *);
+hid_t H5Acreate2(hid_t, const char *, hid_t, hid_t, hid_t, hid_t);
 hid_t H5Aget_space(hid_t);
 hid_t H5Aget_type(hid_t);
 herr_t H5Aiterate2(hid_t, H5_index_t, H5_iter_order_t, hsize_t *, H5A_operator2_t, void *);
 hid_t H5Aopen(hid_t, const char *, hid_t);
 herr_t H5Aread(hid_t, hid_t, void *);
+herr_t H5Awrite(hid_t, hid_t, const void *);
 typedef enum H5D_layout_t { H5D_LAYOUT_ERROR = -1, H5D_COMPACT = 0, H5D_CONTIGUOUS = 1, H5D_CHUNKED
   = 2, H5D_VIRTUAL = 3, H5D_NLAYOUTS = 4 } H5D_layout_t;
 typedef enum H5D_chunk_index_t { H5D_CHUNK_IDX_BTREE = 0, H5D_CHUNK_IDX_SINGLE = 1,
@@ -259,6 +272,7 @@ herr_t H5Dread(hid_t, hid_t, hid_t, hid_t, hid_t, void *);
 herr_t H5Dwrite(hid_t, hid_t, hid_t, hid_t, hid_t, const void *);
 herr_t H5Dwrite_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t, hid_t, hid_t, const
   void *, hid_t);
+herr_t H5Dset_extent(hid_t, const hsize_t []);
 herr_t H5Dflush(hid_t);
 herr_t H5Dclose(hid_t);
 typedef enum H5E_type_t { H5E_MAJOR, H5E_MINOR } H5E_type_t;
@@ -289,6 +303,8 @@ typedef struct { H5L_type_t type; hbool_t corder_valid; int64_t corder; H5T_cset
 typedef herr_t (*H5L_iterate2_t)(hid_t, const char *, const H5L_info2_t *, void *);
 typedef herr_t (*H5L_elink_traverse_t)(const char *, const char *, const char *, const char *,
   unsigned *, hid_t, void *);
+htri_t H5Lexists(hid_t, const char *, hid_t);
+herr_t H5Literate2(hid_t, H5_index_t, H5_iter_order_t, hsize_t *, H5L_iterate2_t, void *);
 herr_t H5Lvisit2(hid_t, H5_index_t, H5_iter_order_t, H5L_iterate2_t, void *);
 typedef enum H5G_storage_type_t { H5G_STORAGE_TYPE_UNKNOWN = -1, H5G_STORAGE_TYPE_SYMBOL_TABLE,
   H5G_STORAGE_TYPE_COMPACT, H5G_STORAGE_TYPE_DENSE } H5G_storage_type_t;
@@ -582,8 +598,11 @@ int H5Pget_external_count(hid_t);
 herr_t H5Pget_fill_time(hid_t, H5D_fill_time_t *);
 herr_t H5Pget_fill_value(hid_t, hid_t, void *);
 H5D_layout_t H5Pget_layout(hid_t);
+herr_t H5Pset_chunk(hid_t, int, const hsize_t []);
 herr_t H5Pget_chunk_cache(hid_t, size_t *, size_t *, double *);
 herr_t H5Pset_selection_io(hid_t, H5D_selection_io_mode_t);
+herr_t H5Pset_create_intermediate_group(hid_t, unsigned);
+herr_t H5Pset_char_encoding(hid_t, H5T_cset_t);
 herr_t H5Pget_elink_cb(hid_t, H5L_elink_traverse_t *, void **);
 hid_t H5Pget_elink_fapl(hid_t);
 herr_t H5Pset_elink_cb(hid_t, H5L_elink_traverse_t, void *);

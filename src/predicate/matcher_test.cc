@@ -501,14 +501,18 @@ TEST(MatcherTest, TheProgramsArithmeticIsItsOwn) {
     const auto matcher = Matcher::Make({Comparison::kGreater, {Number{0}}},
                                        Of(Kind::kFloat, sizeof(Number)), Constants::kExact, why);
     counts.push_back(matcher->Count(longs, 3));
+    // What follows the largest number overflows, and would trap.
+    const auto beyond = Matcher::Make({Comparison::kGreater, {std::numeric_limits<Number>::max()}},
+                                      Of(Kind::kFloat, sizeof(Number)), Constants::kExact, why);
+    counts.push_back(beyond->Count(longs, 3));
   });
   const int flags = std::fetestexcept(FE_ALL_EXCEPT);
   const int rounding = std::fegetround();
   std::fesetenv(&before);
   EXPECT_EQ(flags, 0);
   EXPECT_EQ(rounding, FE_UPWARD);
-  ASSERT_EQ(counts.size() % 6, 0U);
-  for (size_t i = 0; i < counts.size(); i += 6) {
+  ASSERT_EQ(counts.size() % 7, 0U);
+  for (size_t i = 0; i < counts.size(); i += 7) {
     EXPECT_EQ(std::vector<uint64_t>(counts.begin() + static_cast<ptrdiff_t>(i),
                                     counts.begin() + static_cast<ptrdiff_t>(i + 6)),
               (std::vector<uint64_t>{2, 1, 1, 1, 0, 1}));

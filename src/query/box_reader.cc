@@ -12,6 +12,9 @@ namespace tidelane::query {
 
 namespace {
 
+// Positions, and sizes of boxes in bits, have to fit in 64.
+constexpr uint64_t kMostElements = uint64_t{1} << 63;
+
 const char* KindOf(H5D_layout_t layout) {
   switch (layout) {
     case H5D_COMPACT: return "compact";
@@ -62,6 +65,16 @@ Status FindLayout(h5::Library& hdf5, hid_t dataset, Layout& found) {
   hsize_t dims[kMaxRank], chunk[kMaxRank];
   hdf5.Sget_simple_extent_dims(space.get(), dims, nullptr);
   std::copy_n(dims, found.rank, found.extent.begin());
+  uint64_t elements = 1;
+  for (int d = 0; d < found.rank; ++d) {
+    if (dims[d] == 0) {
+      elements = 0;
+      break;
+    }
+    if (elements > kMostElements / dims[d])
+      return Status::Failed(EINVAL, "count the elements of " + NameOfDataset(hdf5, dataset));
+    elements *= dims[d];
+  }
   if (layout == H5D_CHUNKED && hdf5.Pget_chunk(list.get(), kMaxRank, chunk) == found.rank) {
     std::copy_n(chunk, found.rank, found.quantum.begin());
     found.filtered = hdf5.Pget_nfilters(list.get()) > 0;
@@ -82,7 +95,6 @@ BoxReader::~BoxReader() { GiveBack(); }
 void BoxReader::Forget() {
   GiveBack();
   elements_ = 0;
-  file_space_.Reset();
 }
 
 void BoxReader::GiveBack() {
@@ -115,7 +127,8 @@ Status BoxReader::Read(int rank, const Box& box) {
 
 Status BoxReader::Select(int rank, const Box& box, uint64_t elements) {
   if (rank == 0) return {};
-  if (!file_space_.valid()) file_space_ = h5::OwnedId(*hdf5_, hdf5_->Dget_space(dataset_.get()));
+  // Asked anew: HDF5 would look for what is beyond the end of a dataset that has been cut, if its old extent said that it is there.
+  file_space_ = h5::OwnedId(*hdf5_, hdf5_->Dget_space(dataset_.get()));
   if (selected_ != elements) {
     memory_space_ = h5::OwnedId(*hdf5_, hdf5_->Screate_simple(1, &elements, nullptr));
     selected_ = elements;

@@ -39,7 +39,7 @@ class BoxReader {
 
   /// Reads it, unless it is what was read last. `rank` 0: everything.
   Status Read(int rank, const Box& box);
-  /// The next Read reads, whatever there is, and asks for the extent.
+  /// The next Read reads, whatever there is.
   void Forget();
   /// Elements of the box, in row-major order, `record` bytes each.
   const std::byte* data() const { return memory_.get(); }
@@ -55,7 +55,7 @@ class BoxReader {
   h5::Library* hdf5_;
   h5::OwnedId dataset_;
   h5::OwnedId memory_type_;
-  h5::OwnedId file_space_;    // not valid: to be asked for
+  h5::OwnedId file_space_;
   h5::OwnedId memory_space_;  // of `elements_`
   uint64_t record_;
   bool variable_;

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "extent/test_hooks.h"
+
 namespace tidelane::query {
 
 namespace {
@@ -151,7 +153,7 @@ void Columns::Forget() {
 }
 
 Status Columns::Refresh() {
-  Forget();
+  if (!MutationEnabled("query_stale")) Forget();
   for (size_t i = 0; i < readers_.size(); ++i) {
     if (Status status = FindLayout(hdf5_, readers_[i].dataset(), layouts_[i]); !status.ok())
       return status;

@@ -58,7 +58,7 @@ bool PlainFloat(h5::Library& hdf5, hid_t type, ElementType& found) {
 
 // What HDF5 converts to.
 bool NativeNumber(h5::Library& hdf5, hid_t native, H5T_class_t of, ElementType& found) {
-  if (of != H5T_FLOAT) return PlainInteger(hdf5, native, false, found);
+  if (of != H5T_FLOAT) return PlainInteger(hdf5, native, of == H5T_BITFIELD, found);
   if (PlainFloat(hdf5, native, found)) return true;
   found.kind = ElementType::Kind::kFloat;
   found.size = static_cast<uint32_t>(hdf5.Tget_size(native));

@@ -168,7 +168,8 @@ TIDELANE_EXPORT int tidelane_query_values(tl_scan* scan, size_t column, void* to
 }
 
 TIDELANE_EXPORT uint64_t tidelane_query_column_size(const tl_scan* scan, size_t column) {
-  return scan->scan.columns().at(column).type.size;
+  const auto& columns = scan->scan.columns();
+  return column < columns.count() ? columns.at(column).type.size : 0;
 }
 
 TIDELANE_EXPORT void tidelane_query_progress(const tl_scan* scan, uint64_t* done, uint64_t* total) {

@@ -4,11 +4,26 @@
 #include <string>
 #include <utility>
 
+#include "extent/test_hooks.h"
+
 namespace tidelane::query {
 
 using predicate::Bits;
+using predicate::Comparison;
+using predicate::Condition;
 using predicate::Matcher;
 using predicate::Query;
+
+namespace {
+
+Condition ConditionOf(const Query& query) {
+  Condition condition = query.condition();
+  if (condition.comparison == Comparison::kLess && MutationEnabled("query_strict"))
+    condition.comparison = Comparison::kLessEqual;
+  return condition;
+}
+
+}  // namespace
 
 Status Filter::Make(const Query& query, const Columns& columns, predicate::Constants constants) {
   return MakeNode(query, columns, constants, root_);
@@ -24,7 +39,7 @@ Status Filter::MakeNode(const Query& query, const Columns& columns, predicate::C
     if (node.column == columns.count())
       return Status::Failed(EINVAL, "find a column '" + query.name() + "'");
     std::string why;
-    node.matcher = Matcher::Make(query.condition(), columns.at(node.column).type, constants, why);
+    node.matcher = Matcher::Make(ConditionOf(query), columns.at(node.column).type, constants, why);
     if (!node.matcher.has_value())
       return Status::Failed(EINVAL, "compare column '" + query.name() + "': " + why);
     return {};

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "extent/test_hooks.h"
+
 namespace tidelane::query {
 
 namespace {
@@ -34,6 +36,29 @@ void Swap(const ElementType& type, std::byte* elements, uint64_t count) {
   }
 }
 
+// What tiles are made of: whole chunks of all columns, if that is no more than `most` elements, or than one column's chunk is anyway. Rows of
+// chunks in one column and columns of them in another would come to everything.
+Coordinates QuantumWithin(const Columns& columns, uint64_t most) {
+  const Layout& layout = columns.layout();
+  Coordinates quantum = layout.quantum;
+  const auto elements_of = [&layout](const Coordinates& box) {
+    uint64_t elements = 1;
+    for (int d = 0; d < layout.rank; ++d) elements *= std::min(box[d], layout.extent[d]);
+    return elements;
+  };
+  for (size_t i = 0; i < columns.count(); ++i)
+    most = std::max(most, elements_of(columns.layout_of(i).quantum));
+  while (elements_of(quantum) > most) {
+    int longest = 0;
+    for (int d = 0; d < layout.rank; ++d) {
+      quantum[d] = std::min(quantum[d], layout.extent[d]);
+      if (quantum[d] > quantum[longest]) longest = d;
+    }
+    quantum[longest] = (quantum[longest] + 1) / 2;
+  }
+  return quantum;
+}
+
 }  // namespace
 
 Status Scan::Open(const std::vector<ColumnSpec>& specs, predicate::Constants constants) {
@@ -45,19 +70,29 @@ Status Scan::Open(const std::vector<ColumnSpec>& specs, predicate::Constants con
 
 void Scan::MakePlan() {
   const Layout& layout = columns_.layout();
-  const uint64_t record =
-      std::max<uint64_t>(1, columns_.RecordBytes(filter_.Used(columns_.count())));
-  const uint64_t wanted = layout.filtered ? sizes_.decoded : sizes_.plain;
-  plan_ = std::make_unique<Blocks>(layout.rank, layout.extent, layout.quantum,
-                                   std::max<uint64_t>(1, wanted / record),
-                                   std::max<uint64_t>(1, sizes_.most / record));
+  const auto of = [this](const std::vector<bool>& columns) {
+    return std::max<uint64_t>(1, columns_.RecordBytes(columns));
+  };
+  const uint64_t record = of(filter_.Used(columns_.count()));
+  // Values are asked for tile by tile, too.
+  const uint64_t most = std::max<uint64_t>(
+      1, sizes_.most / std::max(record, of(std::vector<bool>(columns_.count(), true))));
+  const uint64_t wanted = (layout.filtered ? sizes_.decoded : sizes_.plain) / record;
+  plan_ = std::make_unique<Blocks>(layout.rank, layout.extent, QuantumWithin(columns_, most),
+                                   std::clamp<uint64_t>(wanted, 1, most), most);
 }
 
 void Scan::Begin() {
   block_ = plan_->At(next_first_);
   next_first_ += block_.elements;
-  next_tile_ = 0;
   within_ = true;
+  BeginAgain();
+}
+
+void Scan::BeginAgain() {
+  totals_.elements -= looked_at_;
+  looked_at_ = 0;
+  next_tile_ = 0;
   hits_ = 0;
 }
 
@@ -79,16 +114,22 @@ Status Scan::RunTile(Bits* bits, uint64_t& hits) {
     hits = tile_bits_.Count();
     if (hits != 0) {
       plan_->ForEachRun(block_, tile, [&](uint64_t from, uint64_t to, uint64_t count) {
-        bits->CopyRange(to, tile_bits_, from, count);
+        const bool shifted = next_tile_ + 1 == tiles && MutationEnabled("query_tiles");
+        bits->CopyRange(to + (shifted ? 1 : 0), tile_bits_, from, count - (shifted ? 1 : 0));
       });
     }
   }
   totals_.elements += elements;
+  looked_at_ += elements;
   within_ = ++next_tile_ < tiles;
+  if (!within_) looked_at_ = 0;
   return {};
 }
 
 Status Scan::Next(Clock::time_point deadline, Step& step) {
+  // Of a block that Count has begun there are no bits.
+  if (within_ && counting_) BeginAgain();
+  counting_ = false;
   do {
     if (!within_) {
       if (next_first_ >= plan_->elements()) {
@@ -112,6 +153,7 @@ Status Scan::Next(Clock::time_point deadline, Step& step) {
 }
 
 Status Scan::Count(Clock::time_point deadline, uint64_t& count, Step& step) {
+  counting_ = true;
   do {
     if (!within_) {
       if (next_first_ >= plan_->elements()) {
@@ -122,19 +164,24 @@ Status Scan::Count(Clock::time_point deadline, uint64_t& count, Step& step) {
     }
     uint64_t hits = 0;
     if (Status status = RunTile(nullptr, hits); !status.ok()) return status;
-    count += hits;
-    totals_.hits += hits;
-    if (!within_) ++totals_.blocks;
+    hits_ += hits;
+    if (within_) continue;
+    ++totals_.blocks;
+    totals_.hits += hits_;
+    count += hits_;
   } while (Clock::now() < deadline);
   step = Step::kLater;
   return {};
 }
 
 Status Scan::Values(size_t column, std::byte* to) {
+  if (column >= columns_.count())
+    return Status::Failed(EINVAL, "find column number " + std::to_string(column));
   const ElementType& type = columns_.at(column).type;
   if (type.kind == ElementType::Kind::kVariableString)
     return Status::Failed(
         EINVAL, "give strings of variable length, of column '" + columns_.at(column).name + "'");
+  if (within_ || counting_) return Status::Failed(EINVAL, "give values of no block");
   if (hits_ == 0) return {};
   Status status = plan_->TilesOf(block_) == 1 ? GatherRows(column, to) : GatherTiles(column, to);
   if (status.ok()) Swap(type, to, hits_);
@@ -222,6 +269,7 @@ Status Scan::Rewind() {
   if (Status status = columns_.Refresh(); !status.ok()) return status;
   MakePlan();
   within_ = false;
+  looked_at_ = 0;
   next_first_ = 0;
   hits_ = 0;
   totals_ = {};

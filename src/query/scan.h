@@ -40,14 +40,15 @@ class Scan {
 
   /// The next block, unless `deadline` comes first.
   Status Next(Clock::time_point deadline, Step& step);
-  /// Adds the hits of all blocks that are left to `count`; kEnd or kLater.
+  /// Adds the hits of all blocks that are left to `count`, block by block; kEnd or kLater. What Next has begun, it goes on with; what it
+  /// has begun itself, Next begins again, so that each block is given or counted, whoever asks first.
   Status Count(Clock::time_point deadline, uint64_t& count, Step& step);
 
   /// What Next gave last.
   const Blocks::Block& block() const { return block_; }
   const predicate::Bits& bits() const { return bits_; }
   uint64_t hits() const { return hits_; }
-  /// Its hits' elements of a column, in the machine's order of bytes. Strings of variable length: EINVAL.
+  /// Its hits' elements of a column, in the machine's order of bytes. EINVAL: strings of variable length; Next gave no block last.
   Status Values(size_t column, std::byte* to);
 
   Status Rewind();
@@ -65,8 +66,8 @@ class Scan {
  private:
   void MakePlan();
   void Begin();
+  void BeginAgain();
   Status RunTile(predicate::Bits* bits, uint64_t& hits);
-  void EndBlock();
   Status GatherRows(size_t column, std::byte* to);
   Status GatherTiles(size_t column, std::byte* to);
 
@@ -78,8 +79,10 @@ class Scan {
   Totals totals_;
   // The block that is, or was last, looked at.
   Blocks::Block block_;
-  bool within_ = false;  // some of its tiles are still to come
+  bool within_ = false;    // some of its tiles are still to come
+  bool counting_ = false;  // by Count: its bits are not known
   uint64_t next_tile_ = 0;
+  uint64_t looked_at_ = 0;   // elements of a block that is not at its end
   uint64_t next_first_ = 0;  // where the next block begins
   predicate::Bits bits_;
   predicate::Bits tile_bits_;

@@ -16,6 +16,7 @@ import sys
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 EXPECTED = [
     "include/tidelane.h",
+    "include/tidelane_query.h",
     "include/h5_async_lib.h",
     "share/tidelane/tidelane.f90",
     "share/doc/tidelane/README.md",

@@ -148,7 +148,12 @@ def test_fields_strings_and_enumerations(h5, native):
             refused(ValueError, ["'state'", "'of'", "'off'"], lambda: tidelane.query(file, "state == 'of'"))
             complexes = np.arange(5) * 1j
             file["z"], file["n"] = complexes, np.arange(5)
-            assert np.array_equal(tidelane.query(file, "n > 2").read("z", "n")["z"], complexes[3:])
+            file.create_dataset("v", (5,), "(3,)i4")[...] = np.arange(15).reshape(5, 3)
+            file["a"] = np.array([(i, [i, -i]) for i in range(5)], [("n", "i4"), ("pair", "f4", (2,))])
+            read = tidelane.query(file, "n > 2").read("z", "n", "v")       # what cannot be compared can be read
+            assert np.array_equal(read["z"], complexes[3:]) and read["v"].tolist() == [[9, 10, 11], [12, 13, 14]]
+            assert tidelane.query(file, "a.n > 3").read("a.pair", "a")["a.pair"].tolist() == [[4, -4]]
+            assert tidelane.query(file, "n > 9").read("v", "z", "a")["v"].shape == (0, 3)
         """,
         native=native,
     )
@@ -222,6 +227,23 @@ def test_nothing_a_scalar_and_what_cannot_be(h5):
         for call in query.count, query.where, query.mask, query.read, lambda: tidelane.query(file, "x > 1"), lambda: tidelane.columns(file):
             refused(ValueError, ["closed"], call)
         iterator.close()
+        """)
+
+
+def test_positions_in_a_row_are_a_few_boxes(h5):
+    h5("""
+        import math
+        from tidelane import _query_sources
+        for shape in (), (5,), (3, 4), (2, 3, 4), (1, 1, 7), (3, 1, 2, 2):
+            array = np.arange(math.prod(shape)).reshape(shape)
+            for first in range(array.size):
+                for count in range(1, array.size - first + 1):
+                    parts = [array[box].ravel() for box in _query_sources.boxes(shape, first, count)]
+                    assert np.array_equal(np.concatenate(parts), np.arange(first, first + count)) and len(parts) <= max(1, 2 * len(shape) - 1)
+        words = np.array([b"a", b"bb", b"ccc", b""])[np.random.default_rng(6).integers(0, 4, (50, 30, 8))]
+        with h5py.File("out.h5", "w") as file:
+            file["fixed"], file["free"] = words, words.astype(object)
+            same(tidelane.query(file, "fixed >= 'b' and free != 'ccc'"), (words >= b"b") & (words != b"ccc"), fixed=words, free=words.astype(object))
         """)
 
 
@@ -323,6 +345,26 @@ file.close()
 """,
         timeout=40,
     )
+
+
+def test_an_interrupt_while_a_query_is_opened_leaves_nothing_open(h5):
+    h5("""
+        from tidelane import _query_calls, _query_h5py
+        class Interrupted:
+            def __enter__(self): h5py._objects.phil.acquire()
+            def __exit__(self, *_):
+                h5py._objects.phil.release()
+                raise KeyboardInterrupt
+        with h5py.File("out.h5", "w") as file:
+            x = file.create_dataset("x", data=np.arange(10))
+            before = h5py.h5i.get_ref(x.id)
+            column = _query_calls.ScanColumn("x", x.id.id, "")
+            scan = _query_calls.Scan(_query_h5py.library(), "x > 3", [column], 0)
+            assert h5py.h5i.get_ref(x.id) == before + 1
+            scan.close()
+            refused(KeyboardInterrupt, [], lambda: _query_calls.Scan(_query_h5py.library()._replace(lock=Interrupted), "x > 3", [column], 0))
+            assert h5py.h5i.get_ref(x.id) == before
+        """)
 
 
 def test_other_threads_use_h5py_meanwhile(h5):

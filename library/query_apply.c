@@ -1,0 +1,142 @@
+/// \file
+/// Queries applied: handed to the plugin, which is in charge of the file, by an operation (TL_FILE_QUERY of src/h5/protocol.h).
+///
+/// Invariant: nothing is found here. Where no plugin answers, the call fails: an empty view would say that there is nothing.
+/// Thread safety: as tidelane_query.h.
+#define TIDELANE_QUERY_MODULE
+
+#include "h5/protocol.h"
+#include "internal.h"
+#include "query_object.h"
+#include "query_view.h"
+#include "tidelane_query.h"
+
+/* Where in the program it was called, for event sets. */
+struct source {
+  const char* file;
+  const char* function;
+  unsigned line;
+};
+
+static int is_place(hid_t id) {
+  H5I_type_t type = H5I_BADID;
+  H5E_BEGIN_TRY { type = H5Iget_type(id); }
+  H5E_END_TRY
+  return type == H5I_FILE || type == H5I_GROUP || type == H5I_DATASET;
+}
+
+/* Every call of HDF5 forgets why the one before has failed: around those that tidy up. */
+static hid_t keep_errors(void) { return H5Eget_current_stack(); }
+static void restore_errors(hid_t errors) {
+  if (errors >= 0) H5Eset_current_stack(errors);
+}
+
+/* Asks the file that `place` is in. */
+static herr_t ask(const struct source* source, const char* function, hid_t place,
+                  struct tl_query_args* args, hid_t set) {
+  H5VL_optional_args_t operation;
+  herr_t done = -1;
+  hid_t file, errors;
+  if (!is_place(place)) return tl_fail(function, "neither a file, a group nor a dataset");
+  file = H5Iget_file_id(place);
+  if (file < 0) return -1;
+  if (tl_find_operation(file, H5VL_SUBCLS_FILE, TL_FILE_QUERY, &operation.op_type)) {
+    args->place = place;
+    operation.args = args;
+    /* Past HDF5's macro, which would say that this source is the program's. */
+    done = (H5VLfile_optional_op)(source->file, source->function, source->line, file, &operation,
+                                  H5P_DEFAULT, set);
+  } else {
+    done = tl_fail(function,
+                   "queries are applied by the plugin tidelane, which is not in charge of this "
+                   "file (or is one that knows no queries)");
+  }
+  errors = keep_errors();
+  H5Fclose(file);
+  restore_errors(errors);
+  return done;
+}
+
+static hid_t apply(const struct source* source, const char* function, size_t count,
+                   const hid_t* places, hid_t query_id, unsigned* result, hid_t vcpl_id,
+                   hid_t set) {
+  const struct tl_query* query = tl_query_of(function, query_id);
+  struct tl_view view = {0};
+  struct tl_query_args args = {0};
+  hid_t group = H5I_INVALID_HID;
+  hid_t errors;
+  size_t i;
+  if (query == NULL) return H5I_INVALID_HID;
+  if (result == NULL) return tl_fail(function, "no place for the result");
+  if (count == 0 || places == NULL) return tl_fail(function, "no location");
+  args.query = query->bytes;
+  args.size = query->size;
+  args.found = tl_view_note;
+  args.context = &view;
+  *result = 0;
+  for (i = 0; i < count; ++i) {
+    if (ask(source, function, places[i], &args, set) < 0) break;
+  }
+  if (i == count) group = tl_view_make(&view, vcpl_id);
+  if (group >= 0) *result = tl_view_bits(&view);
+  errors = keep_errors();
+  tl_view_free(&view);
+  restore_errors(errors);
+  return group;
+}
+
+hid_t H5Qapply(hid_t loc_id, hid_t query_id, unsigned* result, hid_t vcpl_id) {
+  const struct source here = {__FILE__, __func__, __LINE__};
+  return apply(&here, __func__, 1, &loc_id, query_id, result, vcpl_id, H5ES_NONE);
+}
+
+hid_t H5Qapply_multi(size_t loc_count, hid_t* loc_ids, hid_t query_id, unsigned* result,
+                     hid_t vcpl_id) {
+  const struct source here = {__FILE__, __func__, __LINE__};
+  return apply(&here, __func__, loc_count, loc_ids, query_id, result, vcpl_id, H5ES_NONE);
+}
+
+hid_t H5Qapply_async(const char* app_file, const char* app_func, unsigned app_line, hid_t loc_id,
+                     hid_t query_id, unsigned* result, hid_t vcpl_id, hid_t es_id) {
+  const struct source there = {app_file, app_func, app_line};
+  return apply(&there, __func__, 1, &loc_id, query_id, result, vcpl_id, es_id);
+}
+
+hid_t H5Qapply_multi_async(const char* app_file, const char* app_func, unsigned app_line,
+                           size_t loc_count, hid_t* loc_ids, hid_t query_id, unsigned* result,
+                           hid_t vcpl_id, hid_t es_id) {
+  const struct source there = {app_file, app_func, app_line};
+  return apply(&there, __func__, loc_count, loc_ids, query_id, result, vcpl_id, es_id);
+}
+
+/* Of the dataset itself; what is found below it there is not. */
+static int keep_space(void* context, const struct tl_query_found* found) {
+  hid_t* const space = (hid_t*)context;
+  if (found->kind != TL_FOUND_REGION)
+    return tl_fail("tidelane_query_select", "no query on elements");
+  *space = H5Scopy(found->space);
+  return *space < 0 ? -1 : 0;
+}
+
+hid_t tidelane_query_select(hid_t dset_id, hid_t query_id) {
+  const struct source here = {__FILE__, __func__, __LINE__};
+  const struct tl_query* query = tl_query_of(__func__, query_id);
+  struct tl_query_args args = {0};
+  hid_t space = H5I_INVALID_HID;
+  if (query == NULL) return H5I_INVALID_HID;
+  if (!is_place(dset_id) || H5Iget_type(dset_id) != H5I_DATASET) {
+    return tl_fail(__func__, "no dataset");
+  }
+  args.query = query->bytes;
+  args.size = query->size;
+  args.found = keep_space;
+  args.context = &space;
+  if (ask(&here, __func__, dset_id, &args, H5ES_NONE) < 0) return H5I_INVALID_HID;
+  if (space >= 0) return space;
+  space = H5Dget_space(dset_id);
+  if (space >= 0 && H5Sselect_none(space) < 0) {
+    H5Sclose(space);
+    return H5I_INVALID_HID;
+  }
+  return space;
+}

@@ -1,0 +1,110 @@
+/// \file
+/// References are kept in memory while a query runs, and written when it has ended: a view has the size that it needs.
+///
+/// Thread safety: as query_view.h.
+#include "query_view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tidelane_query.h"
+
+static const char* const dataset_names[3] = {H5Q_VIEW_REF_REG_NAME, H5Q_VIEW_REF_OBJ_NAME,
+                                             H5Q_VIEW_REF_ATTR_NAME};
+static const unsigned bits_of[3] = {H5Q_REF_REG, H5Q_REF_OBJ, H5Q_REF_ATTR};
+
+/* NULL: there is no memory. */
+static H5R_ref_t* next_of(struct tl_references* list) {
+  if (list->count == list->room) {
+    const size_t room = list->room == 0 ? 16 : 2 * list->room;
+    H5R_ref_t* const at = (H5R_ref_t*)realloc(list->at, room * sizeof *at);
+    if (at == NULL) return NULL;
+    list->at = at;
+    list->room = room;
+  }
+  return &list->at[list->count];
+}
+
+int tl_view_note(void* view, const struct tl_query_found* found) {
+  struct tl_references* const list = &((struct tl_view*)view)->found[found->kind];
+  H5R_ref_t* const reference = next_of(list);
+  herr_t made = -1;
+  if (reference == NULL) return tl_fail("H5Qapply", "no memory for references");
+  switch (found->kind) {
+    case TL_FOUND_REGION:
+      made = H5Rcreate_region(found->object, ".", found->space, H5P_DEFAULT, reference);
+      break;
+    case TL_FOUND_OBJECT:
+      made = H5Rcreate_object(found->object, ".", H5P_DEFAULT, reference);
+      break;
+    default: made = H5Rcreate_attr(found->object, ".", found->attribute, H5P_DEFAULT, reference);
+  }
+  if (made < 0) return -1;
+  ++list->count;
+  return 0;
+}
+
+unsigned tl_view_bits(const struct tl_view* view) {
+  unsigned bits = 0;
+  int kind;
+  for (kind = 0; kind < 3; ++kind) {
+    if (view->found[kind].count != 0) bits |= bits_of[kind];
+  }
+  return bits;
+}
+
+/* A file that is in memory alone, by HDF5's own connector: closed with the last of what is open in it. */
+static hid_t make_file(void) {
+  const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+  hid_t file = H5I_INVALID_HID;
+  char name[64];
+  snprintf(name, sizeof name, "tidelane view %p", (const void*)&list);
+  if (list >= 0 && H5Pset_fapl_core(list, 1u << 16, 0) >= 0 &&
+      H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_LATEST) >= 0 &&
+      H5Pset_vol(list, H5VL_NATIVE, NULL) >= 0) {
+    file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, list);
+  }
+  if (list >= 0) H5Pclose(list);
+  return file;
+}
+
+static herr_t write_references(hid_t group, const char* name, const struct tl_references* list) {
+  const hsize_t count = list->count;
+  const hid_t space = H5Screate_simple(1, &count, NULL);
+  hid_t dataset = H5I_INVALID_HID;
+  herr_t done = -1;
+  if (space < 0) return -1;
+  dataset = H5Dcreate2(group, name, H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  if (dataset >= 0) {
+    done = H5Dwrite(dataset, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, list->at);
+    if (H5Dclose(dataset) < 0) done = -1;
+  }
+  H5Sclose(space);
+  return done;
+}
+
+hid_t tl_view_make(const struct tl_view* view, hid_t list) {
+  const hid_t file = make_file();
+  hid_t group;
+  int kind;
+  if (file < 0) return H5I_INVALID_HID;
+  group = H5Gcreate_anon(file, list, H5P_DEFAULT);
+  for (kind = 0; kind < 3 && group >= 0; ++kind) {
+    if (view->found[kind].count == 0) continue;
+    if (write_references(group, dataset_names[kind], &view->found[kind]) < 0) {
+      H5Gclose(group);
+      group = H5I_INVALID_HID;
+    }
+  }
+  H5Fclose(file);
+  return group;
+}
+
+void tl_view_free(struct tl_view* view) {
+  int kind;
+  size_t i;
+  for (kind = 0; kind < 3; ++kind) {
+    for (i = 0; i < view->found[kind].count; ++i) H5Rdestroy(&view->found[kind].at[i]);
+    free(view->found[kind].at);
+  }
+}

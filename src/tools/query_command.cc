@@ -41,6 +41,8 @@ namespace fs = std::filesystem;
 constexpr double kLoadSeconds = 20;
 constexpr int kInterrupted = 130;
 
+void EndInterrupted(int) { _exit(kInterrupted); }
+
 std::string WrongOptions(const Arguments& arguments) {
   const std::vector<std::string>& operands = arguments.operands;
   if (operands.empty()) return "no file: tidelane query FILE 'Energy > 1.9'";
@@ -228,6 +230,8 @@ int EndOf(const Ended& ended, const std::string& library) {
 
 int Query(const Arguments& arguments) {
   if (const std::string wrong = WrongOptions(arguments); !wrong.empty()) return Fail(kUsage, wrong);
+  // While an HDF5 is looked for; who has it ignored means that.
+  if (signal(SIGINT, EndInterrupted) == SIG_IGN) signal(SIGINT, SIG_IGN);
   std::string error;
   if (predicate::Parse(arguments.operands[1], error) == nullptr)
     return WrongQuery(arguments.operands[1], error);

@@ -384,6 +384,9 @@ def test_memory_does_not_grow_with_the_hits(tidelane):
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = status
         assert status == 0, process.stderr.read()
+        with h5py.File(tidelane.folder / "out.h5") as file:
+            places = file["coordinates"]
+            assert places.shape == (count, 1) and places[count // 2, 0] == count // 2 and places[-1, 0] == count - 1
         return usage.ru_maxrss >> 10
 
     little = most(1 << 10)

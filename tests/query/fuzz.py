@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random datasets and queries of them, compared with an exact model: what every change runs, and a hundred thousand.
 
-    fuzz.py --seeds 1-24 [--modes native,default,async] [--queries 25]     a process for each mode
+    fuzz.py --seeds 1-24 [--modes native,default,async,deferred] [--queries 25]     a process for each mode
     fuzz.py --pairs 100000                                                 ever other seeds, until there were so many pairs
     fuzz.py --modes async --seeds 7                                        one of them again
     fuzz.py --seeds 1-24 --break query_strict --expect-failure             the negative control
@@ -21,7 +21,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "clients"))
 import client  # noqa: E402
 
-MODES = {"native": None, "default": {}, "async": {"TIDELANE_MODE": "async"}}
+ASYNC = {"TIDELANE_MODE": "async"}
+MODES = {"native": None, "default": {}, "async": ASYNC, "deferred": {**ASYNC, "TIDELANE_CLOSE": "deferred", "TIDELANE_FLUSH": "deferred"}}
 ROUND = 60  # seeds of a round where pairs are counted
 ROUND_S = 1800
 NEEDED = {  # of async
@@ -114,7 +115,7 @@ def main():
     parser.add_argument("--seeds", default="1-24")
     parser.add_argument("--pairs", type=int, default=0)
     parser.add_argument("--queries", type=int, default=25)
-    parser.add_argument("--modes", default="native,default,async")
+    parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--break", dest="broken", default="")
     parser.add_argument("--expect-failure", action="store_true")
     fuzz = Fuzz(parser.parse_args())

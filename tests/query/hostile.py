@@ -76,6 +76,13 @@ def closed_file(folder):
             refusal(call)
         require(scan.explain()["elements"] == 20000)
         scan.close()
+    file = h5py.File(folder / "a.h5", "w")
+    texts = file.create_dataset("t", data=["a", "b"] * 3000, dtype=h5py.string_dtype(), chunks=(100,))
+    scan = scan_of("t > 'a'", t=texts)
+    require(scan.next(10**9, block) == BLOCK)
+    file.close()
+    refusal(go_through, scan)
+    scan.close()
 
 
 def closed_dataset(folder):

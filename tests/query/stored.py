@@ -166,6 +166,7 @@ def filters_for(rng, creation, places, beside, large):
     elif "nbit" in own and rng.random() < 0.25:
         H5Pset_nbit(creation.id)
         names.append("nbit")
+    packed = bool(names)  # no whole elements any more, which hdf5plugin's want
     if rng.random() < 0.4:
         creation.set_shuffle()
         names.append("shuffle")
@@ -176,7 +177,7 @@ def filters_for(rng, creation, places, beside, large):
     elif draw < 0.6:
         creation.set_filter(h5z.FILTER_LZF, h5z.FLAG_OPTIONAL)
         names.append("lzf")
-    elif draw < 0.8 and hdf5plugin is not None and not variable:
+    elif draw < 0.8 and hdf5plugin is not None and not variable and not packed:
         chosen = rng.choice((hdf5plugin.Blosc(), hdf5plugin.Bitshuffle(), hdf5plugin.LZ4(), hdf5plugin.Zstd()))
         creation.set_filter(chosen["compression"], h5z.FLAG_OPTIONAL, chosen["compression_opts"])
         names.append(type(chosen).__name__)

@@ -156,7 +156,8 @@ class Pair:
     """A query of some columns, and the ways to go through its scan. Each way is a generator that yields now and then."""
 
     def __init__(self, rng, scene, engine):
-        self.rng, self.scene = rng, scene
+        self.rng, self.scene = random.Random(rng.getrandbits(64)), scene
+        self.pace = random.Random(rng.getrandbits(64))  # how often it is drawn from is the clock's matter
         self.columns = rng.sample(scene.columns, rng.randint(1, len(scene.columns)))
         flags = (SMALL_PIECES if rng.random() < (0.3 if scene.large else 0.85) else 0) | (OF_COLUMN if rng.random() < 0.5 else 0)
         specs = [(column.name, column.stored.dataset.id.id, column.place.path) for column in self.columns]
@@ -183,7 +184,7 @@ class Pair:
         return np.broadcast_to(self.query.find(), shape).reshape(-1)
 
     def budget(self):
-        return self.rng.choice((0, 0, 1, 50, 10**6, 2**62, -5))
+        return self.pace.choice((0, 0, 1, 50, 10**6, 2**62, -5))
 
     def check_block(self, expected, at):
         block = self.block
@@ -277,8 +278,8 @@ class Pair:
         """Blocks and counts in turn, each with too little time."""
         at, count, counted = 0, ctypes.c_uint64(0), 0
         while True:
-            if self.rng.random() < 0.5:
-                step = self.scan.next(self.rng.choice((0, 0, 0, 10**7)), self.block)  # a block that count has begun, it begins again
+            if self.pace.random() < 0.5:
+                step = self.scan.next(self.pace.choice((0, 0, 0, 10**7)), self.block)  # a block that count has begun, it begins again
                 if step == END:
                     break
                 if step == BLOCK:

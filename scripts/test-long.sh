@@ -3,7 +3,7 @@
 # runs, all of HDF5's own test programs, netCDF-C's own tests, h5py's by ranks, programs of ranks on thread-safe and on asserting parallel HDF5, the clients under
 # the address sanitizer, and the plugin on an HDF5 that is itself built with the thread sanitizer.
 # REPEATS (20) sets the repeats, WHEELS_SECONDS (600: an hour for all six) how long random programs run through the wheels
-# of each library.
+# of each library, QUERY_PAIRS (100000) how many random queries are compared.
 set -uo pipefail
 . "$(dirname "$0")/setup/lib.sh"
 . "$repo/scripts/stages.sh"

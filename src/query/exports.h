@@ -52,7 +52,7 @@ char* tidelane_query_names(const char* text, char* why, size_t size);
 
 /// `hdf5`: an address in the copy of HDF5 that the identifiers belong to (that of its H5open). Columns that the text does not name are there
 /// for their values. nullptr, with the reason: no query, a name without column, columns of different shapes, a constant that does not
-/// fit a column's type, an element type that cannot be compared (references, opaque, arrays, sequences).
+/// fit a column's type, an element type that cannot be compared (references, opaque, arrays, sequences), more than 2^63 elements.
 tl_scan* tidelane_query_open(const void* hdf5, const char* text, const tl_query_column* columns,
                              size_t count, unsigned flags, char* why, size_t size);
 
@@ -63,7 +63,9 @@ int tidelane_query_shape(const tl_scan* scan, uint64_t* dims, int most);
 int tidelane_query_next(tl_scan* scan, int64_t budget_us, tl_query_block* block, char* why,
                         size_t size);
 
-/// Goes through all blocks that are left, and adds their hits to `count`. 0: all; 2: `budget_us` have passed, ask again.
+/// Goes through all blocks that are left, and adds their hits to `count`, each block's when it has been looked at. 0: all; 2: `budget_us` have passed,
+/// ask again. A block that tidelane_query_next has begun it goes on with; one that it has begun itself tidelane_query_next begins again: each
+/// block is either given or counted. Whoever changes from one to the other for ever with no time at all may not come to a block's end.
 int tidelane_query_count(tl_scan* scan, int64_t budget_us, uint64_t* count, char* why, size_t size);
 
 /// Of the block that tidelane_query_next gave last:
@@ -72,7 +74,7 @@ void tidelane_query_positions(const tl_scan* scan, uint64_t* to);
 /// 0 or 1 for each element
 void tidelane_query_mask(const tl_scan* scan, uint8_t* to);
 /// and its hits' elements in column `column` (its number in tidelane_query_open), in the machine's own form of the column's type
-/// (tidelane_query_column_size bytes each). Strings of variable length are not given: -1.
+/// (tidelane_query_column_size bytes each; 0: no such column). Strings of variable length are not given: -1.
 int tidelane_query_values(tl_scan* scan, size_t column, void* to, char* why, size_t size);
 uint64_t tidelane_query_column_size(const tl_scan* scan, size_t column);
 

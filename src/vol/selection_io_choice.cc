@@ -91,7 +91,8 @@ bool MayGather(const Shape& shape, Leaves leaves) {
 // Small writes that follow or replace each other: natively the sieve makes one request of many such, at the price of a copy each. Taking
 // them in ourselves is no cheaper, and what we then store is no less.
 bool Gathers(const Shape& shape, const RunPattern& pattern) {
-  if (!pattern.contiguous) return false;
+  // There is no sieve for what is in memory, or another driver's.
+  if (!pattern.contiguous || pattern.open == nullptr) return false;
   if (!shape.many) return pattern.stores_soon && OnQuickStorage(pattern);
   return shape.dense || (shape.pitch <= kSieveSpacingQuick && OnQuickStorage(pattern)) ||
          Unlocked(pattern);

@@ -93,8 +93,11 @@ struct RunPattern final : DatasetState {
 class [[nodiscard]] Gathering {
  public:
   explicit Gathering(const ElementPlaces* places = nullptr) : places_(places) {}
+  /// `singly`: nullptr of a file that is not ours.
   explicit Gathering(H5FD_t* singly, const ElementPlaces* places = nullptr)
-      : places_(places), open_(singly), before_(h5::Driver().take_singly(singly, true)) {}
+      : places_(places),
+        open_(singly),
+        before_(singly != nullptr && h5::Driver().take_singly(singly, true)) {}
   ~Gathering() {
     if (open_ != nullptr) h5::Driver().take_singly(open_, before_);
   }

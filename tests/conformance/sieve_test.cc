@@ -139,6 +139,29 @@ TEST_P(Unlocked, SoTheyDoWhereTransfersAreToBeNatives) {
   all_ways(plugged() ? with("TIDELANE_MODE", "sync") : environment());
 }
 
+// A file in memory, beside one of ours: boxes whose rows are close together are what the sieve would gather.
+TEST_P(Unlocked, AnotherDriversFileHasNoSieveOfOurs) {
+  run([&] {
+    const Hid ours = create(file()), list(H5Pcreate(H5P_FILE_ACCESS));
+    ASSERT_GE(H5Pset_fapl_core(list, 1 << 16, false), 0);
+    const Hid memory(H5Fcreate((file() + ".memory").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, list));
+    for (const hid_t opened : {memory.get(), ours.get()}) {
+      const hsize_t extent[2] = {200, 20}, start[2] = {3, 4}, count[2] = {190, 6};
+      const Hid space(H5Screate_simple(2, extent, nullptr));
+      const Hid dataset(H5Dcreate2(opened, "boxes", H5T_NATIVE_INT8, space, H5P_DEFAULT,
+                                   H5P_DEFAULT, H5P_DEFAULT));
+      const Hid box(H5Screate_simple(2, count, nullptr));
+      ASSERT_GE(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr), 0);
+      for (int8_t value = 1; value < 20; ++value) {
+        std::vector<int8_t> written(190 * 6, value), found(written.size());
+        ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_INT8, box, space, H5P_DEFAULT, written.data()), 0);
+        ASSERT_GE(H5Dread(dataset, H5T_NATIVE_INT8, box, space, H5P_DEFAULT, found.data()), 0);
+        EXPECT_EQ(found, written);
+      }
+    }
+  });
+}
+
 // HDF5 tells open files apart by the class of their driver, and a transfer may open the same file again.
 TEST_P(Unlocked, AFileThatAConversionOpensOnceMoreIsTheSameFile) {
   run(

@@ -155,9 +155,9 @@ def compound(members, size):
     return made
 
 
-def filters_for(rng, creation, places, beside):
-    """Adds some; returns their names."""
-    own = [] if places[0].path else places[0].kind.filters
+def filters_for(rng, creation, places, beside, large):
+    """Adds some; returns their names. What is `large` has mostly those that the plugin's lanes know."""
+    own = [] if places[0].path or (large and rng.random() < 0.8) else places[0].kind.filters
     variable = bool(beside) or any(place.kind.variable for place in places)
     names = []
     if "scaleoffset" in own and rng.random() < 0.15:
@@ -166,17 +166,18 @@ def filters_for(rng, creation, places, beside):
     elif "nbit" in own and rng.random() < 0.25:
         H5Pset_nbit(creation.id)
         names.append("nbit")
+    packed = bool(names)  # no whole elements any more, which hdf5plugin's want
     if rng.random() < 0.4:
         creation.set_shuffle()
         names.append("shuffle")
-    draw = rng.random()
+    draw = rng.random() * (0.7 if large else 1)
     if draw < 0.45:
         creation.set_deflate(rng.randint(1, 3))
         names.append("gzip")
     elif draw < 0.6:
         creation.set_filter(h5z.FILTER_LZF, h5z.FLAG_OPTIONAL)
         names.append("lzf")
-    elif draw < 0.8 and hdf5plugin is not None and not variable:
+    elif draw < 0.8 and hdf5plugin is not None and not variable and not packed:
         chosen = rng.choice((hdf5plugin.Blosc(), hdf5plugin.Bitshuffle(), hdf5plugin.LZ4(), hdf5plugin.Zstd()))
         creation.set_filter(chosen["compression"], h5z.FLAG_OPTIONAL, chosen["compression_opts"])
         names.append(type(chosen).__name__)
@@ -189,8 +190,8 @@ def filters_for(rng, creation, places, beside):
 class Maker:
     """Makes datasets of one shape in a file."""
 
-    def __init__(self, rng, file, folder, shape):
-        self.rng, self.file, self.folder, self.shape = rng, file, folder, shape
+    def __init__(self, rng, file, folder, shape, large):
+        self.rng, self.file, self.folder, self.shape, self.large = rng, file, folder, shape, large
         self.made = 0
 
     def make(self, columns, resizable):
@@ -215,7 +216,7 @@ class Maker:
             return rng.choice(("contiguous", "compact"))
         layouts = ["contiguous", "compact", "chunked", "chunked", "chunked", "chunked"]
         if math.prod(shape):
-            layouts += ["external", "virtual"]
+            layouts += ["external", "virtual"] if not self.large else ["chunked"] * 6
         return rng.choice(layouts)
 
     def name(self):
@@ -254,9 +255,12 @@ class Maker:
             unlimited = resizable or n == 0 or rng.random() < 0.3
             most.append(h5s.UNLIMITED if unlimited else n)
             longest = n + 5 if unlimited else n
-            chunk.append(rng.choice((rng.randint(1, longest), rng.randint(1, max(1, min(longest, 9))))))
+            if self.large:
+                chunk.append(max(1, min(longest, int(25000 ** (1 / len(shape)) * rng.uniform(0.5, 2)))))
+            else:
+                chunk.append(rng.choice((rng.randint(1, longest), rng.randint(1, max(1, min(longest, 9))))))
         creation.set_chunk(tuple(chunk))
-        names = filters_for(rng, creation, places, beside) if rng.random() < 0.6 else []
+        names = filters_for(rng, creation, places, beside, self.large) if self.large or rng.random() < 0.6 else []
         if rng.random() < 0.2:
             creation.set_alloc_time(rng.choice((h5d.ALLOC_TIME_EARLY, h5d.ALLOC_TIME_INCR)))
         return tuple(most), names
@@ -294,8 +298,8 @@ class Maker:
     def first_writes(self, stored):
         rng, shape = self.rng, stored.shape
         draw = rng.random()
-        if draw < 0.55 or (stored.layout == "external" and not stored.parts):
+        if draw < (0.9 if self.large else 0.55) or (stored.layout == "external" and not stored.parts):
             stored.write(rng, tuple(0 for _ in shape), shape)
-        elif draw < 0.9:
+        elif draw < 0.95:
             for _ in range(rng.randint(1, 4)):
                 stored.write_some(rng)

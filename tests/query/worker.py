@@ -38,9 +38,9 @@ def require(condition, *words):
         raise Wrong(" ".join(str(word) for word in words))
 
 
-def draw_shape(rng):
-    rank = rng.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5))
-    elements = int(math.exp(rng.uniform(0, 8)))
+def draw_shape(rng, large):
+    rank = rng.choice((1, 1, 2, 3)) if large else rng.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5))
+    elements = rng.randint(60000, 300000) if large else int(math.exp(rng.uniform(0, 8)))
     shape = []
     for left in range(rank, 0, -1):
         longest = max(1, round(elements ** (1 / left) * rng.uniform(0.5, 2)))
@@ -57,12 +57,13 @@ class Scene:
 
     def __init__(self, rng, folder):
         self.rng, self.folder = rng, folder
+        self.large = rng.random() < 0.1  # enough for lanes to decode chunks
         self.files = [self.open_file(i) for i in range(rng.choice((1, 1, 2)))]
         self.resizable = rng.random() < 0.2
-        shape = draw_shape(rng)
+        shape = draw_shape(rng, self.large)
         self.resizable = self.resizable and shape != ()
-        makers = [Maker(rng, file, folder, shape) for file in self.files]
-        self.stored, wanted = [], rng.randint(1, 4)
+        makers = [Maker(rng, file, folder, shape, self.large) for file in self.files]
+        self.stored, wanted = [], rng.randint(1, 2 if self.large else 4)
         while wanted > 0:
             columns = rng.randint(1, wanted)
             self.stored.append(rng.choice(makers).make(columns, self.resizable))
@@ -77,7 +78,7 @@ class Scene:
         latest = rng.choice(("earliest", "latest"))
         if rng.random() < 0.1:
             return h5py.File(self.folder / f"{i}.h5", "w", libver=latest, driver="core", backing_store=False)
-        return h5py.File(self.folder / f"{i}.h5", "w", libver=latest)
+        return h5py.File(self.folder / f"{i}.h5", "w", libver=latest, rdcc_nbytes=rng.choice((0, 2**16, 2**20)))
 
     def settle(self):
         """What was written is on its way, or flushed, or read back from a file that was closed."""
@@ -96,7 +97,7 @@ class Scene:
         kept = [(stored, paths.index(stored.dataset.file.filename), stored.dataset.name) for stored in everything]
         for file in self.files:
             file.close()
-        self.files = [h5py.File(path, mode) for path in paths]
+        self.files = [h5py.File(path, mode, rdcc_nbytes=2**16) for path in paths]
         for stored, file, name in kept:
             stored.dataset = self.files[file][name]
 
@@ -155,9 +156,10 @@ class Pair:
     """A query of some columns, and the ways to go through its scan. Each way is a generator that yields now and then."""
 
     def __init__(self, rng, scene, engine):
-        self.rng, self.scene = rng, scene
+        self.rng, self.scene = random.Random(rng.getrandbits(64)), scene
+        self.pace = random.Random(rng.getrandbits(64))  # how often it is drawn from is the clock's matter
         self.columns = rng.sample(scene.columns, rng.randint(1, len(scene.columns)))
-        flags = (SMALL_PIECES if rng.random() < 0.85 else 0) | (OF_COLUMN if rng.random() < 0.5 else 0)
+        flags = (SMALL_PIECES if rng.random() < (0.3 if scene.large else 0.85) else 0) | (OF_COLUMN if rng.random() < 0.5 else 0)
         specs = [(column.name, column.stored.dataset.id.id, column.place.path) for column in self.columns]
         for column in self.columns:
             column.rounds = conditions.rounding_of(column.place.kind, self.converted_size(engine, column))
@@ -182,7 +184,7 @@ class Pair:
         return np.broadcast_to(self.query.find(), shape).reshape(-1)
 
     def budget(self):
-        return self.rng.choice((0, 0, 1, 50, 10**6, 2**62, -5))
+        return self.pace.choice((0, 0, 1, 50, 10**6, 2**62, -5))
 
     def check_block(self, expected, at):
         block = self.block
@@ -276,8 +278,8 @@ class Pair:
         """Blocks and counts in turn, each with too little time."""
         at, count, counted = 0, ctypes.c_uint64(0), 0
         while True:
-            if self.rng.random() < 0.5:
-                step = self.scan.next(0, self.block)
+            if self.pace.random() < 0.5:
+                step = self.scan.next(self.pace.choice((0, 0, 0, 10**7)), self.block)  # a block that count has begun, it begins again
                 if step == END:
                     break
                 if step == BLOCK:
@@ -360,7 +362,7 @@ def run(seed, folder, engine, queries):
     folder.mkdir(parents=True)
     scene = Scene(rng, folder)
     before = ids_in_use()
-    done = run_pairs(rng, scene, engine, queries)
+    done = run_pairs(rng, scene, engine, max(1, queries // 4) if scene.large else queries)
     for stored in scene.stored:
         check_by_hdf5(stored)
     gc.collect()

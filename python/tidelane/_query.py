@@ -10,7 +10,7 @@ import contextlib
 import math
 from typing import Any, Iterator, Optional, Union
 
-from . import _query_calls, _query_columns, _query_sources
+from . import _query_calls, _query_columns, _query_found, _query_sources
 
 _MOST_TOLD = 78
 
@@ -139,6 +139,12 @@ class Query:
             shape = scan.shape
             if not shape:
                 raise ValueError("a scalar has no coordinates: ask for count() or mask()")
+            if len(shape) == 1:
+                found = _query_found.Found(numpy.int64, shape[0])
+                for _, _, hits in iter(scan.next, None):
+                    if hits:
+                        scan.positions(found.room(hits))
+                return (found.array(),)
             parts: list[tuple[Any, ...]] = []
             for _, _, hits in iter(scan.next, None):
                 if hits:
@@ -167,12 +173,21 @@ class Query:
         """
         import numpy
 
-        parts: dict[str, list[Any]] = {name: [] for name in names or self._columns}
-        for block in self.blocks(*names):
-            for name, values in block.columns.items():
-                parts[name].append(values)
-        empty = {name: numpy.empty(0, self.dtype(name)) for name, found in parts.items() if not found}
-        return {name: _joined(found) if found else empty[name] for name, found in parts.items()}
+        wanted = list(dict.fromkeys(names or self._columns))
+        with self._scan(wanted) as scan:
+            numbers = self._given(scan, wanted)
+            elements = math.prod(scan.shape)
+            found = {name: _query_found.Found(self.dtype(name), elements) for name in numbers}
+            parts: dict[str, list[Any]] = {name: [] for name in wanted if name not in numbers}
+            for place in iter(scan.next, None):
+                if place[2]:
+                    for name, number in numbers.items():
+                        scan.values(number, found[name].room(place[2]))
+                    if parts:
+                        block = Block(scan.shape, place, scan.bits(), {})
+                        for name, values in parts.items():
+                            values.append(self._values(name, block))
+        return {name: found[name].array() if name in found else _joined(parts[name] or [numpy.empty(0, self.dtype(name))]) for name in wanted}
 
     def blocks(self, *names: str) -> Iterator[Block]:
         """Block by block, those without hits left out, with the values of the columns `names` (none: those that the condition names):
@@ -180,14 +195,20 @@ class Query:
 
         The datasets stay open until the last block was given, or the iterator is closed.
         """
+        import numpy
+
         wanted = list(names) or list(self._columns)
         with self._scan(wanted) as scan:
-            numbers = {name: number for number, name in enumerate(self._scan_names(wanted))}
+            numbers = self._given(scan, wanted)
             for place in iter(scan.next, None):
                 if place[2]:
                     block = Block(scan.shape, place, scan.bits(), {})
                     for name in wanted:
-                        block.columns[name] = self._values(scan, name, numbers.get(name), block)
+                        if name in numbers:
+                            values = block.columns[name] = numpy.empty(block.hits, self.dtype(name))
+                            scan.values(numbers[name], values.ctypes.data)
+                        else:
+                            block.columns[name] = self._values(name, block)
                     yield block
 
     def __iter__(self) -> Iterator[Block]:
@@ -259,15 +280,18 @@ class Query:
         if item.shape() != first.shape():
             raise ValueError(f"{item.place} is of shape {item.shape()}, and {first.place} of {first.shape()}: their elements do not belong together")
 
-    def _values(self, scan: _query_calls.Scan, name: str, number: Optional[int], block: Block) -> Any:
-        import numpy
+    def _given(self, scan: _query_calls.Scan, wanted: list[str]) -> dict[str, int]:
+        """Those whose values the plugin gives as NumPy has them, and their numbers in the scan."""
+        given = {}
+        for number, name in enumerate(self._scan_names(wanted)):
+            dtype = self.column(name).dtype
+            if name in wanted and _own_form(dtype) and scan.column_size(number) == dtype.itemsize:
+                given[name] = number
+        return given
 
-        column = self.column(name)
-        if number is not None and _own_form(column.dtype) and scan.column_size(number) == column.dtype.itemsize:
-            values = numpy.empty(block.hits, column.dtype.newbyteorder("="))
-            scan.values(number, values.ctypes.data)
-            return values
-        return column.elements(block.first, block.elements)[block.mask()]
+    def _values(self, name: str, block: Block) -> Any:
+        """Of what the plugin does not give so: read by the library."""
+        return self.column(name).elements(block.first, block.elements)[block.mask()]
 
 
 def _joined(parts: Any) -> Any:

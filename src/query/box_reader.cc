@@ -104,14 +104,16 @@ void BoxReader::GiveBack() {
   hdf5_->Treclaim(memory_type_.get(), space.get(), h5::kDefault, memory_.get());
 }
 
+bool BoxReader::Holds(int rank, const Box& box) const {
+  return elements_ != 0 &&
+         std::equal(box.start.begin(), box.start.begin() + rank, box_.start.begin()) &&
+         std::equal(box.size.begin(), box.size.begin() + rank, box_.size.begin());
+}
+
 Status BoxReader::Read(int rank, const Box& box) {
+  if (Holds(rank, box)) return {};
   uint64_t elements = 1;
   for (int d = 0; d < rank; ++d) elements *= box.size[d];
-  if (elements_ == elements &&
-      std::equal(box.start.begin(), box.start.begin() + rank, box_.start.begin()) &&
-      std::equal(box.size.begin(), box.size.begin() + rank, box_.size.begin())) {
-    return {};
-  }
   GiveBack();
   elements_ = 0;
   Status status = Select(rank, box, elements);

@@ -39,6 +39,8 @@ class BoxReader {
 
   /// Reads it, unless it is what was read last. `rank` 0: everything.
   Status Read(int rank, const Box& box);
+  /// Whether that is what was read last.
+  bool Holds(int rank, const Box& box) const;
   /// The next Read reads, whatever there is.
   void Forget();
   /// Elements of the box, in row-major order, `record` bytes each.

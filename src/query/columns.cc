@@ -118,6 +118,10 @@ uint64_t Columns::bytes_read() const {
   return bytes;
 }
 
+bool Columns::Holds(size_t column, const Box& box) const {
+  return readers_[columns_[column].reader].Holds(layout_.scalar ? 0 : layout_.rank, box);
+}
+
 Status Columns::Load(size_t number, const Box& box, const std::byte*& elements) {
   const Column& column = columns_[number];
   BoxReader& reader = readers_[column.reader];

@@ -58,6 +58,8 @@ class Columns {
 
   /// The column's elements of a box, one after another; valid until another box of it is loaded.
   Status Load(size_t column, const Box& box, const std::byte*& elements);
+  /// Whether a Load of it would read nothing.
+  bool Holds(size_t column, const Box& box) const;
   /// What was read is not believed any more.
   void Forget();
   /// Asks for the shape anew. EINVAL: it is no longer the same for all.

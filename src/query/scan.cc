@@ -188,10 +188,16 @@ Status Scan::Values(size_t column, std::byte* to) {
   return status;
 }
 
-// A block in one tile: the rows that have hits, with what is between them where that is little.
+// A block in one tile: what has been compared is in memory still. Else the rows that have hits, with what is between them where that is little.
 Status Scan::GatherRows(size_t column, std::byte* to) {
   const Layout& layout = columns_.layout();
   const uint64_t size = columns_.at(column).type.size;
+  if (columns_.Holds(column, block_.box)) {
+    const std::byte* elements = nullptr;
+    Status status = columns_.Load(column, block_.box, elements);
+    if (status.ok()) bits_.Gather(elements, size, to);
+    return status;
+  }
   int d = 0;
   while (d + 1 < layout.rank && block_.box.size[d] == 1) ++d;
   const uint64_t inner = block_.elements / block_.box.size[d];

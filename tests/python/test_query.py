@@ -247,6 +247,27 @@ def test_positions_in_a_row_are_a_few_boxes(h5):
         """)
 
 
+def test_results_larger_than_what_is_reserved_at_once(h5):
+    h5(
+        """
+        import ctypes
+        from tidelane import _query_found
+        _query_found.PART_BYTES = 4096
+        found = _query_found.Found(np.int64, 2000)
+        for first in range(0, 1400, 200):
+            part = np.arange(first, first + 200)
+            ctypes.memmove(found.room(200), part.ctypes.data, part.nbytes)
+        assert len(found._parts) == 4 and np.array_equal(found.array(), np.arange(1400))
+        with h5py.File("out.h5", "w") as file:
+            data = np.random.default_rng(2).integers(0, 100, 400_000).astype("i2")
+            file["x"], file["y"] = data, data.astype("f8")
+            same(tidelane.query(file, "x >= 50"), data >= 50, x=data, y=data.astype("f8"))
+            read = tidelane.query(file, "x == 7").read("y", "x", "y")
+            assert list(read) == ["y", "x"] and (read["y"] == 7).all() and read["y"].flags.owndata
+        """
+    )
+
+
 def test_columns_and_operators(h5):
     h5("""
         with h5py.File("out.h5", "w") as file:

@@ -51,9 +51,9 @@ class Ranks:
             done, summaries = client.run_with_summaries(command, folder, settings=settings, timeout=self.args.timeout, plugins=plugins)
             client.require(plugins or len(summaries) >= self.args.ranks, f"{len(summaries)} summaries of {self.args.ranks} ranks\n{done.output[-3000:]}")
         client.require(plugins or done.rc == 0, f"{self.script.name}, {settings}: exit status {done.rc}\n{done.output[-4000:]}")
-        return done, collections.Counter(
-            {name: sum(s["counters"][name] for s in summaries.values()) for name in (*LEAST, "errors", "lane_busy_ns")}
-        )
+        counters = {name: sum(s["counters"][name] for s in summaries.values()) for name in (*LEAST, "errors", "lane_busy_ns")}
+        counters["mpi_written"] = sum(s["fallbacks"].get("mpi_written", 0) for s in summaries.values())
+        return done, collections.Counter(counters)
 
 
 def suite(args, scratch):
@@ -83,6 +83,7 @@ def suite(args, scratch):
 def program(args, scratch):
     ranks = Ranks(args, "h5py_ranks_program.py")
     native, _ = ranks.run(scratch / "alone")
+    alone = 0
     for turn in range(args.repeat):
         for way, settings in WAYS.items():
             name = f"{way}{turn}"
@@ -92,9 +93,13 @@ def program(args, scratch):
             compared = client.run([args.h5diff, "-v", *files], args.serial, scratch)
             client.require(compared.rc == 0, f"{way}: the files differ\n{compared.output[-3000:]}")
             client.require(counters["errors"] == 0, f"{way}: the plugin counted errors")
-            for counter, least in LEAST.items() if way != "default" else ():
+            alone += counters["collective_reads_alone"]
+            # A lane that has just stored a rank's last bytes may still have the file when it is opened again: then it is read natively.
+            expected = {k: v for k, v in LEAST.items() if k != "collective_reads_alone" or counters["mpi_written"] == 0}
+            for counter, least in expected.items() if way != "default" else ():
                 client.require(counters[counter] >= least, f"{way}: {counter} is {counters[counter]}, not {least}")
             print(f"program, {way:8} {done.seconds:.1f} s, {dict(counters)}", flush=True)
+    client.require(alone > 0, "no rank ever read for itself")
 
 
 def control(args, scratch):

@@ -270,6 +270,7 @@ class Maker:
         for place in places:
             first[0, place.offset : place.offset + place.kind.raw.shape[1]] = place.kind.raw[0]
         if not first.any():
+            creation.set_fill_time(h5d.FILL_TIME_ALLOC)  # else zeros that nobody asked for are whatever was in the file there
             return
         if H5Pset_fill_value(creation.id, kind.id, first.ctypes.data) < 0:
             raise OSError("H5Pset_fill_value")

@@ -95,14 +95,15 @@ struct Found {
   h5::OwnedId converted;  // not valid: it is read as it is
 };
 
-Status FindNumber(h5::Library& hdf5, hid_t type, hid_t number, H5T_class_t of, Found& found) {
+// An enumeration is its numbers, those that have no name among them: HDF5 would convert these to -1. Nor is it asked for an enumeration's native
+// type: where numbers have fewer bits than their bytes, it writes beyond the end of a buffer.
+Status FindNumber(h5::Library& hdf5, hid_t number, H5T_class_t of, Found& found) {
   const bool plain = of == H5T_FLOAT ? PlainFloat(hdf5, number, found.type)
                                      : PlainInteger(hdf5, number, of == H5T_BITFIELD, found.type);
   if (plain) return {};
-  h5::OwnedId native(hdf5, hdf5.Tget_native_type(type, H5T_DIR_ASCEND));
+  h5::OwnedId native(hdf5, hdf5.Tget_native_type(number, H5T_DIR_ASCEND));
   if (!native.valid()) return Refused("find a type of this machine for elements");
-  const h5::OwnedId base(hdf5, of == H5T_ENUM ? hdf5.Tget_super(native.get()) : h5::kNoId);
-  if (!NativeNumber(hdf5, base.valid() ? base.get() : native.get(), of, found.type))
+  if (!NativeNumber(hdf5, native.get(), of, found.type))
     return Refused("compare elements of this type of number");
   found.converted = std::move(native);
   return {};
@@ -113,10 +114,10 @@ Status FindSingle(h5::Library& hdf5, hid_t type, Found& found) {
   switch (of) {
     case H5T_INTEGER:
     case H5T_BITFIELD:
-    case H5T_FLOAT: return FindNumber(hdf5, type, type, of, found);
+    case H5T_FLOAT: return FindNumber(hdf5, type, of, found);
     case H5T_ENUM: {
       const h5::OwnedId base(hdf5, hdf5.Tget_super(type));
-      return FindNumber(hdf5, type, base.get(), of, found);
+      return FindNumber(hdf5, base.get(), of, found);
     }
     case H5T_STRING:
       if (hdf5.Tis_variable_str(type) > 0) {

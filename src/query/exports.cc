@@ -36,7 +36,7 @@ constexpr std::chrono::hours kLongestBudget{24 * 365};  // more the clock cannot
 
 Scan::Clock::time_point DeadlineIn(int64_t budget_us) {
   const std::chrono::microseconds budget(std::max<int64_t>(budget_us, 0));
-  return Scan::Clock::now() + std::min<Scan::Clock::duration>(budget, kLongestBudget);
+  return Scan::Clock::now() + std::min<std::chrono::microseconds>(budget, kLongestBudget);
 }
 
 int Told(const Status& status, char* why, size_t size) {

@@ -166,7 +166,7 @@ def filters_for(rng, creation, places, beside, large):
     elif "nbit" in own and rng.random() < 0.25:
         H5Pset_nbit(creation.id)
         names.append("nbit")
-    packed = bool(names)  # no whole elements any more, which hdf5plugin's want
+    packed = bool(names)  # no whole elements any more, which h5py's and hdf5plugin's want
     if rng.random() < 0.4:
         creation.set_shuffle()
         names.append("shuffle")
@@ -174,7 +174,7 @@ def filters_for(rng, creation, places, beside, large):
     if draw < 0.45:
         creation.set_deflate(rng.randint(1, 3))
         names.append("gzip")
-    elif draw < 0.6:
+    elif draw < 0.6 and not packed:
         creation.set_filter(h5z.FILTER_LZF, h5z.FLAG_OPTIONAL)
         names.append("lzf")
     elif draw < 0.8 and hdf5plugin is not None and not variable and not packed:
@@ -270,6 +270,7 @@ class Maker:
         for place in places:
             first[0, place.offset : place.offset + place.kind.raw.shape[1]] = place.kind.raw[0]
         if not first.any():
+            creation.set_fill_time(h5d.FILL_TIME_ALLOC)  # else zeros that nobody asked for are whatever was in the file there
             return
         if H5Pset_fill_value(creation.id, kind.id, first.ctypes.data) < 0:
             raise OSError("H5Pset_fill_value")

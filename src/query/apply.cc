@@ -1,15 +1,15 @@
 #include "query/apply.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <exception>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "query/attributes.h"
-#include "query/quiet_errors.h"
+#include "query/object_name.h"
 #include "query/scan.h"
 #include "query/selection.h"
 
@@ -69,8 +69,38 @@ Found::Kind KindOf(const Query& query) {
 
 std::string LastOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-// Paths of datasets that were looked at together with others of their group.
-using Joined = std::set<std::string>;
+// Datasets that are looked at together with others of their group.
+struct Joined {
+  std::set<std::string> groups;  // paths of those that have a hard link of each name of the query
+  std::set<std::string> paths;   // of datasets that were looked at so
+};
+
+void Alternatives(const QueryPtr& query, std::vector<QueryPtr>& found) {
+  if (query->kind() != Query::Kind::kOr) {
+    found.push_back(query);
+    return;
+  }
+  Alternatives(query->left(), found);
+  Alternatives(query->right(), found);
+}
+
+// Sides of an OR find what they are about, each kind of thing for itself: it does not matter in which order they were combined.
+std::vector<QueryPtr> PartsOf(const QueryPtr& query) {
+  std::vector<QueryPtr> alternatives;
+  Alternatives(query, alternatives);
+  std::vector<QueryPtr> parts;
+  for (const QueryPtr& one : alternatives) {
+    const auto same =
+        std::ranges::find(parts, KindOf(*one), [](const QueryPtr& part) { return KindOf(*part); });
+    if (same == parts.end()) {
+      parts.push_back(one);
+    } else {
+      *same = Query::Or(*same, one);
+    }
+  }
+  if (parts.size() == 1) return {query};
+  return parts;
+}
 
 // One object, by one of its links.
 class Visit {
@@ -84,11 +114,15 @@ class Visit {
         joined_(joined),
         tell_(tell) {}
 
-  Status Apply(const QueryPtr& query) {
-    if (query->kind() == Query::Kind::kOr && KindOf(*query->left()) != KindOf(*query->right())) {
-      Status status = Apply(query->left());
-      return status.ok() ? Apply(query->right()) : status;
+  Status Apply(const std::vector<QueryPtr>& parts) {
+    for (const QueryPtr& part : parts) {
+      if (Status status = Apply(part); !status.ok()) return status;
     }
+    return {};
+  }
+
+ private:
+  Status Apply(const QueryPtr& query) {
     switch (KindOf(*query)) {
       case Found::Kind::kRegion: return Region(query);
       case Found::Kind::kAttribute: return Attributes(query);
@@ -97,7 +131,6 @@ class Visit {
     return {};
   }
 
- private:
   Status Told(Found found) {
     found.object = object_;
     found.path = path_;
@@ -152,7 +185,7 @@ class Visit {
 
   Status Region(const QueryPtr& query) {
     if (hdf5_.Iget_type(object_) == H5I_GROUP) return Join(query);
-    if (hdf5_.Iget_type(object_) != H5I_DATASET || joined_.contains(path_)) return {};
+    if (hdf5_.Iget_type(object_) != H5I_DATASET || joined_.paths.contains(path_)) return {};
     std::vector<ColumnSpec> specs;
     Rest rest;
     Status status = Reduce(
@@ -192,8 +225,8 @@ class Visit {
 
   // Several datasets of this group, if that is what the query's names are.
   Status Join(const QueryPtr& query) {
+    if (!joined_.groups.contains(path_)) return {};
     const std::set<std::string> names = query->Columns();
-    if (names.size() < 2 || names.contains("") || query->Subjects() != kElementsOnly) return {};
     std::vector<h5::OwnedId> datasets;
     std::vector<ColumnSpec> specs;
     for (const std::string& name : names) {
@@ -204,7 +237,7 @@ class Visit {
     }
     Scan scan(hdf5_, query);
     if (!scan.Open(specs, predicate::Constants::kExact).ok()) return {};
-    for (const ColumnSpec& spec : specs) joined_.insert(Below(spec.name));
+    for (const ColumnSpec& spec : specs) joined_.paths.insert(Below(spec.name));
     h5::OwnedId space;
     if (Status status = Search(scan, space); !status.ok() || !space.valid()) return status;
     for (const ColumnSpec& spec : specs) {
@@ -257,7 +290,7 @@ class Visit {
 
 struct Walk {
   h5::Library& hdf5;
-  const QueryPtr& query;
+  const std::vector<QueryPtr> parts;
   const Tell& tell;
   Joined joined;
   Status status;
@@ -271,17 +304,52 @@ herr_t VisitLink(hid_t place, const char* path, const H5L_info2_t* info, void* c
     if (info->type != H5L_TYPE_HARD) return 0;
     const h5::OwnedId object(walk.hdf5, walk.hdf5.Oopen(place, path, h5::kDefault));
     if (!object.valid()) {
-      walk.status = Status::Failed(
-          EIO, "open object '" + std::string(path) + "' (" + CauseOf(walk.hdf5) + ")");
+      walk.status = FailedAt(walk.hdf5, "open object '" + std::string(path) + "' below", place);
       return -1;
     }
     Visit visit(walk.hdf5, object.get(), path, LastOf(path), walk.joined, walk.tell);
-    walk.status = visit.Apply(walk.query);
+    walk.status = visit.Apply(walk.parts);
   } catch (...) {  // HDF5's frames are C's
     walk.thrown = std::current_exception();
     return -1;
   }
   return walk.status.ok() ? 0 : -1;
+}
+
+// Hard links that have one of some names, each by the path of its group.
+struct Named {
+  const std::set<std::string>& names;
+  std::map<std::string, size_t> groups;
+  std::exception_ptr thrown;
+};
+
+herr_t NoteLink(hid_t, const char* path, const H5L_info2_t* info, void* context) noexcept {
+  Named& named = *static_cast<Named*>(context);
+  try {
+    if (info->type != H5L_TYPE_HARD) return 0;
+    const std::string whole = path;
+    const size_t slash = whole.find_last_of('/');
+    if (!named.names.contains(LastOf(whole))) return 0;
+    ++named.groups[slash == std::string::npos ? "." : whole.substr(0, slash)];
+    return 0;
+  } catch (...) {  // HDF5's frames are C's
+    named.thrown = std::current_exception();
+    return -1;
+  }
+}
+
+// Groups whose datasets may be looked at together. HDF5 walks into a group once, by the first of the links to it: that is the one to look by.
+Status FindGroups(h5::Library& hdf5, hid_t place, const QueryPtr& query, Joined& joined) {
+  const std::set<std::string> names = query->Columns();
+  if (names.size() < 2 || names.contains("") || query->Subjects() != kElementsOnly) return {};
+  Named named{names, {}, nullptr};
+  const herr_t result = hdf5.Lvisit2(place, H5_INDEX_NAME, H5_ITER_INC, NoteLink, &named);
+  if (named.thrown != nullptr) std::rethrow_exception(named.thrown);
+  if (result < 0) return FailedAt(hdf5, "walk through links below", place);
+  for (const auto& [path, links] : named.groups) {
+    if (links == names.size()) joined.groups.insert(path);
+  }
+  return {};
 }
 
 // The link by which the place itself was opened.
@@ -300,14 +368,17 @@ Status Apply(h5::Library& hdf5, hid_t place, const QueryPtr& query,
              const std::function<Status(const Found&)>& tell) {
   const h5::OwnedId object(hdf5, hdf5.Oopen(place, ".", h5::kDefault));
   const bool dataset = hdf5.Iget_type(place) == H5I_DATASET;
-  Walk walk{hdf5, query, tell, {}, {}, nullptr};
+  Walk walk{hdf5, PartsOf(query), tell, {}, {}, nullptr};
+  for (const QueryPtr& part : walk.parts) {
+    if (dataset) break;
+    if (Status status = FindGroups(hdf5, place, part, walk.joined); !status.ok()) return status;
+  }
   Visit own(hdf5, dataset ? place : object.get(), ".", OwnName(hdf5, place), walk.joined, tell);
-  if (Status status = own.Apply(query); !status.ok()) return status;
+  if (Status status = own.Apply(walk.parts); !status.ok()) return status;
   if (dataset) return {};
   const herr_t result = hdf5.Lvisit2(place, H5_INDEX_NAME, H5_ITER_INC, VisitLink, &walk);
   if (walk.thrown != nullptr) std::rethrow_exception(walk.thrown);
-  if (result < 0 && walk.status.ok())
-    return Status::Failed(EIO, "walk through links (" + CauseOf(hdf5) + ")");
+  if (result < 0 && walk.status.ok()) return FailedAt(hdf5, "walk through links below", place);
   return walk.status;
 }
 

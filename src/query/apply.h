@@ -11,7 +11,8 @@
 /// Names of several datasets of one group, of one shape, are about elements at the same place: "Energy > 1.9 and x < 3" finds places, and tells
 /// the same region of each of them. Such datasets are not looked at alone then.
 ///
-/// Invariant: the file is only read. Each object is looked at by each of its hard links, and told once for each of them.
+/// Invariant: the file is only read. Each object is looked at by each of its hard links, and told once for each of them; of those in groups that have
+/// several, by the links that HDF5 walks through, which enters each group once.
 /// Thread safety: under HDF5's lock.
 #pragma once
 

@@ -1,13 +1,12 @@
 #include "query/attributes.h"
 
-#include <cerrno>
 #include <exception>
 #include <memory>
 #include <new>
 
 #include "predicate/matcher.h"
 #include "query/element.h"
-#include "query/quiet_errors.h"
+#include "query/object_name.h"
 
 namespace tidelane::query {
 
@@ -18,10 +17,6 @@ using predicate::ElementType;
 using predicate::Matcher;
 using predicate::Query;
 using predicate::Subject;
-
-Status Failed(h5::Library& hdf5, const std::string& what) {
-  return Status::Failed(EIO, what + " (" + CauseOf(hdf5) + ")");
-}
 
 // Compounds are compared field by field of the program's choice, which a condition on an attribute does not name.
 Status ReadAndCompare(h5::Library& hdf5, hid_t attribute, const std::string& name,
@@ -37,7 +32,7 @@ Status ReadAndCompare(h5::Library& hdf5, hid_t attribute, const std::string& nam
   const auto elements = static_cast<size_t>(count);
   const auto memory = std::make_unique<std::byte[]>(elements * element.record);
   if (hdf5.Aread(attribute, element.memory_type.get(), memory.get()) < 0)
-    return Failed(hdf5, "read attribute '" + name + "'");
+    return FailedAt(hdf5, "read attribute '" + name + "' of", attribute);
   matches = matcher->Count(memory.get(), elements) != 0;
   if (element.type.kind == ElementType::Kind::kVariableString)
     hdf5.Treclaim(element.memory_type.get(), space.get(), h5::kDefault, memory.get());
@@ -74,7 +69,7 @@ Status NamesOfAttributes(h5::Library& hdf5, hid_t object, std::vector<std::strin
   const herr_t result =
       hdf5.Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, note, &listing);
   if (listing.thrown != nullptr) std::rethrow_exception(listing.thrown);
-  return result < 0 ? Failed(hdf5, "list attributes") : Status();
+  return result < 0 ? FailedAt(hdf5, "list attributes of", object) : Status();
 }
 
 Status AttributeMatches(h5::Library& hdf5, hid_t object, const std::string& name,
@@ -86,7 +81,7 @@ Status AttributeMatches(h5::Library& hdf5, hid_t object, const std::string& name
   }
   if (!condition.name().empty() && condition.name() != name) return {};
   const h5::OwnedId attribute(hdf5, hdf5.Aopen(object, name.c_str(), h5::kDefault));
-  if (!attribute.valid()) return Failed(hdf5, "open attribute '" + name + "'");
+  if (!attribute.valid()) return FailedAt(hdf5, "open attribute '" + name + "' of", object);
   return ReadAndCompare(hdf5, attribute.get(), name, condition.condition(), matches);
 }
 

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "query/quiet_errors.h"
+#include "query/object_name.h"
 
 namespace tidelane::query {
 
@@ -26,23 +26,6 @@ const char* KindOf(H5D_layout_t layout) {
 }
 
 }  // namespace
-
-std::string NameOfDataset(h5::Library& hdf5, hid_t dataset) {
-  const auto text = [](auto ask) {
-    const ssize_t length = ask(nullptr, 0);
-    std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 0, '\0');
-    if (!name.empty()) {
-      ask(name.data(), name.size());
-      name.pop_back();
-    }
-    return name;
-  };
-  const std::string name =
-      text([&](char* to, size_t size) { return hdf5.Iget_name(dataset, to, size); });
-  const std::string file =
-      text([&](char* to, size_t size) { return hdf5.Fget_name(dataset, to, size); });
-  return "dataset '" + (name.empty() ? "?" : name) + "' of '" + file + "'";
-}
 
 Status FindLayout(h5::Library& hdf5, hid_t dataset, Layout& found) {
   const h5::OwnedId space(hdf5, hdf5.Dget_space(dataset));
@@ -139,8 +122,7 @@ Status BoxReader::Select(int rank, const Box& box, uint64_t elements) {
                                box.size.data(), nullptr) >= 0) {
     return {};
   }
-  return Status::Failed(EIO, "select elements of " + NameOfDataset(*hdf5_, dataset_.get()) + " (" +
-                                 CauseOf(*hdf5_) + ")");
+  return FailedAt(*hdf5_, "select elements of dataset", dataset_.get());
 }
 
 Status BoxReader::ReadSelected(hid_t memory_space, hid_t file_space, uint64_t elements) {
@@ -158,8 +140,7 @@ Status BoxReader::ReadSelected(hid_t memory_space, hid_t file_space, uint64_t el
   if (variable_) std::memset(memory_.get(), 0, bytes);
   if (hdf5_->Dread(dataset_.get(), memory_type_.get(), memory_space, file_space, h5::kDefault,
                    memory_.get()) < 0) {
-    return Status::Failed(
-        EIO, "read " + NameOfDataset(*hdf5_, dataset_.get()) + " (" + CauseOf(*hdf5_) + ")");
+    return FailedAt(*hdf5_, "read dataset", dataset_.get());
   }
   bytes_read_ += bytes;
   return {};

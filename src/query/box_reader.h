@@ -69,7 +69,4 @@ class BoxReader {
   uint64_t bytes_read_ = 0;
 };
 
-/// The name of an object, "dataset '/a/b' of 'file.h5'", for messages.
-std::string NameOfDataset(h5::Library& hdf5, hid_t dataset);
-
 }  // namespace tidelane::query

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "extent/test_hooks.h"
+#include "query/object_name.h"
 
 namespace tidelane::query {
 

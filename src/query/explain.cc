@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "predicate/text.h"
+#include "query/object_name.h"
 
 namespace tidelane::query {
 

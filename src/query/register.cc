@@ -32,8 +32,8 @@ Status Answer(h5::Library& hdf5, const tl_query_args& args) {
     const tl_query_found told{
         NumberOf(found.kind), found.object, found.path.c_str(),
         found.kind == Found::Kind::kAttribute ? found.attribute.c_str() : nullptr, found.space};
-    return args.found(args.context, &told) >= 0 ? Status()
-                                                : Status::Failed(ECANCELED, "go on with the query");
+    if (args.found(args.context, &told) >= 0) return Status();
+    return Status::Failed(ECANCELED, "go on with the query (" + CauseOf(hdf5) + ")");
   });
 }
 

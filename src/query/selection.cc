@@ -56,7 +56,9 @@ Status Selection::Make(const Scan& scan, h5::OwnedId& space) const {
   if (hits_ == 0) return hdf5.Sselect_none(space.get()) < 0 ? Failed(hdf5) : Status();
   if (hits_ == scan.blocks().elements())
     return hdf5.Sselect_all(space.get()) < 0 ? Failed(hdf5) : Status();
-  if (hits_ < kPointsBelow * runs_.size()) return Points(hdf5, layout, space.get());
+  // HDF5 (1.14.6) crashes when it is given points of its largest rank.
+  if (layout.rank < kMaxRank && hits_ < kPointsBelow * runs_.size())
+    return Points(hdf5, layout, space.get());
   space = Runs(hdf5, layout, space.get(), 0, runs_.size());
   return space.valid() ? Status() : Failed(hdf5);
 }

@@ -3,6 +3,8 @@
 ///
 /// Thread safety: one thread.
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -130,6 +132,24 @@ class QueryApplyTest : public ::testing::Test {
     return answer;
   }
 
+  // How many regions there are, the same one twice counted twice. Closes the query.
+  static size_t AskForCount(hid_t place, hid_t query) {
+    unsigned result = 0;
+    hssize_t count = 0;
+    const hid_t view = H5Qapply(place, query, &result, H5P_DEFAULT);
+    EXPECT_GE(view, 0);
+    if ((result & H5Q_REF_REG) != 0) {
+      const hid_t set = H5Dopen2(view, H5Q_VIEW_REF_REG_NAME, H5P_DEFAULT);
+      const hid_t space = H5Dget_space(set);
+      count = H5Sget_simple_extent_npoints(space);
+      H5Sclose(space);
+      H5Dclose(set);
+    }
+    H5Gclose(view);
+    H5Qclose(query);
+    return static_cast<size_t>(count);
+  }
+
   hid_t file_ = H5I_INVALID_HID;
   hid_t group_ = H5I_INVALID_HID;
 };
@@ -171,6 +191,32 @@ TEST_F(QueryApplyTest, PlacesOfSeveralDatasets) {
   EXPECT_EQ(Ask(group_, query()).regions, (Set{"/step/Energy: 6", "/step/x: 6"}));
 }
 
+// HDF5 walks into a group by one of the links to it.
+TEST_F(QueryApplyTest, PlacesOfAGroupWithSeveralLinksAreFoundOnce) {
+  EXPECT_GE(H5Olink(group_, file_, "again", H5P_DEFAULT, H5P_DEFAULT), 0);
+  EXPECT_GE(H5Olink(group_, group_, "itself", H5P_DEFAULT, H5P_DEFAULT), 0);
+  const auto query = [] {
+    return Combine(Elements("Energy", H5Q_MATCH_GREATER_THAN, 97), H5Q_COMBINE_AND,
+                   Elements("x", H5Q_MATCH_LESS_THAN, 300));
+  };
+  EXPECT_EQ(AskForCount(file_, query()), 2u);
+  EXPECT_EQ(AskForCount(group_, query()), 2u);
+}
+
+TEST_F(QueryApplyTest, PlacesAreOfDatasetsThatTheGroupHasHardLinksTo) {
+  const hid_t other = H5Gcreate2(file_, "other", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  std::vector<double> energy(kParticles, 98.0);
+  Write(other, "Energy", {kParticles}, H5T_NATIVE_DOUBLE, energy.data(), false);
+  EXPECT_GE(H5Lcreate_soft("/step/x", other, "x", H5P_DEFAULT, H5P_DEFAULT), 0);
+  EXPECT_GE(H5Lcreate_soft("/step", other, "soft", H5P_DEFAULT, H5P_DEFAULT), 0);
+  for (const char* name : {"x", "soft/x", "../step/x", "/step/x"}) {
+    const hid_t query = Combine(Elements("Energy", H5Q_MATCH_GREATER_THAN, 97), H5Q_COMBINE_AND,
+                                Elements(name, H5Q_MATCH_LESS_THAN, 300));
+    EXPECT_EQ(AskForCount(other, query), 0u) << name;
+  }
+  H5Gclose(other);
+}
+
 TEST_F(QueryApplyTest, ObjectsAndAttributes) {
   EXPECT_EQ(Ask(file_, H5Qcreate(H5Q_TYPE_LINK_NAME, H5Q_MATCH_NOT_EQUAL, "x")).objects,
             (Set{"/", "/step", "/step/Energy", "/Pressure"}));
@@ -190,6 +236,36 @@ TEST_F(QueryApplyTest, SidesOfDifferentKindsFindTheirOwn) {
   EXPECT_EQ(answer.result, H5Q_REF_REG | H5Q_REF_OBJ);
   EXPECT_EQ(answer.regions, (Set{"/Pressure: 1"}));
   EXPECT_EQ(answer.objects, (Set{"/step/x"}));
+}
+
+TEST_F(QueryApplyTest, OrsMayBeCombinedInAnyOrder) {
+  const auto low = [] { return Elements("Pressure", H5Q_MATCH_LESS_THAN, 1); };
+  const auto high = [] { return Elements("Pressure", H5Q_MATCH_GREATER_THAN, 597); };
+  const auto link = [] { return H5Qcreate(H5Q_TYPE_LINK_NAME, H5Q_MATCH_EQUAL, "x"); };
+  const hid_t queries[] = {Combine(Combine(low(), H5Q_COMBINE_OR, high()), H5Q_COMBINE_OR, link()),
+                           Combine(low(), H5Q_COMBINE_OR, Combine(high(), H5Q_COMBINE_OR, link())),
+                           Combine(Combine(low(), H5Q_COMBINE_OR, link()), H5Q_COMBINE_OR, high())};
+  for (const hid_t query : queries) {
+    const Answer answer = Ask(file_, query);
+    EXPECT_EQ(answer.regions, (Set{"/Pressure: 3"}));
+    EXPECT_EQ(answer.objects, (Set{"/step/x"}));
+  }
+}
+
+TEST_F(QueryApplyTest, SeveralViewsAreOpenAtOnce) {
+  const hid_t query = Elements("", H5Q_MATCH_EQUAL, 5);
+  std::vector<hid_t> views;
+  unsigned result = 0;
+  for (int i = 0; i < 3; ++i) {
+    views.push_back(H5Qapply(file_, query, &result, H5P_DEFAULT));
+    EXPECT_GE(views.back(), 0);
+    EXPECT_EQ(result, H5Q_REF_REG);
+  }
+  for (const hid_t view : views) {
+    EXPECT_EQ(InView(view, H5Q_VIEW_REF_REG_NAME).size(), 3u);
+    H5Gclose(view);
+  }
+  H5Qclose(query);
 }
 
 TEST_F(QueryApplyTest, NothingIsAnEmptyView) {
@@ -257,6 +333,20 @@ TEST_F(QueryApplyTest, ASelectionIsReadByHdf5) {
   H5Dclose(pressure);
 }
 
+TEST_F(QueryApplyTest, ASelectionOfTheLargestRank) {
+  const int values[9] = {1, 7, 2, 7, 3, 4, 5, 6, 7};
+  std::vector<hsize_t> extent(H5S_MAX_RANK, 1);
+  extent[0] = extent[1] = 3;
+  Write(file_, "deep", extent, H5T_NATIVE_INT, values, false);
+  const hid_t deep = H5Dopen2(file_, "deep", H5P_DEFAULT);
+  const hid_t query = Elements("", H5Q_MATCH_EQUAL, 7);
+  const hid_t space = tidelane_query_select(deep, query);
+  EXPECT_EQ(H5Sget_select_npoints(space), 3);
+  H5Sclose(space);
+  H5Qclose(query);
+  H5Dclose(deep);
+}
+
 TEST_F(QueryApplyTest, AReferenceOpensItsObjectAndFile) {
   const hid_t query = Elements("Pressure", H5Q_MATCH_EQUAL, 31);
   unsigned result = 0;
@@ -302,7 +392,8 @@ TEST_F(QueryApplyTest, WhatCannotBeAskedSaysWhy) {
     EXPECT_LT(tidelane_query_select(group_, query), 0);
     EXPECT_NE(Errors().find("no dataset"), std::string::npos) << Errors();
     EXPECT_LT(tidelane_query_select(pressure, query), 0);
-    EXPECT_NE(Errors().find("go on with the query"), std::string::npos) << Errors();
+    EXPECT_NE(Errors().find("go on with the query (no query on elements)"), std::string::npos)
+        << Errors();
     EXPECT_LT(H5Qapply(H5P_DEFAULT, query, &result, H5P_DEFAULT), 0);
     EXPECT_NE(Errors().find("neither a file"), std::string::npos) << Errors();
     EXPECT_LT(H5Qapply(file_, file_, &result, H5P_DEFAULT), 0);
@@ -310,6 +401,36 @@ TEST_F(QueryApplyTest, WhatCannotBeAskedSaysWhy) {
   H5E_END_TRY
   H5Dclose(pressure);
   H5Qclose(query);
+}
+
+// A file whose object headers have checksums, one of which is wrong.
+TEST_F(QueryApplyTest, WhatIsDamagedIsNamedWithItsFile) {
+  const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_libver_bounds(list, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  hid_t file = H5Fcreate("damaged.h5", H5F_ACC_TRUNC, H5P_DEFAULT, list);
+  H5Pclose(list);
+  const int value = 1;
+  Write(file, "broken", {1}, H5T_NATIVE_INT, &value, false);
+  H5Fclose(file);
+  std::fstream bytes("damaged.h5", std::ios::in | std::ios::out | std::ios::binary);
+  const std::string all((std::istreambuf_iterator<char>(bytes)), std::istreambuf_iterator<char>());
+  const size_t header = all.rfind("OHDR");
+  ASSERT_NE(header, std::string::npos);
+  bytes.seekp(static_cast<std::streamoff>(header) + 10);
+  bytes.put(static_cast<char>(~all[header + 10]));
+  bytes.close();
+  file = H5Fopen("damaged.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
+  ASSERT_GE(file, 0);
+  const hid_t query = Elements("", H5Q_MATCH_EQUAL, 1);
+  unsigned result = 0;
+  H5E_BEGIN_TRY {
+    EXPECT_LT(H5Qapply(file, query, &result, H5P_DEFAULT), 0);
+    EXPECT_NE(Errors().find("open object 'broken' below '/' of 'damaged.h5'"), std::string::npos)
+        << Errors();
+  }
+  H5E_END_TRY
+  H5Qclose(query);
+  H5Fclose(file);
 }
 
 }  // namespace

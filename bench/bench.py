@@ -37,7 +37,7 @@ class Bench:
         self.sides = [Side(NATIVE), TidelaneSide(self.places), *map(ConnectorSide, arguments.connector)]
         self.rounds, self.tiny = arguments.rounds, arguments.tiny
         self.patterns, self.sizes = arguments.patterns, arguments.bytes
-        self.data = arguments.data
+        self.data, self.scale = arguments.data, arguments.scale
         self.settings = dict(item.split("=", 1) for item in arguments.set)
         self.wanted_storages = arguments.storage
         self.out, self.scratch = out, out / "scratch"
@@ -116,6 +116,7 @@ def parse_arguments():
     parser.add_argument("--bytes", nargs="+", type=int, help="of each write in writes and merging")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="TIDELANE_NAME in writes and merging")
     parser.add_argument("--data", nargs="+", metavar="SET", help="of query, by their names in query/data.py")
+    parser.add_argument("--scale", type=int, default=1, metavar="N", help="of query: rows divided by N")
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.cases if name not in CASES]:
         parser.error(f"no case is called {unknown[0]}: {', '.join(CASES)}")

@@ -95,8 +95,9 @@ class Asked:
 
     def __init__(self, bench, folder, name, data, ways):
         self.data, self.workers = data, {}
-        scale = "1000" if bench.tiny else "1"
+        scale = str(1000 if bench.tiny else bench.scale)
         self.rows = data.rows // int(scale)
+        self.label = f"{data.label}, {self.rows / 1e6:g}M"
         for form, python in {way[2]: interpreter_of(way[2]) for way in ways}.items():
             run([python, "-B", "-W", "ignore", str(HERE / "data.py"), form, folder, name, scale], native_environment(), timeout=600)
         self.expected = json.loads(pathlib.Path(folder, "expected.json").read_text())
@@ -120,7 +121,7 @@ class Asked:
             if question is None:
                 return {}
             report = self.workers[side.name].ask(question)
-            require_right(report, self.expected[str(fraction)][ask], f"{self.data.label}, {ASKED[ask]}, {fraction:.2%}, {side.name}")
+            require_right(report, self.expected[str(fraction)][ask], f"{self.label}, {ASKED[ask]}, {fraction:.2%}, {side.name}")
             return report
 
         def after(_, reports):
@@ -165,8 +166,8 @@ def query_rows(bench):
             try:
                 for ask, words in ASKED.items():
                     for fraction in data.fractions:
-                        bench.progress(f"{QUERY.key}: {data.label}: {words}, {fraction:.2%}")
-                        labels = {"data": data.label, "asked for": words, "hits": f"{100 * fraction:g} %"}
+                        bench.progress(f"{QUERY.key}: {asked.label}: {words}, {fraction:.2%}")
+                        labels = {"data": asked.label, "asked for": words, "hits": f"{100 * fraction:g} %"}
                         yield labels, asked.rounds(sides, bench.rounds, ask, fraction), ()
             finally:
                 asked.close()

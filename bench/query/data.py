@@ -82,13 +82,13 @@ class DataSet:
 
 
 DATA = {
-    "float32": DataSet("float32, shuffled, 100M", 100_000_000, {"x": uniform}, above),
-    "clustered": DataSet("float32, clustered, 100M", 100_000_000, {"x": clustered}, above, (0.0001, 0.01, 0.5)),
-    "indexed": DataSet("float32, shuffled, 10M", 10_000_000, {"x": uniform}, above, (0.0001, 0.01), indexed=True),
-    "int64": DataSet("int64, 25M", 25_000_000, {"x": integers}, large, (0.01, 0.5)),
-    "strings": DataSet("strings of 16, 12.5M", 12_500_000, {"x": texts}, labelled, (0.01, 0.5)),
-    "and": DataSet("two of float32, 25M", 25_000_000, {"x": uniform, "y": uniform}, both, (0.01, 0.5)),
-    "gzip": DataSet("float32, gzip, 25M", 25_000_000, {"x": rounded}, above, (0.01, 0.5), gzip=True),
+    "float32": DataSet("float32, shuffled", 100_000_000, {"x": uniform}, above),
+    "clustered": DataSet("float32, clustered", 100_000_000, {"x": clustered}, above, (0.0001, 0.01, 0.5)),
+    "indexed": DataSet("float32, shuffled", 10_000_000, {"x": uniform}, above, (0.0001, 0.01), indexed=True),
+    "int64": DataSet("int64", 25_000_000, {"x": integers}, large, (0.01, 0.5)),
+    "strings": DataSet("strings of 16", 12_500_000, {"x": texts}, labelled, (0.01, 0.5)),
+    "and": DataSet("two of float32", 25_000_000, {"x": uniform, "y": uniform}, both, (0.01, 0.5)),
+    "gzip": DataSet("float32, gzip", 25_000_000, {"x": rounded}, above, (0.01, 0.5), gzip=True),
 }
 
 

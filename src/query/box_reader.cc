@@ -27,6 +27,11 @@ const char* KindOf(H5D_layout_t layout) {
 
 }  // namespace
 
+bool SameBox(int rank, const Box& a, const Box& b) {
+  return std::equal(a.start.begin(), a.start.begin() + rank, b.start.begin()) &&
+         std::equal(a.size.begin(), a.size.begin() + rank, b.size.begin());
+}
+
 Status FindLayout(h5::Library& hdf5, hid_t dataset, Layout& found) {
   const h5::OwnedId space(hdf5, hdf5.Dget_space(dataset));
   const h5::OwnedId list(hdf5, hdf5.Dget_create_plist(dataset));
@@ -88,9 +93,7 @@ void BoxReader::GiveBack() {
 }
 
 bool BoxReader::Holds(int rank, const Box& box) const {
-  return elements_ != 0 &&
-         std::equal(box.start.begin(), box.start.begin() + rank, box_.start.begin()) &&
-         std::equal(box.size.begin(), box.size.begin() + rank, box_.size.begin());
+  return elements_ != 0 && SameBox(rank, box, box_);
 }
 
 Status BoxReader::Read(int rank, const Box& box) {

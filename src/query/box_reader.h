@@ -26,6 +26,8 @@ struct Layout {
   const char* kind = "";  ///< "contiguous", "chunked", ...
 };
 
+bool SameBox(int rank, const Box& a, const Box& b);
+
 Status FindLayout(h5::Library& hdf5, hid_t dataset, Layout& found);
 
 class BoxReader {

@@ -18,11 +18,6 @@ bool SameShape(const Layout& a, const Layout& b) {
          std::equal(a.extent.begin(), a.extent.begin() + a.rank, b.extent.begin());
 }
 
-bool SameBox(int rank, const Box& a, const Box& b) {
-  return std::equal(a.start.begin(), a.start.begin() + rank, b.start.begin()) &&
-         std::equal(a.size.begin(), a.size.begin() + rank, b.size.begin());
-}
-
 std::string ShapeOf(const Layout& layout) {
   if (layout.scalar) return "()";
   std::string text = "(";

@@ -89,6 +89,11 @@ void Scan::Begin() {
   BeginAgain();
 }
 
+bool Scan::HaveBlock() {
+  if (!within_ && next_first_ < plan_->elements()) Begin();
+  return within_;
+}
+
 void Scan::BeginAgain() {
   totals_.elements -= looked_at_;
   looked_at_ = 0;
@@ -131,12 +136,9 @@ Status Scan::Next(Clock::time_point deadline, Step& step) {
   if (within_ && counting_) BeginAgain();
   counting_ = false;
   do {
-    if (!within_) {
-      if (next_first_ >= plan_->elements()) {
-        step = Step::kEnd;
-        return {};
-      }
-      Begin();
+    if (!HaveBlock()) {
+      step = Step::kEnd;
+      return {};
     }
     uint64_t hits = 0;
     if (Status status = RunTile(&bits_, hits); !status.ok()) return status;
@@ -155,12 +157,9 @@ Status Scan::Next(Clock::time_point deadline, Step& step) {
 Status Scan::Count(Clock::time_point deadline, uint64_t& count, Step& step) {
   counting_ = true;
   do {
-    if (!within_) {
-      if (next_first_ >= plan_->elements()) {
-        step = Step::kEnd;
-        return {};
-      }
-      Begin();
+    if (!HaveBlock()) {
+      step = Step::kEnd;
+      return {};
     }
     uint64_t hits = 0;
     if (Status status = RunTile(nullptr, hits); !status.ok()) return status;
@@ -216,26 +215,20 @@ Status Scan::GatherRows(size_t column, std::byte* to) {
     const uint64_t last = (end - 1) / inner;
     rows.start[d] += first;
     rows.size[d] = last - first + 1;
-    // Nearly all of the block is the whole of it, which may be in memory already.
+    const std::byte* elements = nullptr;
+    // Half of the block is as good as all that is left of it.
     if (2 * rows.size[d] >= block_.box.size[d]) {
-      const std::byte* elements = nullptr;
       if (Status status = columns_.Load(column, block_.box, elements); !status.ok()) return status;
-      if (run.first == bits_.NextRun(0).first && next.first >= bits_.size()) {
-        bits_.Gather(elements, size, to);
-        return {};
-      }
-      Bits some(bits_.size());
-      some.CopyRange(first * inner, bits_, first * inner, rows.size[d] * inner);
-      some.Gather(elements, size, to);
-      to += some.Count() * size;
-    } else {
-      const std::byte* elements = nullptr;
-      if (Status status = columns_.Load(column, rows, elements); !status.ok()) return status;
-      Bits some(rows.size[d] * inner);
-      some.CopyRange(0, bits_, first * inner, some.size());
-      some.Gather(elements, size, to);
-      to += some.Count() * size;
+      Bits rest(bits_.size());
+      rest.CopyRange(run.first, bits_, run.first, bits_.size() - run.first);
+      rest.Gather(elements, size, to);
+      return {};
     }
+    if (Status status = columns_.Load(column, rows, elements); !status.ok()) return status;
+    Bits some(rows.size[d] * inner);
+    some.CopyRange(0, bits_, first * inner, some.size());
+    some.Gather(elements, size, to);
+    to += some.Count() * size;
     run = bits_.NextRun((last + 1) * inner);
   }
   return {};

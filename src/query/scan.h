@@ -66,6 +66,7 @@ class Scan {
  private:
   void MakePlan();
   void Begin();
+  bool HaveBlock();  // begun, or begins the next one
   void BeginAgain();
   Status RunTile(predicate::Bits* bits, uint64_t& hits);
   Status GatherRows(size_t column, std::byte* to);

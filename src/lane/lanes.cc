@@ -142,14 +142,21 @@ void Lanes::StartThread() {
 void Lanes::Schedule(std::shared_ptr<LaneTask> task) {
   MutexLock lock(mutex_);
   (task->computes() ? computing_ : ready_).push_back(std::move(task));
-  StartThread();
-  work_.NotifyOne();
+  WakeOne();
 }
 
 void Lanes::ScheduleAfter(std::shared_ptr<LaneTask> task, Clock::duration delay) {
   MutexLock lock(mutex_);
   lingering_.push_back({Clock::now() + delay, std::move(task)});
   if (on_lane) return;  // it looks at what lingers before it does anything else
+  WakeOne();
+}
+
+// Waking a thread that sleeps on another processor takes the caller longer than all else that it does here. One on its way is
+// enough: it wakes the next (Next), and of sixteen tasks the program pays for one wake.
+void Lanes::WakeOne() {
+  if (waking_) return;
+  waking_ = true;
   StartThread();
   work_.NotifyOne();
 }
@@ -233,15 +240,13 @@ bool Lanes::Idle(Clock::time_point due) {
 std::shared_ptr<LaneTask> Lanes::Next(unsigned number) {
   MutexLock lock(mutex_);
   for (;;) {
+    waking_ = false;
     if (stopping_) return nullptr;
     if (!lingering_.empty()) CollectDue(Clock::now());
     if (Takeable() && paused_ == 0) {
       std::shared_ptr<LaneTask> task = TakeReady();
       // What this lane would have been awake for needs another one, which may sleep without a date.
-      if (Takeable() || OthersLinger(*task)) {
-        StartThread();
-        work_.NotifyOne();
-      }
+      if (Takeable() || OthersLinger(*task)) WakeOne();
       return task;
     }
     if (Idle(DoIdleWork())) continue;
@@ -297,6 +302,7 @@ void Lanes::Pause() {
 void Lanes::Resume() {
   MutexLock lock(mutex_);
   --paused_;
+  waking_ = false;
   if (AnyReady() || !lingering_.empty()) StartThread();
   work_.NotifyAll();
 }
@@ -350,6 +356,7 @@ void Lanes::ForgetThreadsAfterFork() {
   running_ = 0;
   others_ = 0;
   paused_ = 0;
+  waking_ = false;
   foreground_reads_.store(0, std::memory_order_relaxed);
   yielding_.store(0, std::memory_order_relaxed);
 }

@@ -110,6 +110,7 @@ class Lanes {
   };
 
   void StartThread() TL_REQUIRES(mutex_);
+  void WakeOne() TL_REQUIRES(mutex_);
   bool MayStore() const TL_REQUIRES(mutex_) { return others_ < count_; }
   /// Whether a lane would find something to do.
   bool Takeable() const TL_REQUIRES(mutex_) {
@@ -142,6 +143,7 @@ class Lanes {
   unsigned others_ TL_GUARDED_BY(mutex_) = 0;  // tasks being run that do not only compute
   std::vector<Lingering> lingering_ TL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ TL_GUARDED_BY(mutex_);  // by number; empty ones do not run
+  bool waking_ TL_GUARDED_BY(mutex_) = false;  // one that was woken, or started, has not looked yet
   bool stay_ TL_GUARDED_BY(mutex_) = false;
   unsigned running_ TL_GUARDED_BY(mutex_) = 0;  // lanes that are not between two tasks
   bool no_more_ TL_GUARDED_BY(mutex_) = false;  // the system refused a thread

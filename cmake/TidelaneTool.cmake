@@ -18,7 +18,7 @@ function(tidelane_tool name)
       -P "${CMAKE_SOURCE_DIR}/cmake/EmbedPage.cmake"
     DEPENDS ${assets} "${CMAKE_SOURCE_DIR}/cmake/EmbedPage.cmake" VERBATIM)
   add_executable(tidelane_tool ${sources} "${embedded}")
-  tidelane_link_rooms(tidelane_tool ${name} 4 log)
+  tidelane_link_rooms(tidelane_tool ${name} 5 tier)
   target_link_libraries(tidelane_tool PRIVATE nlohmann_json::nlohmann_json)
   target_include_directories(tidelane_tool SYSTEM PRIVATE "${TIDELANE_CLI11_INCLUDE_DIR}")
   # A folder of its own, which build/env.sh puts on PATH.
@@ -29,6 +29,17 @@ function(tidelane_tool name)
   endif()
   target_link_options(tidelane_tool PRIVATE -static-libstdc++ -static-libgcc)
   tidelane_tool_pages()
+endfunction()
+
+# The program tidelane-mover (src/mover/), beside the plugin, which starts it. tidelane_mover(<rooms' name>)
+function(tidelane_mover name)
+  add_executable(tidelane_mover "${CMAKE_SOURCE_DIR}/src/mover/main.cc")
+  tidelane_link_rooms(tidelane_mover ${name} 5 tier)
+  set_target_properties(tidelane_mover PROPERTIES OUTPUT_NAME tidelane-mover
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/tidelane")
+  if(NOT TIDELANE_SANITIZE)
+    target_link_options(tidelane_mover PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
 endfunction()
 
 function(tidelane_tool_pages)

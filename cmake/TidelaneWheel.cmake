@@ -66,10 +66,10 @@ function(tidelane_wheel)
   if(TIDELANE_PREBUILT)
     install(FILES "${TIDELANE_PREBUILT}/libtidelane.so" "${TIDELANE_PREBUILT}/libtidelane_async.so"
       DESTINATION tidelane/plugin COMPONENT wheel)
-    install(PROGRAMS "${TIDELANE_PREBUILT}/../../tool/tidelane" DESTINATION tidelane/plugin COMPONENT wheel)
+    install(PROGRAMS "${TIDELANE_PREBUILT}/../../tool/tidelane" "${TIDELANE_PREBUILT}/tidelane-mover" DESTINATION tidelane/plugin COMPONENT wheel)
     return()
   endif()
-  add_dependencies(wheel_contents tidelane tidelane_async tidelane_tool)
+  add_dependencies(wheel_contents tidelane tidelane_async tidelane_tool tidelane_mover)
   install(TARGETS tidelane tidelane_async LIBRARY DESTINATION tidelane/plugin COMPONENT wheel)
-  install(TARGETS tidelane_tool RUNTIME DESTINATION tidelane/plugin COMPONENT wheel)  # it looks for plugins beside itself
+  install(TARGETS tidelane_tool tidelane_mover RUNTIME DESTINATION tidelane/plugin COMPONENT wheel)  # it looks for plugins beside itself
 endfunction()

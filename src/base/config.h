@@ -73,7 +73,8 @@ struct JournalCommits {
 /// values are the defaults.
 struct FileSettings {
   Mode mode = Mode::kAuto;      ///< kSync writes through
-  bool close_deferred = false;  ///< close=wait|deferred
+  bool close_deferred = false;  ///< close=wait|deferred|tier
+  bool close_in_tier = false;   ///< the last of these
   bool flush_deferred = false;  ///< flush=wait|deferred
   bool reserve = false;         ///< ask for space when bytes are captured
   bool publish_atomic = false;  ///< publish=inplace|atomic
@@ -121,6 +122,8 @@ struct Config : FileSettings {
   ParallelWrites parallel_writes =
       ParallelWrites::kOn;       ///< lanes run the filters of chunks that are written
   std::string history = "auto";  ///< folder of what earlier runs learned; empty: none
+  std::string tier;              ///< empty: none; "memory", or a folder
+  uint64_t tier_bytes = 0;       ///< what it may have; 0: chosen
   std::string summary;           ///< empty, "1" (stderr) or a path (JSON; %p: process id)
   std::string trace;             ///< empty or a path (Chrome trace JSON; %p: process id)
   std::string config_file;       ///< where settings were read from; may be empty

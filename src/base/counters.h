@@ -92,6 +92,8 @@ namespace tidelane {
   X(Checkpoints, "checkpoints", "times that what a log had committed was moved into its file")    \
   X(BytesLogged, "bytes_logged", "bytes written to logs")                                         \
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
+  X(ClosesInTier, "closes_in_tier", "closes that returned when the tier had the file")            \
+  X(BytesPastTier, "bytes_past_tier", "bytes for which the tier had no room")                     \
   X(RankExchanges, "rank_exchanges", "reductions and barriers among the ranks of MPI programs")   \
   X(CollectivesDeferred, "collectives_deferred", "collective writes that each rank stored alone") \
   X(CollectiveReadsAlone, "collective_reads_alone", "collective reads that each rank made alone") \
@@ -127,6 +129,10 @@ enum class Counter : unsigned {
   X(PublishSwmr, "publish_swmr", "file", "written in place: readers are to follow it")             \
   X(PublishMpi, "publish_mpi", "file",                                                             \
     "written in place: only MPI-IO knows what its name or file system means")                      \
+  X(TierUnusable, "tier_unusable", "file", "not in the tier: it cannot be used")                   \
+  X(TierFull, "tier_full", "file", "not in the tier: it is full")                                  \
+  X(TierFile, "tier_file", "file",                                                                 \
+    "not in the tier: it has hard links, gets its name later, readers follow it, or is no file")   \
   X(JournalLinks, "journal_links", "file", "not journalled: it has other names (hard links)")      \
   X(JournalFolder, "journal_folder", "file",                                                       \
     "not journalled: its folder takes no log of that name")                                        \

@@ -92,6 +92,51 @@ struct WordOf {
   static constexpr ValueType kType{Parse, Show, Words};
 };
 
+/// What H5Fclose waits for: the file, nothing, or a fast tier.
+struct CloseOf {
+  static bool Parse(Config& config, std::string_view text) {
+    if (text != "wait" && text != "deferred" && text != "tier") return false;
+    config.close_deferred = text == "deferred";
+    config.close_in_tier = text == "tier";
+    return true;
+  }
+  static std::string Show(const Config& config) {
+    return config.close_in_tier ? "tier" : config.close_deferred ? "deferred" : "wait";
+  }
+  static std::vector<std::string_view> Words() { return {"wait", "deferred", "tier"}; }
+  static constexpr ValueType kType{Parse, Show, Words};
+};
+
+/// Where the fast tier is.
+struct TierOf {
+  static bool Parse(Config& config, std::string_view text) {
+    if (text != "off" && text != "memory" && !text.starts_with('/')) return false;
+    config.tier = text == "off" ? "" : text;
+    return true;
+  }
+  static std::string Show(const Config& config) {
+    return config.tier.empty() ? "off" : config.tier;
+  }
+  static std::vector<std::string_view> Words() { return {"off", "memory"}; }
+  static constexpr ValueType kType{Parse, Show, Words};
+};
+
+/// A size, or auto (0).
+template <auto kMember>
+struct SizeOrAutoOf {
+  static bool Parse(Config& config, std::string_view text) {
+    uint64_t bytes = 0;
+    if (text != "auto" && (!ParseSize(text, bytes) || bytes == 0)) return false;
+    config.*kMember = bytes;
+    return true;
+  }
+  static std::string Show(const Config& config) {
+    return config.*kMember == 0 ? "auto" : ShowSize(config.*kMember);
+  }
+  static std::vector<std::string_view> Words() { return {"auto"}; }
+  static constexpr ValueType kType{Parse, Show, Words};
+};
+
 /// A size between two bounds.
 template <auto kMember, uint64_t kLeast, uint64_t kMost>
 struct SizeOf {

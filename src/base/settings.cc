@@ -76,6 +76,8 @@ program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask th
   `_exit` (Python's `multiprocessing` does), closes wait whatever this setting says.
 - *A failure* to store the bytes comes after `H5Fclose` has returned: it is told on stderr and counted in the summary.
 
+`tier`: `H5Fclose` and `H5Fflush` return when the [tier](#tier) has what was written. Where there is no tier, or it cannot have this file, as `wait`, and counted.
+
 `H5Fclose_async` is deferred whatever this setting says; its event set is where to wait for the file.)";
 
 constexpr char kFlushDetails[] =
@@ -250,8 +252,17 @@ size: deferred they need more of storage's time, but none of its own.
 With `auto` so are collective writes in a few pieces, or in larger ones, as long as other ranks' pieces lie between and the program has not been seen to pause for long enough to hide what MPI's
 joining saves ([decision 18](decisions/0018-mpi.md)): the first phase of writes always is, on storage slower than memory. A size, whatever it is, or `mode=async`, defers all of those.)";
 
+constexpr char kTierDetails[] =
+    R"(With `close=tier`, `H5Fflush` and `H5Fclose` return when the tier has what was written, and another process, the *mover*, brings it to the file's own place afterwards, whatever becomes of the
+program ([tier.md](tier.md)). `memory` is a folder under /dev/shm: it survives the program, not the machine. A folder on a fast local disk takes more; with `journal=power` it survives the machine, too.
+
+Until the mover is done, HDF5 refuses the file where Tidelane is not loaded (its superblock says so), and programs with Tidelane read it through the tier.)";
+
+constexpr char kTierSizeDetails[] =
+    R"(`auto`: in memory, a quarter of what /dev/shm has free, at most; in a folder, half of what its file system has free. What finds no room there is written to the file itself, and counted.)";
+
 using When = WordOf<&Config::mode, kModes>;
-using Close = WordOf<&Config::close_deferred, kWaitOrDeferred>;
+using TierSize = SizeOrAutoOf<&Config::tier_bytes>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Forked = WordOf<&Config::forked_defers, kWaitOrDeferred>;
 using Publish = WordOf<&Config::publish_atomic, kInPlaceOrAtomic>;
@@ -276,7 +287,7 @@ using Summary = ReportOf<&Config::summary, true>;
 using Trace = ReportOf<&Config::trace, false>;
 
 constexpr Setting kSettings[] = {
-    {"close", Scope::kFile, Close::kType, "", "",
+    {"close", Scope::kFile, CloseOf::kType, "", "",
      "whether `H5Fclose` waits until the bytes are stored", kCloseDetails},
     {"flush", Scope::kFile, Flush::kType, "", "",
      "whether `H5Fflush` waits until the bytes are stored", kFlushDetails},
@@ -337,6 +348,10 @@ constexpr Setting kSettings[] = {
      "worker threads help to decode filtered chunks", kParallelReadsDetails},
     {"parallel_writes", Scope::kProcess, ParallelWrites::kType, "", "",
      "worker threads filter whole chunks that are written", kParallelWritesDetails},
+    {"tier", Scope::kProcess, TierOf::kType, "off, memory, or a folder by its whole path", "",
+     "a faster place where files wait that were closed with `close=tier`", kTierDetails},
+    {"tier_size", Scope::kProcess, TierSize::kType, "a size, such as 4G, or auto", "",
+     "how much may wait there", kTierSizeDetails},
     {"history", Scope::kProcess, History::kType, "auto, a folder, or off", "",
      "where it is kept what earlier runs of the program learned", kHistoryDetails},
     {"summary", Scope::kProcess, Summary::kType, "1, 0 or a path", "",

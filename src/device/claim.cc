@@ -8,24 +8,39 @@
 namespace tidelane {
 namespace {
 
-struct flock ClaimOf(short kind) {
+// From the end of what a file can be, where HDF5 and MPI-IO lock nothing.
+constexpr off_t kWriter = 1;
+constexpr off_t kMover = 2;
+
+struct flock ClaimOf(short kind, off_t which = kWriter) {
   struct flock byte{};
   byte.l_type = kind;
-  byte.l_start = std::numeric_limits<off_t>::max() - 1;
+  byte.l_start = std::numeric_limits<off_t>::max() - which;
   byte.l_len = 1;
   return byte;
 }
 
-}  // namespace
-
-int Claim(int fd) {
-  struct flock claim = ClaimOf(F_WRLCK);
+int Lock(int fd, int how, struct flock byte) {
   int result;
   do {
-    result = fcntl(fd, F_OFD_SETLK, &claim);
+    result = fcntl(fd, how, &byte);
   } while (result != 0 && errno == EINTR);
   if (result == 0) return 0;
   return errno == EACCES || errno == EAGAIN ? EWOULDBLOCK : errno;
+}
+
+}  // namespace
+
+int Claim(int fd) { return Lock(fd, F_OFD_SETLK, ClaimOf(F_WRLCK)); }
+
+int ClaimMove(int fd) { return Lock(fd, F_OFD_SETLK, ClaimOf(F_WRLCK, kMover)); }
+
+bool AwaitMove(int fd) {
+  struct flock move = ClaimOf(F_RDLCK, kMover);
+  if (fcntl(fd, F_OFD_GETLK, &move) != 0 || move.l_type == F_UNLCK) return false;
+  if (Lock(fd, F_OFD_SETLKW, ClaimOf(F_RDLCK, kMover)) == 0)
+    static_cast<void>(Lock(fd, F_OFD_SETLK, ClaimOf(F_UNLCK, kMover)));
+  return true;
 }
 
 void GiveUpClaim(int fd) {

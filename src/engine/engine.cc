@@ -163,7 +163,7 @@ bool Engine::MayPublish(const FileSettings& settings, const char* path,
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                        const CallContext& call) {
   const FileSettings settings = SettingsForOpening(call);
-  StoreChoice choice(path, (options.flags & O_TRUNC) != 0, settings);
+  StoreChoice choice(path, (options.flags & O_TRUNC) != 0, settings, config_);
   OpenedName opened;
   if (Status status = OpenByName(path, options.flags, options.mode,
                                  MayPublish(settings, path, options), opened);

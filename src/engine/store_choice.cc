@@ -41,6 +41,11 @@ bool HasLog(const DirectoryEntry& entry) {
   return false;
 }
 
+void NoTier(Fallback reason, const char* path) {
+  Count(reason);
+  NoteNative(reason, path);
+}
+
 bool IsMarked(Device& file) {
   Superblock superblock;
   // What cannot be read HDF5 will say.
@@ -74,8 +79,12 @@ std::optional<Fallback> Hindrance(bool hidden, bool followed, const struct stat&
 
 }  // namespace
 
-StoreChoice::StoreChoice(const char* path, bool truncates, const FileSettings& settings)
-    : path_(path), settings_(settings) {
+StoreChoice::StoreChoice(const char* path, bool truncates, const FileSettings& settings,
+                         const Config& config)
+    : path_(path),
+      settings_(settings),
+      config_(config),
+      tier_(std::make_shared<TierChoice>(path, truncates, config.tier)) {
   if (!truncates || settings.journal == Journal::kOff) return;
   DirectoryEntry entry;
   if (DirectoryEntry::Find(path, true, entry) != 0 || !HasLog(entry)) return;
@@ -131,6 +140,7 @@ Status StoreChoice::Without(Fallback reason) const {
 
 Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct stat& found,
                          Device& device, FileEnvironment& environment) {
+  tier_->Truncated();
   if (old_mark_ != 0) {
     // The old mark must not come back without its log.
     if (settings_.journal == Journal::kPower) static_cast<void>(device.Sync());
@@ -138,44 +148,54 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
   }
   if (!S_ISREG(found.st_mode)) return {};
   const bool marked = !hidden && found.st_size != 0 && IsMarked(device);
-  Journal journal = writable ? settings_.journal : Journal::kOff;
-  if (journal == Journal::kOff && !marked) return {};
+  LoggedFile parts;
+  parts.writable = writable;
+  parts.journal = writable ? settings_.journal : Journal::kOff;
+  parts.must_journal = settings_.journal_required;
+  const bool wants_tier = writable && WantsTier();
+  if (parts.journal == Journal::kOff && !marked && !wants_tier) return {};
   DirectoryEntry entry;
   const int error = DirectoryEntry::Find(path_, true, entry);
-  if (journal != Journal::kOff) {
+  if (parts.journal != Journal::kOff || wants_tier) {
     const auto reason = Hindrance(hidden, followed, found, error == 0 ? &entry : nullptr);
     if (reason) {
+      if (wants_tier) NoTier(Fallback::kTierFile, path_);
       if (Status refused = Without(*reason); !refused.ok()) return refused;
-      journal = Journal::kOff;
+      parts.journal = Journal::kOff;
+    } else if (wants_tier) {
+      const auto refused = tier_->Use(config_.tier_bytes, entry, found, parts);
+      if (refused) NoTier(*refused, path_);
     }
   }
   if (error != 0 && marked) return Status::Failed(error, "open").At(path_, 0, 0);
-  if (journal == Journal::kOff && !marked) return {};
-  UseLog(writable, journal, std::move(entry), found.st_mode & 0777, environment);
+  if (parts.journal == Journal::kOff && !marked) return {};
+  UseLog(std::move(parts), std::move(entry), found.st_mode & 0777, environment);
   return {};
 }
 
-// A store with a log, which lies at `entry`; without a journal it only recovers the file.
-void StoreChoice::UseLog(bool writable, Journal journal, DirectoryEntry entry, mode_t mode,
+// A store with a log, which lies at `entry` unless it is in a tier; without a journal it only recovers the file.
+void StoreChoice::UseLog(LoggedFile parts, DirectoryEntry entry, mode_t mode,
                          FileEnvironment& environment) const {
-  auto folder = std::make_shared<Descriptor>(std::move(entry.folder));
-  environment.make_store = [=, name = std::move(entry.name), path = std::string(path_),
-                            commits = settings_.journal_commits,
-                            must_journal = settings_.journal_required,
-                            lanes = &environment.lanes](const std::shared_ptr<Device>& file) {
-    return std::make_unique<LoggedStore>(
-        LoggedFile{.file = file,
-                   .writable = writable,
-                   .journal = journal,
-                   .must_journal = must_journal,
-                   .log = {.folder = log::MakeFolder(std::move(*folder), mode),
-                           .name = name,
-                           .path = path,
-                           .commits = commits,
-                           .lanes = lanes,
-                           .segment_bytes = SegmentBytes(),
-                           .reuse_bytes = ReuseBytes()}});
+  const auto where = std::make_shared<DirectoryEntry>(std::move(entry));
+  parts.find_left = [where, tier = tier_](const Superblock& marked, LeftLog& left) {
+    return tier->Find(*where, marked, left);
   };
+  log::LogParts& log = parts.log;
+  log.path = path_;
+  log.commits = settings_.journal_commits;
+  log.lanes = &environment.lanes;
+  log.reuse_bytes = ReuseBytes();
+  if (!log.all) {
+    log.folder = log::MakeFolder(
+        Descriptor(openat(where->folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)), mode);
+    log.name = where->name;
+    log.segment_bytes = SegmentBytes();
+  }
+  environment.make_store =
+      [made = std::make_shared<LoggedFile>(std::move(parts))](const std::shared_ptr<Device>& file) {
+        made->file = file;
+        return std::make_unique<LoggedStore>(std::move(*made));
+      };
 }
 
 }  // namespace tidelane

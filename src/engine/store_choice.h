@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "base/config.h"
 #include "base/status.h"
 #include "device/device.h"
+#include "engine/tier_choice.h"
 #include "file/file_context.h"
 #include "publish/directory_entry.h"
 
@@ -20,7 +22,7 @@ namespace tidelane {
 class StoreChoice {
  public:
   /// Before the file is opened: `truncates`: what it has goes.
-  StoreChoice(const char* path, bool truncates, const FileSettings& settings);
+  StoreChoice(const char* path, bool truncates, const FileSettings& settings, const Config& config);
 
   /// After that: sets environment.make_store. `hidden`: it gets its name later; `followed`: readers follow it while it is written. Fails
   /// where the file cannot be journalled, and must be.
@@ -30,11 +32,14 @@ class StoreChoice {
  private:
   Status Without(Fallback reason) const;
   void RemoveOldLog() const;
-  void UseLog(bool writable, Journal journal, DirectoryEntry entry, mode_t mode,
+  bool WantsTier() const { return settings_.close_in_tier && !config_.tier.empty(); }
+  void UseLog(LoggedFile parts, DirectoryEntry entry, mode_t mode,
               FileEnvironment& environment) const;
 
   const char* const path_;
   const FileSettings& settings_;
+  const Config& config_;
+  const std::shared_ptr<TierChoice> tier_;
   uint64_t old_mark_ = 0;  // of the file that is truncated; 0: it has none, or no log
 };
 

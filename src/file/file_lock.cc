@@ -1,6 +1,9 @@
 #include "file/file_lock.h"
 
+#include <cerrno>
 #include <utility>
+
+#include "device/claim.h"
 
 namespace tidelane {
 
@@ -18,7 +21,13 @@ int FileLock::Take(bool exclusive, bool drained) {
     awaits_downgrade_.store(later, std::memory_order_release);
     if (exclusive || later) return 0;
   }
-  if (const int error = device_->Lock(exclusive); error != 0) return error;
+  int error = device_->Lock(exclusive);
+  // Of a mover, which has it for as long as a close that waits would have taken.
+  while (error == EWOULDBLOCK && AwaitMove(*device_->descriptor()))
+    error = device_->Lock(exclusive);
+  // It may have ended between the two looks.
+  if (error == EWOULDBLOCK) error = device_->Lock(exclusive);
+  if (error != 0) return error;
   exclusive_.store(exclusive, std::memory_order_relaxed);
   held_.store(true, std::memory_order_relaxed);
   return 0;

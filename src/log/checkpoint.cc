@@ -149,6 +149,14 @@ Checkpointer::Delay CommitLog::MoveIfDue() {
   return kQuiet;
 }
 
+int CommitLog::FinishInLog(bool& stays) {
+  MutexLock lock(commit_mutex_);
+  const int error = CommitLocked();
+  MutexLock state(mutex_);
+  stays = current_.segment != nullptr || moving_.layer.segment != nullptr;
+  return error;
+}
+
 int CommitLog::Finish() {
   MutexLock lock(commit_mutex_);
   int error = CommitLocked();

@@ -62,13 +62,16 @@ CommitLog::~CommitLog() { Stop(); }
 void CommitLog::Begin(const Superblock& superblock) {
   MutexLock lock(mutex_);
   committed_end_ = file_.direct().size();
-  places_ = {committed_end_, superblock.base(), superblock.end()};
+  places_ = {committed_end_, superblock.base(), superblock.end(), 0};
   committed_ = superblock_ = superblock;
 }
 
 CommitLog::Places CommitLog::places() const {
   MutexLock lock(mutex_);
-  return places_;
+  Places places = places_;
+  for (const auto& segment : {current_.segment, moving_.layer.segment})
+    places.logged += segment == nullptr ? 0 : segment->taken();
+  return places;
 }
 
 void CommitLog::SetSuperblock(uint64_t begin, uint64_t end) {
@@ -133,19 +136,24 @@ int CommitLog::WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes
     superblock_changed_ |= !superblock_.empty();
   }
   if (first.empty()) return 0;
-  MutexLock lock(mark_mutex_);
+  MutexLock marking(mark_mutex_);
+  uint64_t id = kNeverCommitted;
+  {
+    MutexLock lock(mutex_);
+    if (current_.segment != nullptr) id = current_.segment->id();
+  }
   marked_ = true;
-  return file_.Put(first.Marked(kNeverCommitted));
+  return file_.Put(first.Marked(id));
 }
 
-int CommitLog::Cut(uint64_t begin) {
+int CommitLog::Cut(uint64_t begin, uint64_t end) {
   for (;;) {
     if (const int error = BeginLogging(); error != 0) return error;
     MutexLock lock(mutex_);
     if (current_.segment == nullptr) continue;  // it was moved meanwhile
-    if (begin < places_.high_water)
-      entries_.Add({.address = begin, .size = places_.high_water - begin, .offset = 0, .crc = 0},
-                   current_.pieces);
+    end = std::max(end, places_.high_water);
+    if (begin < end)
+      entries_.Add({.address = begin, .size = end - begin, .offset = 0, .crc = 0}, current_.pieces);
     return 0;
   }
 }

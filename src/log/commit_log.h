@@ -41,6 +41,9 @@ struct LogParts {
   Lanes* lanes = nullptr;                       ///< nullptr: whoever commits moves the log's bytes
   uint64_t segment_bytes = uint64_t{64} << 20;  ///< of a segment when its bytes are moved
   uint64_t reuse_bytes = uint64_t{1} << 20;     ///< that no commit needs any more, to be used again
+  bool all = false;            ///< also bytes that no commit has: the log is on a faster place
+  bool in_memory = false;      ///< of that place
+  uint64_t most = UINT64_MAX;  ///< what it may have; then what can goes to the file
 };
 
 /// Bytes that belong at an address.
@@ -71,6 +74,7 @@ class CommitLog {
     uint64_t high_water;  ///< no commit has anything from here on
     uint64_t superblock_begin;
     uint64_t superblock_end;
+    uint64_t logged;  ///< what the log takes
   };
   Places places() const TL_EXCLUDES(mutex_);
   void SetSuperblock(uint64_t begin, uint64_t end) TL_EXCLUDES(mutex_);
@@ -78,8 +82,8 @@ class CommitLog {
   /// Of bytes below the high water, beside the superblock.
   int Write(std::span<const Part> parts) TL_EXCLUDES(mutex_);
   int WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes) TL_EXCLUDES(mutex_);
-  /// From here to the high water there are zeros.
-  int Cut(uint64_t begin) TL_EXCLUDES(mutex_);
+  /// From here to the high water, or to `end` if that is more, there are zeros.
+  int Cut(uint64_t begin, uint64_t end) TL_EXCLUDES(mutex_);
   /// Where the bytes of [begin, end) lie, in address order; over them, HDF5's superblock.
   void Find(uint64_t begin, uint64_t end, std::vector<Source>& sources,
             Superblock& superblock) const TL_EXCLUDES(mutex_);
@@ -89,6 +93,8 @@ class CommitLog {
   int Commit(Committing when) TL_EXCLUDES(commit_mutex_, mutex_);
   /// A last one, and the file by itself is it.
   int Finish() TL_EXCLUDES(commit_mutex_, mutex_);
+  /// A last one, and the log stays, if there is one: whoever opens the file next, or a mover, does the rest.
+  int FinishInLog(bool& stays) TL_EXCLUDES(commit_mutex_, mutex_);
   /// Nobody moves anything any more.
   void Stop() { checkpointer_->Detach(); }
   /// Removes the log of a file that nobody can open any more.

@@ -32,7 +32,9 @@ int CommitLog::CommitLocked() {
     bool nothing_logged = false;
     {
       MutexLock lock(mutex_);
-      nothing_new = entries_.fresh().empty() && !superblock_changed_;
+      // Without a superblock it is no HDF5 file yet.
+      nothing_new =
+          (parts_.all && superblock_.empty()) || (entries_.fresh().empty() && !superblock_changed_);
       nothing_logged = entries_.fresh().empty() && current_.segment == nullptr &&
                        moving_.layer.segment == nullptr;
     }

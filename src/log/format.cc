@@ -74,7 +74,7 @@ std::optional<SegmentHeader> SegmentHeader::Parse(const Sector& bytes) {
   const auto length = Get<uint32_t>(at + 60);
   if (length > Superblock::kMost) return std::nullopt;
   header.superblock = Superblock(Get<uint64_t>(at + 40), {at + kSuperblockAt, length});
-  if (header.superblock.empty()) return std::nullopt;
+  if (header.superblock.empty() && length != 0) return std::nullopt;
   const auto* const path = reinterpret_cast<const char*>(at + kPathAt);
   header.path.assign(path, strnlen(path, kSector - kPathAt));
   return header;

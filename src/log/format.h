@@ -30,7 +30,7 @@ struct SegmentHeader {
   uint64_t number = 0;    ///< from 1
   uint64_t before = 0;    ///< the id of the segment that it continues, 0: none
   uint64_t end = 0;       ///< of the file, at the commit before its first one
-  Superblock superblock;  ///< of that commit
+  Superblock superblock;  ///< of that commit; empty: there was none, the file is new
   std::string path;       ///< the file's, for people
 
   Sector Encode() const;

@@ -18,6 +18,11 @@
 
 namespace tidelane {
 
+namespace {
+// A file can be marked by one log after another while somebody opens it.
+constexpr int kMostMoves = 8;
+}  // namespace
+
 using log::Part;
 using log::Source;
 
@@ -40,7 +45,7 @@ Status LoggedStore::Settle() {
   if (const int error = Superblock::Find(file_.device(), found); error != 0)
     return Failed(error, "read the superblock of");
   if (found.marked() && parts_.writable) {
-    if (const int error = Claimed(); error != 0)
+    if (const int error = AwaitClaim(); error != 0)
       return Failed(error, error == EWOULDBLOCK ? "recover, while a program is writing it,"
                                                 : "lock, to recover it,");
     // Somebody else may just have recovered it.
@@ -52,9 +57,20 @@ Status LoggedStore::Settle() {
   if (journals && file_.syncs() && size() == 0) {
     if (const int error = file_.Sync(); error != 0) return Failed(error, "sync");
   }
-  const bool only_read = found.marked() && !parts_.writable;
+  bool only_read = found.marked() && !parts_.writable;
   if (found.marked()) {
-    if (Status status = Recover(found); !status.ok()) return status;
+    Status status = Recover(found);
+    // Who only reads is beside whoever moves the log to the file: it may just have come there.
+    for (int again = 0; only_read && status.code() == log::kNoLog && again < kMostMoves; ++again) {
+      const Superblock before = found;
+      if (const int error = Superblock::Find(file_.device(), found); error != 0)
+        return Failed(error, "read the superblock of");
+      if (found == before) break;
+      LookAgain();
+      only_read = found.marked();
+      status = only_read ? Recover(found) : Status();
+    }
+    if (!status.ok()) return status;
   }
   if (!journals && claimed_.exchange(false)) GiveUpClaim(*file_.device().descriptor());
   if (journals && !found.empty() && !found.marked() && log_.HasLeft() && Claimed() == 0)
@@ -69,14 +85,24 @@ Status LoggedStore::Settle() {
   return {};
 }
 
+// Its own log's place, or another one.
+Status LoggedStore::ReadLeft(const Superblock& marked, LeftLog& left, log::Snapshot& snapshot) {
+  const log::LogParts& parts = parts_.log;
+  if (parts_.find_left) {
+    if (Status status = parts_.find_left(marked, left); !status.ok()) return status;
+  }
+  const bool elsewhere = left.folder != nullptr;
+  return log::ReadSnapshot(elsewhere ? *left.folder : *parts.folder,
+                           elsewhere ? left.name : parts.name, parts.path, marked, parts_.writable,
+                           snapshot);
+}
+
 // What a marked file was at its last commit: it becomes that, or is seen so. `found`: its superblock, then without mark.
 Status LoggedStore::Recover(Superblock& found) {
   log::LogParts& parts = parts_.log;
+  LeftLog left;
   log::Snapshot snapshot;
-  if (Status status = log::ReadSnapshot(*parts.folder, parts.name, parts.path, found,
-                                        parts_.writable, snapshot);
-      !status.ok())
-    return status;
+  if (Status status = ReadLeft(found, left, snapshot); !status.ok()) return status;
   found = snapshot.superblock.empty() ? Superblock() : snapshot.superblock.Closed();
   if (!parts_.writable) {
     if (Status status = log::CheckLength(file_.device(), parts.path, snapshot); !status.ok())
@@ -85,8 +111,10 @@ Status LoggedStore::Recover(Superblock& found) {
     snapshot_ = std::move(snapshot);
     return {};
   }
-  Status status = log::Restore(file_.device(), *parts.folder, parts.path, snapshot);
+  log::Folder& folder = left.folder != nullptr ? *left.folder : *parts.folder;
+  Status status = log::Restore(file_.device(), folder, parts.path, snapshot);
   if (!status.ok()) return status;
+  left.used();
   Count(Counter::kFilesRecovered);
   LookAgain();
   return {};
@@ -107,6 +135,14 @@ int LoggedStore::Claimed() {
   return error;
 }
 
+// A mover's ends by itself.
+int LoggedStore::AwaitClaim() {
+  int error = Claimed();
+  while (error == EWOULDBLOCK && AwaitMove(*file_.device().descriptor())) error = Claimed();
+  // It may have ended between the two looks.
+  return error == EWOULDBLOCK ? Claimed() : error;
+}
+
 // As natively, also for children of fork.
 void LoggedStore::GoThrough() {
   ForkLocks::Get().Remove(*file_.device().descriptor());
@@ -117,7 +153,7 @@ int LoggedStore::MayWrite() {
   if (!commits()) return EBADF;
   // A child of fork has its parent's file, and no log.
   if (getpid() != process_) return EROFS;
-  const int error = Claimed();
+  const int error = AwaitClaim();
   // Somebody else is writing it, whatever HDF5's locks say: nothing good would come of both.
   if (error == 0 || error == EWOULDBLOCK || parts_.must_journal) return error;
   Count(Fallback::kJournalLocks);
@@ -171,8 +207,9 @@ int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
   }
   if (const int error = MayWrite(); error != 0) return error;
   if (way() == Way::kThrough) return WriteStraight(run, parts);
-  auto [high_water, begin, end] = log_.places();
+  auto [high_water, begin, end, taken] = log_.places();
   if (MutationEnabled("log_high_water")) high_water = 0;
+  if (parts_.log.all && GoesToLog(run.begin, run.end, taken)) high_water = UINT64_MAX;
   if (run.begin >= high_water && run.begin >= end) return WriteStraight(run, parts);
   std::vector<Part> logged;
   std::vector<Part> straight;
@@ -196,6 +233,7 @@ int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
   if (!logged.empty()) {
     error = log_.Write(logged);
     if (error == 0) RaiseSize(end_of(logged.back()));
+    if (error == ENOSPC && parts_.log.all && !full_.exchange(true)) return WriteParts(run, parts);
   }
   if (error == 0 && !straight.empty()) {
     Run rest;
@@ -210,6 +248,22 @@ int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
   }
   run.write_end_ns = NowNs();
   return error;
+}
+
+bool LoggedStore::IsLogged(uint64_t begin, uint64_t end) const {
+  std::vector<Source> sources;
+  Superblock superblock;
+  log_.Find(begin, end, sources, superblock);
+  return std::ranges::any_of(sources,
+                             [](const Source& source) { return source.segment != nullptr; });
+}
+
+// Where the log is full, what no commit has need not go there; but not under what is there.
+bool LoggedStore::GoesToLog(uint64_t begin, uint64_t end, uint64_t taken) const {
+  const bool full = full_.load(std::memory_order_relaxed) || taken >= parts_.log.most;
+  if (!full || IsLogged(begin, end)) return true;
+  Count(Counter::kBytesPastTier, end - begin);
+  return false;
 }
 
 // No commit has these addresses. What lies between the parts is zeros, or was written before.
@@ -298,7 +352,8 @@ int LoggedStore::SetSize(uint64_t size) {
   const uint64_t high_water = log_.places().high_water;
   // Above it no commit knows anything.
   const uint64_t stored = std::max(size, high_water);
-  if ((size < before && direct.size() > stored) || direct.size() < size) {
+  const bool is_short = direct.size() < size && !parts_.log.all;
+  if ((size < before && direct.size() > stored) || is_short) {
     const int error = direct.SetSize(stored);
     file_.Wrote();
     if (error != 0) return error;
@@ -306,7 +361,8 @@ int LoggedStore::SetSize(uint64_t size) {
     if (size < before) size_.store(std::min(before, stored), std::memory_order_release);
   }
   try {
-    const int error = size < before && size < high_water ? log_.Cut(size) : 0;
+    const bool logged = size < high_water || (parts_.log.all && IsLogged(size, before));
+    const int error = size < before && logged ? log_.Cut(size, parts_.log.all ? before : 0) : 0;
     if (error != 0) return error;
   } catch (const std::bad_alloc&) {
     return ENOMEM;
@@ -322,12 +378,21 @@ int LoggedStore::Reserve(uint64_t address, uint64_t size) {
 
 int LoggedStore::Finish() {
   if (!commits() || getpid() != process_ || !claimed_.load()) return 0;
-  if (const int error = log_.Finish(); error != 0) return error;
-  way_.store(Way::kFinished, std::memory_order_relaxed);
+  bool stays = false;
+  if (const int error = parts_.left ? log_.FinishInLog(stays) : log_.Finish(); error != 0)
+    return error;
+  way_.store(stays ? Way::kLeft : Way::kFinished, std::memory_order_relaxed);
+  if (stays) return 0;
   return file_.direct().size() == size() ? 0 : file_.direct().SetSize(size());
 }
 
+void LoggedStore::EndReservations(uint64_t& found) {
+  file_.direct().EndReservations(found);
+  if (way() == Way::kLeft) found = size();
+}
+
 int LoggedStore::EndCommits() {
+  parts_.left = nullptr;
   if (const int error = Finish(); error != 0) return error;
   GoThrough();
   return 0;
@@ -340,6 +405,12 @@ int LoggedStore::Close() {
   if (commits() && getpid() == process_ && descriptor >= 0 && fstat(descriptor, &found) == 0 &&
       found.st_nlink == 0)
     log_.Remove();
+  if (way() == Way::kLeft) {
+    // What is handed on is the same opening: nobody must find it locked by a program that has closed it.
+    GiveUpClaim(descriptor);
+    static_cast<void>(file_.device().Unlock());
+    parts_.left(descriptor);
+  }
   return file_.direct().Close();
 }
 

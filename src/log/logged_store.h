@@ -11,8 +11,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/annotations.h"
@@ -22,6 +24,13 @@
 
 namespace tidelane {
 
+/// A log that was left, by another program perhaps, in another place than where this one's would be.
+struct LeftLog {
+  std::unique_ptr<log::Folder> folder;
+  std::string name;
+  std::function<void()> used = [] {};  ///< the file has everything
+};
+
 /// What a LoggedStore is made of.
 struct LoggedFile {
   std::shared_ptr<Device> file;
@@ -29,6 +38,10 @@ struct LoggedFile {
   Journal journal = Journal::kOff;  ///< off: it is only recovered
   bool must_journal = false;        ///< where it turns out that it cannot be, writes fail
   log::LogParts log;
+  /// Where the log of a file lies that is found marked so; nullptr: where this one's would be. May be asked again.
+  std::function<Status(const Superblock& marked, LeftLog& left)> find_left = nullptr;
+  /// The last close leaves the log, and tells who brings it to the file; nullptr: the close does.
+  std::function<void(int descriptor)> left = nullptr;
 };
 
 class LoggedStore final : public Store {
@@ -41,9 +54,11 @@ class LoggedStore final : public Store {
   uint64_t size() const override { return size_.load(std::memory_order_acquire); }
   int SetSize(uint64_t size) override;
   int Reserve(uint64_t address, uint64_t size) override;
-  void EndReservations(uint64_t& found) override { file_.direct().EndReservations(found); }
+  void EndReservations(uint64_t& found) override;
   int Version(FileVersion& version) override { return file_.direct().Version(version); }
-  bool memory_speed() const override { return file_.direct().memory_speed(); }
+  bool memory_speed() const override {
+    return parts_.log.all ? parts_.log.in_memory : file_.direct().memory_speed();
+  }
   Status Publish(Publishing when) override { return file_.direct().Publish(when); }
   void Withhold(Withholding why) override { file_.direct().Withhold(why); }
   int Close() override;
@@ -61,6 +76,7 @@ class LoggedStore final : public Store {
     kJournal,
     kThrough,   // to the file, as natively
     kSnapshot,  // a marked file that is only read: through its log
+    kLeft,      // the last commit is in the log, and nothing more is written
     kFinished   // nothing more is written
   };
   Way way() const { return way_.load(std::memory_order_relaxed); }
@@ -69,6 +85,10 @@ class LoggedStore final : public Store {
     return Status::Failed(error, operation).At(parts_.log.path, 0, 0);
   }
   Status Recover(Superblock& found);
+  Status ReadLeft(const Superblock& marked, LeftLog& left, log::Snapshot& snapshot);
+  int AwaitClaim();
+  bool GoesToLog(uint64_t begin, uint64_t end, uint64_t taken) const;
+  bool IsLogged(uint64_t begin, uint64_t end) const;
   void LookAgain();
   int Claimed() TL_EXCLUDES(claim_mutex_);
   void GoThrough();
@@ -85,8 +105,9 @@ class LoggedStore final : public Store {
   std::atomic<uint64_t> size_{0};
   log::CommitLog log_;
   std::atomic<Way> way_{Way::kUnsettled};
-  const int process_;       // a child of fork is not who writes the file
-  log::Snapshot snapshot_;  // Way::kSnapshot's
+  std::atomic<bool> full_{false};  // storage has said so, of the log's place
+  const int process_;              // a child of fork is not who writes the file
+  log::Snapshot snapshot_;         // Way::kSnapshot's
   Mutex claim_mutex_;
   std::atomic<bool> claimed_{false};
 };

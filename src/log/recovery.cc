@@ -172,8 +172,9 @@ Status OpenSegment(Folder& folder, const std::string& name, const std::string& p
 }
 
 // Adds what a segment's commits say.
-Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& snapshot,
-           SegmentNote& note) {
+// `marked`: the file's own superblock, which lies where theirs do.
+Status Add(std::shared_ptr<Segment> segment, const std::string& path, const Superblock& marked,
+           Snapshot& snapshot, SegmentNote& note) {
   std::vector<Commit> commits;
   SegmentReader reader(*segment, path);
   if (Status status = reader.ReadNote(note); !status.ok()) return status;
@@ -182,8 +183,7 @@ Status Add(std::shared_ptr<Segment> segment, const std::string& path, Snapshot& 
   Layer layer{.segment = std::move(segment), .pieces = {}};
   for (const auto& [record, slot] : commits) {
     for (const CommitEntry& entry : record.entries) {
-      if (entry.address == snapshot.superblock.base() && entry.offset != 0 &&
-          entry.size == snapshot.superblock.size()) {
+      if (entry.address == marked.base() && entry.offset != 0 && entry.size == marked.size()) {
         std::array<std::byte, Superblock::kMost> bytes;
         if (const int error = layer.segment->Read(entry.offset, bytes.data(), entry.size);
             error != 0)
@@ -239,7 +239,8 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
   };
   if (!marked.MarkedWith(found[0]->id()) && !MutationEnabled("log_id")) return anothers();
   const SegmentHeader& first = found[0]->header();
-  if (first.superblock.base() != marked.base() || first.superblock.size() != marked.size())
+  if (!first.superblock.empty() &&
+      (first.superblock.base() != marked.base() || first.superblock.size() != marked.size()))
     return anothers();
   snapshot.end = first.end;
   snapshot.superblock = first.superblock;
@@ -253,7 +254,8 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
   };
   if (is_cut(*found[0])) return Damaged(found[0]->name(), path);
   SegmentNote note;
-  if (Status status = Add(std::move(found[0]), path, snapshot, note); !status.ok()) return status;
+  if (Status status = Add(std::move(found[0]), path, marked, snapshot, note); !status.ok())
+    return status;
   if (found[1] != nullptr && found[1]->id() == before) snapshot.moved = found[1];
   const bool goes_on = found[1] != nullptr && found[1]->header().before == id;
   if (note.next != 0 && (!goes_on || found[1]->id() != note.next)) {
@@ -272,7 +274,7 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
     }
   }
   if (is_cut(*found[1])) return Damaged(other, path);
-  return Add(std::move(found[1]), path, snapshot, note);
+  return Add(std::move(found[1]), path, marked, snapshot, note);
 }
 
 namespace {
@@ -420,6 +422,10 @@ Status Restore(Device& file, Folder& folder, const std::string& path, const Snap
   if (const int error = file.Truncate(snapshot.end); error != 0) return failed(error);
   if (const int error = file.Sync(); error != 0) return failed(error);
   if (!snapshot.superblock.empty()) {
+    // Somebody who heeds no lock may have cut it to nothing meanwhile: what was copied before that is not there any more.
+    Superblock own;
+    if (const int error = Superblock::Find(file, own); error != 0) return failed(error);
+    if (!own.marked()) return failed(ESTALE);
     const Superblock closed = snapshot.superblock.Closed();
     const iovec part{const_cast<std::byte*>(closed.bytes().data()), closed.size()};
     if (const int error = file.Write(closed.base(), &part, 1); error != 0) return failed(error);

@@ -139,11 +139,15 @@ int CommitLog::BeginLogging() {
   MutexLock marking(mark_mutex_);
   if (file_.broken() != 0) return file_.broken();
   SegmentHeader header;
+  Superblock first;  // of a new file: not committed yet
   std::shared_ptr<Segment> before;
   {
     MutexLock lock(mutex_);
     if (current_.segment != nullptr) return 0;
-    if (committed_.empty()) return EIO;  // it is no HDF5 file that is overwritten
+    if (committed_.empty()) {
+      if (!parts_.all) return EIO;  // it is no HDF5 file that is overwritten
+      first = superblock_;
+    }
     before = moving_.layer.segment;
     header.before = before == nullptr ? 0 : before->id();
     header.end = committed_end_;
@@ -162,7 +166,10 @@ int CommitLog::BeginLogging() {
                               unknown);
     if (unknown) return file_.Break(error);
   }
-  if (error == 0 && !marked_ && !MutationEnabled("log_mark")) {
+  if (error == 0 && header.superblock.empty()) {
+    // A new file's bytes come before its superblock, which is marked when it comes.
+    if (!first.empty()) error = file_.Put(first.Marked(header.id));
+  } else if (error == 0 && !marked_ && !MutationEnabled("log_mark")) {
     error = file_.Mark(header.superblock, header.id);
     if (file_.broken() != 0) return error;  // it may be marked, and then the segment must be there
   }

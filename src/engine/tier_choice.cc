@@ -1,0 +1,125 @@
+#include "engine/tier_choice.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "device/claim.h"
+#include "log/format.h"
+#include "tier/entry.h"
+#include "tier/mover.h"
+#include "tier/tier_folder.h"
+
+namespace tidelane {
+namespace {
+
+// Of what its file system has free, where no size is set.
+constexpr uint64_t kShareOfMemory = 4;
+constexpr uint64_t kShareOfDisk = 2;
+// Less is not worth the entry.
+constexpr uint64_t kLeast = uint64_t{1} << 20;
+
+uint64_t RoomIn(const tier::Place& place, uint64_t tier_bytes) {
+  const uint64_t room = place.room();
+  if (tier_bytes == 0) return room / (place.in_memory ? kShareOfMemory : kShareOfDisk);
+  const uint64_t used = place.used();
+  return std::min(room, tier_bytes > used ? tier_bytes - used : 0);
+}
+
+// All that a program without a tier pays.
+bool HasMarker(const char* path) {
+  return access((std::string(path) + "-tier").c_str(), F_OK) == 0;
+}
+
+DirectoryEntry Another(const DirectoryEntry& entry) {
+  return {.folder = Descriptor(openat(entry.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)),
+          .folder_identity = entry.folder_identity,
+          .name = entry.name};
+}
+
+}  // namespace
+
+TierChoice::TierChoice(const char* path, bool truncates, const std::string& setting)
+    : path_(path), setting_(setting) {
+  if (!truncates || (setting_.empty() && !HasMarker(path))) return;
+  if (DirectoryEntry::Find(path, true, old_entry_) != 0) return;
+  Descriptor file(openat(old_entry_.folder.get(), old_entry_.name.c_str(),
+                         O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (!file.valid()) return;
+  const std::unique_ptr<Device> device = MakePosixDevice(dup(file.get()));
+  Superblock superblock;
+  const auto is_marked = [&] {
+    return Superblock::Find(*device, superblock) == 0 && superblock.marked();
+  };
+  if (!is_marked()) return;
+  int error = Claim(file.get());
+  while (error == EWOULDBLOCK && AwaitMove(file.get())) error = Claim(file.get());
+  if (error == EWOULDBLOCK) error = Claim(file.get());  // it may have ended between the two looks
+  // Somebody writes it: HDF5's lock says the rest.
+  if (error != 0 || !is_marked()) return;
+  static_cast<void>(tier::FindLog(old_entry_, path_, superblock, setting_, old_));
+  if (old_.has_value()) claimed_ = std::move(file);
+}
+
+void TierChoice::Truncated() {
+  if (!old_.has_value()) return;
+  const std::unique_ptr<log::Folder> folder = log::MakeFolder(tier::FolderOf(*old_->place), 0);
+  for (const uint64_t number : {1, 2}) {
+    const std::string name = log::SegmentName(old_->entry, number);
+    std::unique_ptr<Device> segment;
+    if (folder->Open(name, true, segment) == 0) static_cast<void>(folder->Remove(name, *segment));
+  }
+  tier::Forget(*old_->place, old_->entry, old_entry_);
+  old_.reset();
+}
+
+std::optional<Fallback> TierChoice::Use(uint64_t tier_bytes, const DirectoryEntry& entry,
+                                        const struct stat& found, LoggedFile& parts) const {
+  const auto place = std::make_shared<tier::Place>();
+  if (!tier::Place::Open(setting_, true, *place).ok()) return Fallback::kTierUnusable;
+  // Memory does not survive the machine.
+  if (place->in_memory && parts.journal == Journal::kPower) return Fallback::kTierUnusable;
+  const uint64_t room = RoomIn(*place, tier_bytes);
+  if (room < kLeast) return Fallback::kTierFull;
+  const auto beside = std::make_shared<DirectoryEntry>(Another(entry));
+  const tier::Entry made = tier::Entry::For(tier::PathIn(entry), IdentityIn(found));
+  if (parts.journal == Journal::kOff) parts.journal = Journal::kProcess;
+  parts.log.folder = tier::MakeTierFolder(place, made, beside);
+  parts.log.name = made.name;
+  parts.log.all = true;
+  parts.log.in_memory = place->in_memory;
+  parts.log.most = room;
+  // It moves when the program has closed the file, or when it is full.
+  parts.log.segment_bytes = room / 2;
+  parts.left = [place, name = made.name](int descriptor) {
+    Count(Counter::kClosesInTier);
+    // Nobody there: a new one looks for what was left.
+    if (!tier::HandOver(*place, name, descriptor)) static_cast<void>(tier::StartMover(*place));
+  };
+  if (!tier::HasMover(*place)) static_cast<void>(tier::StartMover(*place));
+  return std::nullopt;
+}
+
+Status TierChoice::Find(const DirectoryEntry& entry, const Superblock& marked,
+                        LeftLog& left) const {
+  std::optional<tier::FoundLog> found;
+  if (Status status = tier::FindLog(entry, path_, marked, setting_, found); !status.ok())
+    return status;
+  if (!found.has_value()) {
+    left.folder = log::MakeFolder(
+        Descriptor(openat(entry.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)), 0);
+    left.name = entry.name;
+    return {};
+  }
+  left.folder = log::MakeFolder(tier::FolderOf(*found->place), 0);
+  left.name = found->entry;
+  left.used = [found, beside = std::make_shared<DirectoryEntry>(Another(entry))] {
+    tier::Forget(*found->place, found->entry, *beside);
+  };
+  return {};
+}
+
+}  // namespace tidelane

@@ -1,0 +1,119 @@
+#include "tier/drain.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <utility>
+
+#include "device/claim.h"
+#include "device/device.h"
+#include "log/format.h"
+#include "log/mark.h"
+#include "log/recovery.h"
+#include "tier/find_log.h"
+#include "tier/tier_folder.h"
+
+namespace tidelane::tier {
+namespace {
+
+constexpr int kHow = O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+
+bool IsFile(int fd, const FileIdentity& file) {
+  struct stat found{};
+  return fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && IdentityIn(found) == file;
+}
+
+// By its path; or by another name in its folder, as programs rename what they have written.
+Descriptor OpenFile(const Entry& entry) {
+  Descriptor file(open(entry.path.c_str(), kHow));
+  if (file.valid() && IsFile(file.get(), entry.file)) return file;
+  const std::string folder = entry.path.substr(0, entry.path.rfind('/') + 1);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(opendir(folder.c_str()), closedir);
+  while (const dirent* const name = names != nullptr ? readdir(names.get()) : nullptr) {
+    if (name->d_ino != entry.file.inode) continue;
+    file = Descriptor(openat(dirfd(names.get()), name->d_name, kHow));
+    if (file.valid() && IsFile(file.get(), entry.file)) return file;
+  }
+  return {};
+}
+
+// Where it is now, if it has a name.
+std::string PathOf(int fd) {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t size =
+      readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path.data(), path.size());
+  return size <= 0 ? std::string() : std::string(path.data(), static_cast<size_t>(size));
+}
+
+// Where its marker was made.
+void ForgetAt(const Place& place, const Entry& entry) {
+  DirectoryEntry beside;
+  if (DirectoryEntry::Find(entry.path.c_str(), false, beside) == 0)
+    return Forget(place, entry.name, beside);
+  static_cast<void>(Entry::Remove(place, entry.name));
+}
+
+// False: somebody has one.
+bool RemoveLog(const Place& place, const Entry& entry) {
+  const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
+  for (const uint64_t number : {1, 2}) {
+    const std::string name = log::SegmentName(entry.name, number);
+    std::unique_ptr<Device> segment;
+    const int error = folder->Open(name, true, segment);
+    if (error == ENOENT) continue;
+    if (error != 0 || folder->Remove(name, *segment) != 0) return false;
+  }
+  return true;
+}
+
+Drained Useless(const Place& place, const Entry& entry) {
+  if (!RemoveLog(place, entry)) return Drained::kInUse;
+  ForgetAt(place, entry);
+  return Drained::kUseless;
+}
+
+}  // namespace
+
+Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& why) {
+  if (!file.valid()) file = OpenFile(entry);
+  if (!file.valid()) return Drained::kLost;
+  const int fd = file.get();
+  const auto failed = [&](int error, const char* what) {
+    why = Status::Failed(error, what).At(entry.path, 0, 0);
+    return error == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
+  };
+  struct stat found{};
+  if (fstat(fd, &found) != 0) return failed(errno, "look at");
+  if (found.st_nlink == 0) return Useless(place, entry);
+  // First of all the claim that others can wait for.
+  int error = ClaimMove(fd);
+  if (error == 0) error = Claim(fd);
+  if (error != 0) return failed(error, "claim");
+  const std::unique_ptr<Device> device = MakePosixDevice(file.Release());
+  error = device->Lock(false);
+  if (error != 0 && error != ENOSYS && error != EOPNOTSUPP) return failed(error, "lock");
+  Superblock superblock;
+  if (error = Superblock::Find(*device, superblock); error != 0) return failed(error, "read");
+  const bool never_committed = superblock.marked() && superblock.mark() == kNeverCommitted;
+  if (!superblock.marked() || (!never_committed && !IsLogOf(place, entry.name, superblock)))
+    return Useless(place, entry);
+  std::string path = PathOf(fd);
+  if (path.empty()) path = entry.path;
+  log::Snapshot snapshot;
+  const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
+  why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot);
+  if (why.ok()) why = log::CheckLength(*device, path, snapshot);
+  if (why.ok()) why = log::Restore(*device, *folder, path, snapshot);
+  if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
+  static_cast<void>(RemoveLog(place, entry));
+  ForgetAt(place, entry);
+  return Drained::kYes;
+}
+
+}  // namespace tidelane::tier

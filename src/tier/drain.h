@@ -1,0 +1,31 @@
+/// \file
+/// Brings a file from a tier to its own place.
+///
+/// The file is moved by who has its two claims (device/claim.h) and HDF5's lock as a reader has it: readers with Tidelane go on and see it through
+/// the log, who wants to write it waits, and HDF5 without Tidelane refuses it until its superblock is written, last of all.
+///
+/// Invariant: what is killed at any point begins again, here or in whoever opens the file, and comes to the same.
+/// Thread safety: all functions may be called from any thread, one at a time for an entry.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "publish/directory_entry.h"
+#include "tier/entry.h"
+#include "tier/place.h"
+
+namespace tidelane::tier {
+
+enum class Drained {
+  kYes,      ///< the file has everything, and the tier nothing of it
+  kUseless,  ///< the file is another one now, or is gone: the tier's log was of no use to anybody
+  kInUse,    ///< a program has it
+  kLost,     ///< nobody knows where the file is now: the log stays
+  kFailed    ///< the log stays
+};
+
+/// `file`: an opening of the file, to write and read; none: it is opened by its path. `why`: of a failure.
+Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& why);
+
+}  // namespace tidelane::tier

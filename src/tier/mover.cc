@@ -1,0 +1,269 @@
+#include "tier/mover.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tier/drain.h"
+
+namespace tidelane::tier {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kLockName[] = "mover.lock";
+constexpr char kSocketName[] = "mover.socket";
+constexpr char kThere[] = "?";  // whether somebody is there
+constexpr size_t kMessage = 64;
+constexpr int kWaiting = 64;  // handovers that nobody has taken yet
+constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 200'000};
+constexpr auto kLookAround = std::chrono::milliseconds(500);
+// How long until it is tried again.
+constexpr auto kAfterUse = std::chrono::milliseconds(500);
+constexpr auto kAfterFailure = std::chrono::seconds(5);
+
+// A path of the socket that fits into its address, wherever the tier is.
+sockaddr_un AddressOf(const Place& place) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s",
+                place.folder.get(), kSocketName);
+  return address;
+}
+
+Descriptor Socket(int flags) {
+  Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
+  if (made.valid()) {
+    setsockopt(made.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+    setsockopt(made.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  }
+  return made;
+}
+
+// A message with one descriptor.
+union Control {
+  cmsghdr header;
+  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
+};
+
+struct Handed {
+  std::string entry;
+  Descriptor file;
+};
+
+bool Receive(int connection, Handed& handed) {
+  std::array<char, kMessage> text{};
+  iovec part{text.data(), text.size() - 1};
+  Control control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) <= 0) return false;
+  for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
+    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(at), sizeof fd);
+    handed.file = Descriptor(fd);
+  }
+  handed.entry = text.data();
+  return true;
+}
+
+class Mover {
+ public:
+  Mover(const Place& place, const MoverOptions& options, Descriptor listening)
+      : place_(place), options_(options), listening_(std::move(listening)) {}
+
+  void Run() {
+    std::thread taking([this] { Take(); });
+    auto busy_at = Clock::now();
+    for (;;) {
+      bool busy = MoveHanded();
+      bool waits = false;
+      if (!busy) busy = MoveFound(waits);
+      if (busy) {
+        busy_at = Clock::now();
+        continue;
+      }
+      if (options_.once || (!waits && Clock::now() - busy_at > options_.idle)) break;
+      std::unique_lock<std::mutex> lock(mutex_);
+      handed_one_.wait_for(lock, kLookAround, [this] { return !handed_.empty(); });
+    }
+    ending_ = true;
+    // Who comes from now on starts another one.
+    unlinkat(place_.folder.get(), kSocketName, 0);
+    shutdown(listening_.get(), SHUT_RDWR);
+    taking.join();
+    bool waits = false;
+    while (MoveHanded() || MoveFound(waits)) {
+    }
+  }
+
+ private:
+  struct Next {
+    Clock::time_point at;
+    bool hopeless = false;  // as long as nobody does anything
+  };
+
+  void Take() {
+    while (!ending_) {
+      pollfd ready{.fd = listening_.get(), .events = POLLIN, .revents = 0};
+      if (poll(&ready, 1, -1) < 0 && errno != EINTR) return;
+      const Descriptor connection(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!connection.valid()) continue;
+      setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+      Handed handed;
+      if (!Receive(connection.get(), handed)) continue;
+      if (handed.entry != kThere) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        handed_.push_back(std::move(handed));
+        handed_one_.notify_one();
+      }
+      static_cast<void>(send(connection.get(), "ok", 2, MSG_NOSIGNAL));
+    }
+  }
+
+  bool MoveHanded() {
+    Handed handed;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (handed_.empty()) return false;
+      handed = std::move(handed_.front());
+      handed_.pop_front();
+    }
+    Move(handed.entry, std::move(handed.file));
+    return true;
+  }
+
+  // Whatever nobody has handed over. `waits`: something is to be tried again.
+  bool MoveFound(bool& waits) {
+    for (const std::string& name : Entry::AllIn(place_)) {
+      const auto next = next_.find(name);
+      if (next != next_.end() && Clock::now() < next->second.at) {
+        waits |= !next->second.hopeless;
+        continue;
+      }
+      Move(name, {});
+      const auto again = next_.find(name);
+      if (again == next_.end()) return true;
+      waits |= !again->second.hopeless;
+    }
+    return false;
+  }
+
+  void Move(const std::string& name, Descriptor file) {
+    Entry entry;
+    if (Entry::Read(place_, name, entry) != 0) {
+      next_.erase(name);
+      return;
+    }
+    Status why;
+    switch (Drain(place_, entry, std::move(file), why)) {
+      case Drained::kYes:
+      case Drained::kUseless: next_.erase(name); return;
+      case Drained::kInUse: next_[name] = {.at = Clock::now() + kAfterUse}; return;
+      case Drained::kLost:
+        next_[name] = {.at = Clock::now() + kAfterFailure, .hopeless = true};
+        return;
+      case Drained::kFailed:
+        std::fprintf(stderr, "tidelane-mover: %s\n", why.Message().c_str());
+        next_[name] = {.at = Clock::now() + kAfterFailure, .hopeless = why.code() != ENOSPC};
+        return;
+    }
+  }
+
+  const Place& place_;
+  const MoverOptions options_;
+  const Descriptor listening_;
+  std::atomic<bool> ending_{false};
+  std::mutex mutex_;
+  std::condition_variable handed_one_;
+  std::deque<Handed> handed_;
+  std::map<std::string, Next> next_;
+};
+
+bool Say(const Place& place, const std::string& text, int fd) {
+  const Descriptor connection = Socket(0);
+  const sockaddr_un address = AddressOf(place);
+  if (!connection.valid() ||
+      connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return false;
+  std::string words = text;
+  iovec part{words.data(), words.size()};
+  Control control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (fd >= 0) {
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = control.bytes.size();
+    cmsghdr* const at = CMSG_FIRSTHDR(&message);
+    at->cmsg_level = SOL_SOCKET;
+    at->cmsg_type = SCM_RIGHTS;
+    at->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(at), &fd, sizeof fd);
+  }
+  std::array<char, 4> answer{};
+  return sendmsg(connection.get(), &message, MSG_NOSIGNAL) > 0 &&
+         recv(connection.get(), answer.data(), answer.size(), 0) > 0;
+}
+
+}  // namespace
+
+int RunMover(const std::string& path, const MoverOptions& options) {
+  Place place;
+  if (const Status status = Place::OpenAt(path, place); !status.ok()) {
+    std::fprintf(stderr, "tidelane-mover: %s\n", status.Message().c_str());
+    return status.code();
+  }
+  const Descriptor lock(openat(place.folder.get(), kLockName,
+                               O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!lock.valid()) return errno;
+  // One that is about to end is asked in vain, and takes no file any more.
+  while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return errno;
+    if (Say(place, kThere, -1)) return 0;
+    std::this_thread::sleep_for(kLookAround / 10);
+  }
+  unlinkat(place.folder.get(), kSocketName, 0);
+  Descriptor listening = Socket(SOCK_NONBLOCK);
+  const sockaddr_un address = AddressOf(place);
+  if (!listening.valid() ||
+      bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listening.get(), kWaiting) != 0)
+    return errno;
+  Mover(place, options, std::move(listening)).Run();
+  return 0;
+}
+
+bool HandOver(const Place& place, const std::string& entry, int fd) {
+  return Say(place, entry, fd);
+}
+
+bool HasMover(const Place& place) {
+  const Descriptor lock(openat(place.folder.get(), kLockName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!lock.valid()) return false;
+  return flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+}  // namespace tidelane::tier

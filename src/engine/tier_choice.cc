@@ -74,6 +74,7 @@ void TierChoice::Truncated() {
   }
   tier::Forget(*old_->place, old_->entry, old_entry_);
   old_.reset();
+  claimed_ = Descriptor();
 }
 
 std::optional<Fallback> TierChoice::Use(uint64_t tier_bytes, const DirectoryEntry& entry,

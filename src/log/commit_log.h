@@ -97,8 +97,8 @@ class CommitLog {
   int FinishInLog(bool& stays) TL_EXCLUDES(commit_mutex_, mutex_);
   /// Nobody moves anything any more.
   void Stop() { checkpointer_->Detach(); }
-  /// Removes the log of a file that nobody can open any more.
-  void Remove() TL_EXCLUDES(mark_mutex_, mutex_);
+  /// Lets go of the log, and `removes` it: nobody can open its file any more.
+  void End(bool removes) TL_EXCLUDES(mark_mutex_, mutex_);
 
  private:
   // What a program that has ended has left by a segment's name, or another file's.

@@ -41,6 +41,8 @@ void LoggedStore::LookAgain() {
 
 Status LoggedStore::Settle() {
   const bool journals = parts_.journal != Journal::kOff && parts_.writable;
+  // While HDF5 waited for its lock a mover may have brought all of it.
+  LookAgain();
   Superblock found;
   if (const int error = Superblock::Find(file_.device(), found); error != 0)
     return Failed(error, "read the superblock of");
@@ -402,10 +404,11 @@ int LoggedStore::Close() {
   log_.Stop();
   struct stat found;
   const int descriptor = *file_.device().descriptor();
-  if (commits() && getpid() == process_ && descriptor >= 0 && fstat(descriptor, &found) == 0 &&
-      found.st_nlink == 0)
-    log_.Remove();
-  if (way() == Way::kLeft) {
+  const bool has_log = (commits() || way() == Way::kLeft) && getpid() == process_;
+  const bool gone = has_log && descriptor >= 0 && fstat(descriptor, &found) == 0 &&
+                    found.st_nlink == 0;
+  if (has_log) log_.End(gone);
+  if (way() == Way::kLeft && !gone) {
     // What is handed on is the same opening: nobody must find it locked by a program that has closed it.
     GiveUpClaim(descriptor);
     static_cast<void>(file_.device().Unlock());

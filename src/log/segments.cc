@@ -184,12 +184,15 @@ int CommitLog::BeginLogging() {
   return 0;
 }
 
-void CommitLog::Remove() {
+void CommitLog::End(bool removes) {
   MutexLock marking(mark_mutex_);
   MutexLock lock(mutex_);
   for (const auto& segment : {current_.segment, moving_.layer.segment, spare_}) {
-    if (segment != nullptr) RemoveSegment(*segment);
+    if (removes && segment != nullptr) RemoveSegment(*segment);
   }
+  current_ = {};
+  moving_ = {};
+  spare_ = nullptr;
 }
 
 }  // namespace tidelane::log

@@ -72,7 +72,7 @@ void TierChoice::Truncated() {
     std::unique_ptr<Device> segment;
     if (folder->Open(name, true, segment) == 0) static_cast<void>(folder->Remove(name, *segment));
   }
-  tier::Forget(*old_->place, old_->entry, old_entry_);
+  tier::Forget(*old_->place, old_->entry);
   old_.reset();
   claimed_ = Descriptor();
 }
@@ -117,9 +117,7 @@ Status TierChoice::Find(const DirectoryEntry& entry, const Superblock& marked,
   }
   left.folder = log::MakeFolder(tier::FolderOf(*found->place), 0);
   left.name = found->entry;
-  left.used = [found, beside = std::make_shared<DirectoryEntry>(Another(entry))] {
-    tier::Forget(*found->place, found->entry, *beside);
-  };
+  left.used = [found] { tier::Forget(*found->place, found->entry); };
   return {};
 }
 

@@ -51,14 +51,6 @@ std::string PathOf(int fd) {
   return size <= 0 ? std::string() : std::string(path.data(), static_cast<size_t>(size));
 }
 
-// Where its marker was made.
-void ForgetAt(const Place& place, const Entry& entry) {
-  DirectoryEntry beside;
-  if (DirectoryEntry::Find(entry.path.c_str(), false, beside) == 0)
-    return Forget(place, entry.name, beside);
-  static_cast<void>(Entry::Remove(place, entry.name));
-}
-
 // False: somebody has one.
 bool RemoveLog(const Place& place, const Entry& entry) {
   const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
@@ -74,11 +66,15 @@ bool RemoveLog(const Place& place, const Entry& entry) {
 
 Drained Useless(const Place& place, const Entry& entry) {
   if (!RemoveLog(place, entry)) return Drained::kInUse;
-  ForgetAt(place, entry);
+  Forget(place, entry.name);
   return Drained::kUseless;
 }
 
 }  // namespace
+
+void RemoveEntry(const Place& place, const Entry& entry) {
+  static_cast<void>(Useless(place, entry));
+}
 
 Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& why) {
   if (!file.valid()) file = OpenFile(entry);
@@ -112,7 +108,7 @@ Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& w
   if (why.ok()) why = log::Restore(*device, *folder, path, snapshot);
   if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
   static_cast<void>(RemoveLog(place, entry));
-  ForgetAt(place, entry);
+  Forget(place, entry.name);
   return Drained::kYes;
 }
 

@@ -25,6 +25,9 @@ enum class Drained {
   kFailed    ///< the log stays
 };
 
+/// Removes what the tier has of a file that nobody knows any more, but for what somebody has open.
+void RemoveEntry(const Place& place, const Entry& entry);
+
 /// `file`: an opening of the file, to write and read; none: it is opened by its path. `why`: of a failure.
 Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& why);
 

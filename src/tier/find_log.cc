@@ -84,8 +84,12 @@ Status FindLog(const DirectoryEntry& file, const std::string& path, const Superb
   return refused.code() == EPERM ? refused : Status();
 }
 
-void Forget(const Place& place, const std::string& entry, const DirectoryEntry& file) {
-  Marker::Remove(file, entry);
+void Forget(const Place& place, const std::string& entry) {
+  Entry known;
+  DirectoryEntry beside;
+  if (Entry::Read(place, entry, known) == 0 &&
+      DirectoryEntry::Find(known.path.c_str(), false, beside) == 0)
+    Marker::Remove(beside, entry);
   static_cast<void>(Entry::Remove(place, entry));
 }
 

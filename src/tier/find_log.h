@@ -34,7 +34,8 @@ bool IsLogOf(const Place& place, const std::string& entry, const Superblock& mar
 /// was started again.)
 bool IsLogOf(const Place& place, const Entry& entry, const Superblock& marked, uint64_t inode);
 
-/// The file has everything: removes what is left of the entry, and its marker.
-void Forget(const Place& place, const std::string& entry, const DirectoryEntry& file);
+/// The file has everything, or is of no use any more: removes the entry, of which no segment is left, and its marker, which is where the file was
+/// when that was made.
+void Forget(const Place& place, const std::string& entry);
 
 }  // namespace tidelane::tier

@@ -89,6 +89,11 @@ bool Receive(int connection, Handed& handed) {
   return true;
 }
 
+// Another opening of the same file, whatever its name is now.
+int OpenedAgain(int fd) {
+  return open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+}
+
 class Mover {
  public:
   Mover(const Place& place, const MoverOptions& options, Descriptor listening)
@@ -120,9 +125,11 @@ class Mover {
   }
 
  private:
+  // When an entry is looked at again.
   struct Next {
     Clock::time_point at;
     bool hopeless = false;  // as long as nobody does anything
+    Descriptor file;        // that was handed over
   };
 
   void Take() {
@@ -163,7 +170,7 @@ class Mover {
         waits |= !next->second.hopeless;
         continue;
       }
-      Move(name, {});
+      Move(name, next == next_.end() ? Descriptor() : std::move(next->second.file));
       const auto again = next_.find(name);
       if (again == next_.end()) return true;
       waits |= !again->second.hopeless;
@@ -178,18 +185,22 @@ class Mover {
       return;
     }
     Status why;
-    switch (Drain(place_, entry, std::move(file), why)) {
-      case Drained::kYes:
-      case Drained::kUseless: next_.erase(name); return;
-      case Drained::kInUse: next_[name] = {.at = Clock::now() + kAfterUse}; return;
-      case Drained::kLost:
-        next_[name] = {.at = Clock::now() + kAfterFailure, .hopeless = true};
-        return;
-      case Drained::kFailed:
-        std::fprintf(stderr, "tidelane-mover: %s\n", why.Message().c_str());
-        next_[name] = {.at = Clock::now() + kAfterFailure, .hopeless = why.code() != ENOSPC};
-        return;
+    // For another time: its locks are its own.
+    Descriptor again(file.valid() ? OpenedAgain(file.get()) : -1);
+    const Drained drained = Drain(place_, entry, std::move(file), why);
+    if (drained == Drained::kYes || drained == Drained::kUseless) {
+      next_.erase(name);
+      return;
     }
+    if (drained == Drained::kFailed)
+      std::fprintf(stderr, "tidelane-mover: %s\n", why.Message().c_str());
+    Next& next = next_[name];
+    next.at = Clock::now() + kAfterFailure;
+    if (drained == Drained::kInUse) next.at = Clock::now() + kAfterUse;
+    // A full disk may be so no more.
+    next.hopeless = drained == Drained::kLost ||
+                    (drained == Drained::kFailed && why.code() != ENOSPC && why.code() != EDQUOT);
+    next.file = std::move(again);
   }
 
   const Place& place_;

@@ -3,6 +3,7 @@
 #include "tools/check.h"
 #include "tools/completion.h"
 #include "tools/config_command.h"
+#include "tools/drain_command.h"
 #include "tools/environment.h"
 #include "tools/manual.h"
 #include "tools/predict.h"
@@ -206,14 +207,36 @@ Command StatusCommand() {
   command.description = {
       "A line for each HDF5 file: plain; being written; to be recovered, with its last commit and "
       "its "
-      "log's size and age; never committed; without its log, or with one that cannot be used; not "
+      "log's size and age; in the tier (close=tier); never committed; without its log, or with one that cannot be used; not "
       "published yet (publish=atomic). Logs that belong to no file are stray. Without an operand: "
       "of this folder. Nothing is changed."};
   command.operands = Operands::kFiles;
   command.options = {{"-r,--recursive", "", "the folders below, too"},
+                     {"--tier", "", "what the fast tiers have, instead"},
+                     {"--watch", "", "with --tier: until nothing is there any more"},
                      {"--json", "", "as JSON, for scripts"}};
-  command.examples = {{"tidelane status -r /scratch/run7", "before anything is copied from there"}};
+  command.examples = {{"tidelane status --tier --watch", "how far the mover is"},
+                      {"tidelane status -r /scratch/run7", "before anything is copied from there"}};
   command.main = ShowStatus;
+  return command;
+}
+
+Command DrainCommand() {
+  Command command;
+  command.name = "drain";
+  command.operands_text = "[FILE|FOLDER...]";
+  command.summary = "bring files from the fast tier to their own places, and wait for it";
+  command.description = {
+      "With close=tier a file that was closed is in the tier until a mover has brought it to its "
+      "own place. This does the same, and returns when it is done: of FILE, of all files below "
+      "FOLDER, or of all there are. For the end of a job script, where the scheduler would end the "
+      "mover, and before files are copied or sent.",
+      "The tiers are the one in memory, and the one that TIDELANE_TIER names."};
+  command.operands = Operands::kFiles;
+  command.options = {
+      {"--discard", "", "also remove what belongs to files that are not there any more"}};
+  command.examples = {{"tidelane drain /scratch/run7", "at the end of a job"}};
+  command.main = DrainFiles;
   return command;
 }
 
@@ -309,6 +332,7 @@ const std::vector<Command>& Commands() {
                                 ConfigCommand(),
                                 RecoverCommand(),
                                 StatusCommand(),
+                                DrainCommand(),
                                 QueryCommand(),
                                 CompletionCommand(),
                                 Hidden("manual", Operands::kNone, Manual),

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "publish/publication.h"
 #include "tools/survey.h"
 #include "tools/terminal.h"
+#include "tools/tiers.h"
 
 namespace tidelane::tools {
 namespace {
@@ -64,6 +66,14 @@ class Recovery final : public Survey {
           !owner.empty() && !fs::equivalent(owner, path, ignored))
         return Complain(log_ + ": " + owner + " needs this log");
       if (const int error = file.UseLog(log_); error != 0) return Complain(log_, error);
+    }
+    std::optional<tier::FoundLog> tiered;
+    if (log_.empty() && !without_log_) {
+      if (Status status = LogInTier(path, file.superblock(), tiered); !status.ok())
+        return Complain(InWords(status));
+    }
+    if (tiered.has_value()) {
+      return Say("in the tier: " + path + ": tidelane drain brings it there");
     }
     log::Snapshot snapshot;
     Status status = file.Read(snapshot);

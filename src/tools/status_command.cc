@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@
 #include "publish/directory_entry.h"
 #include "tools/summary_file.h"
 #include "tools/survey.h"
+#include "tools/tier_status.h"
+#include "tools/tiers.h"
 
 namespace tidelane::tools {
 namespace {
@@ -30,6 +33,7 @@ struct State {
 constexpr State kPlain{"plain", "plain"};
 constexpr State kWritten{"written", "being written"};
 constexpr State kRecoverable{"recoverable", "to be recovered"};
+constexpr State kInTier{"in_tier", "in the tier"};
 constexpr State kNeverCommitted{"never_committed", "never committed"};
 constexpr State kLogMissing{"log_missing", "log missing"};
 constexpr State kLogUnusable{"log_unusable", "log unusable"};
@@ -58,7 +62,10 @@ class Looking final : public Survey {
       if (named) Add(kNoHdf5, path, facts, BytesInWords(file.size()));
       return;
     }
-    if (file.in_use()) return Add(kWritten, path, facts, Sizes(path, facts));
+    std::optional<tier::FoundLog> tiered;
+    // A mover may have it.
+    if (file.marked()) static_cast<void>(LogInTier(path, superblock, tiered));
+    if (file.in_use() && !tiered.has_value()) return Add(kWritten, path, facts, Sizes(path, facts));
     if (file.marked()) return Marked(file, path, facts);
     if (superblock.Closed() != superblock)
       return Add(kLeftOpen, path, facts,
@@ -69,8 +76,15 @@ class Looking final : public Survey {
   void Marked(log::FileByName& file, const std::string& path, Json& facts) {
     if (file.never_committed())
       return Add(kNeverCommitted, path, facts, "tidelane recover makes it empty");
+    std::optional<tier::FoundLog> tiered;
+    Status status = LogInTier(path, file.superblock(), tiered);
+    if (tiered.has_value()) {
+      facts["tier"] = tiered->place->path;
+      facts["entry"] = tiered->entry;
+      return Add(kInTier, path, facts, tiered->place->path + "; tidelane drain brings it here");
+    }
     log::Snapshot snapshot;
-    const Status status = file.Read(snapshot);
+    if (status.ok()) status = file.Read(snapshot);
     if (!status.ok()) {
       std::string reason = status.Message();
       if (const std::string other = LogElsewhere(path, file.superblock()); !other.empty()) {
@@ -142,6 +156,7 @@ class Looking final : public Survey {
 }  // namespace
 
 int ShowStatus(const Arguments& arguments) {
+  if (arguments.Has("tier")) return ShowTiers(arguments.Has("json"), arguments.Has("watch"));
   Looking looking(arguments.Has("json"));
   const int status = looking.Run(arguments);
   if (status != kUsage) looking.End();

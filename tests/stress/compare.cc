@@ -111,6 +111,7 @@ bool compare_files(const std::string& dir, const std::string& tools) {
   if (plugin != native) {
     std::fprintf(stderr, "DIFFERENCE in %s: %zu files through the plugin, %zu natively\n",
                  dir.c_str(), plugin.size(), native.size());
+    for (const auto& name : plugin) std::fprintf(stderr, "  %s\n", name.c_str());
     return false;
   }
   for (const auto& name : native) {

@@ -236,6 +236,14 @@ int run(Arguments args) {
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  // Of files that are on their way still.
+  if (const char* settle = std::getenv("STRESS_SETTLE"); settle != nullptr) {
+    const std::string command = std::string(settle) + ' ' + args.run.dir;
+    if (std::system(command.c_str()) != 0) {
+      std::fprintf(stderr, "FAILED: %s\n", command.c_str());
+      return 1;
+    }
+  }
   for (unsigned t = 0; t < args.threads; ++t) {
     if (!compare_files(args.run.dir + "/" + std::to_string(t), args.tools)) return kExitDifference;
   }

@@ -67,8 +67,14 @@ def run(args, seed, native=False):
                    str(args.threads), "--min-deferred", str(args.min_deferred),
                    "--min-chunks", str(args.min_chunks), "--min-filtered", str(args.min_filtered), "--dir", folder,
                    *(["--native"] if native else [])]
+        env = environment(args, plugin=not native and not args.no_plugin)
+        if args.tier and not native:
+            tier = os.path.join(folder, "tier")
+            os.mkdir(tier)
+            tool = os.path.join(args.plugin, "..", "..", "tool", "tidelane")
+            env |= {"TIDELANE_TIER": tier, "TIDELANE_CLOSE": "tier", "STRESS_SETTLE": f"{tool} drain"}
         try:
-            done = subprocess.run(command, env=environment(args, plugin=not native and not args.no_plugin), capture_output=True, text=True,
+            done = subprocess.run(command, env=env, capture_output=True, text=True,
                                   errors="replace", timeout=args.timeout, check=False)
             return done.returncode, done.stdout + done.stderr
         except subprocess.TimeoutExpired as e:
@@ -111,6 +117,7 @@ def main():
     parser.add_argument("--min-filtered", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--dir", default=None)
+    parser.add_argument("--tier", action="store_true", help="files are closed into a fast tier, and brought to their places in the end")
     parser.add_argument("--library", help="another libhdf5 to run with, of HDF5 2 for instance: a file or a pattern of names")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--expect-difference", action="store_true",

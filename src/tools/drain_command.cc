@@ -1,0 +1,130 @@
+#include "tools/drain_command.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/words.h"
+#include "device/claim.h"
+#include "tier/drain.h"
+#include "tools/terminal.h"
+#include "tools/tiers.h"
+
+namespace tidelane::tools {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr auto kLook = std::chrono::milliseconds(20);
+
+// Whether the file is one of the operands, or below one.
+bool IsWanted(const std::string& path, const std::vector<fs::path>& operands) {
+  for (const fs::path& operand : operands) {
+    const fs::path rest = fs::path(path).lexically_relative(operand);
+    if (!rest.empty() && *rest.begin() != "..") return true;
+  }
+  return operands.empty();
+}
+
+class Draining {
+ public:
+  explicit Draining(bool discards) : discards_(discards) {}
+
+  int Run(const std::vector<TieredFile>& files) {
+    uint64_t all = 0;
+    for (const TieredFile& file : files) all += file.bytes;
+    Progress progress("draining");
+    uint64_t done = 0;
+    for (const TieredFile& file : files) {
+      progress.At(all == 0 ? 1 : static_cast<double>(done) / static_cast<double>(all),
+                  BytesInWords(all - done) + " to go");
+      One(file, progress);
+      done += file.bytes;
+    }
+    progress.Hide();
+    std::fputs(text_.empty() && !failed_ ? "nothing in the tier\n" : text_.c_str(), stdout);
+    return failed_ ? kFailed : kDone;
+  }
+
+ private:
+  void One(const TieredFile& file, Progress& progress) {
+    const std::string& path = file.entry.path;
+    for (;;) {
+      tier::Entry again;
+      // A mover was quicker.
+      if (tier::Entry::Read(*file.place, file.entry.name, again) != 0) return Say(file, "drained");
+      Status why;
+      switch (tier::Drain(*file.place, file.entry, {}, why)) {
+        case tier::Drained::kYes:
+          return Say(file, "drained");
+        case tier::Drained::kUseless:
+          return Say(file, "no longer needed:");
+        case tier::Drained::kInUse:
+          if (IsMoved(path)) continue;
+          progress.Hide();
+          return Complain(path + ": a program has it open");
+        case tier::Drained::kLost:
+          progress.Hide();
+          return Lost(file);
+        case tier::Drained::kFailed:
+          progress.Hide();
+          return Complain(InWords(why));
+      }
+    }
+  }
+
+  // Waits for a mover that has it.
+  static bool IsMoved(const std::string& path) {
+    const Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+    if (!file.valid()) return false;
+    const bool moved = AwaitMove(file.get());
+    std::this_thread::sleep_for(kLook);
+    return moved || !IsClaimed(file.get());
+  }
+
+  void Lost(const TieredFile& file) {
+    const std::string what = file.entry.path + " is not there any more; " + file.place->path + '/' +
+                             file.entry.name + "-wal.0 has its last commit";
+    if (!discards_)
+      return Complain(what + " (tidelane recover --log takes it; tidelane drain --discard removes it)");
+    tier::RemoveEntry(*file.place, file.entry);
+    Say(file, "discarded");
+  }
+
+  void Say(const TieredFile& file, const char* what) {
+    text_ += std::string(what) + ' ' + file.entry.path + " (" + BytesInWords(file.bytes) + ")\n";
+  }
+  void Complain(const std::string& message) {
+    Tell(message);
+    failed_ = true;
+  }
+
+  const bool discards_;
+  std::string text_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+int DrainFiles(const Arguments& arguments) {
+  std::vector<fs::path> operands;
+  for (const std::string& operand : arguments.operands) {
+    std::error_code error;
+    operands.push_back(fs::canonical(operand, error));
+    if (error) return Fail(kUsage, operand + ": " + error.message());
+  }
+  std::vector<TieredFile> wanted;
+  for (TieredFile& file : FilesIn(Tiers())) {
+    if (IsWanted(file.entry.path, operands)) wanted.push_back(std::move(file));
+  }
+  return Draining(arguments.Has("discard")).Run(wanted);
+}
+
+}  // namespace tidelane::tools

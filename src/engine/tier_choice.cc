@@ -72,7 +72,7 @@ void TierChoice::Truncated() {
     std::unique_ptr<Device> segment;
     if (folder->Open(name, true, segment) == 0) static_cast<void>(folder->Remove(name, *segment));
   }
-  tier::Forget(*old_->place, old_->entry);
+  tier::Forget(*old_->place, old_->entry, path_);
   old_.reset();
   claimed_ = Descriptor();
 }
@@ -117,7 +117,7 @@ Status TierChoice::Find(const DirectoryEntry& entry, const Superblock& marked,
   }
   left.folder = log::MakeFolder(tier::FolderOf(*found->place), 0);
   left.name = found->entry;
-  left.used = [found] { tier::Forget(*found->place, found->entry); };
+  left.used = [found, path = path_] { tier::Forget(*found->place, found->entry, path); };
   return {};
 }
 

@@ -1,11 +1,17 @@
 #include "file/file_lock.h"
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "device/claim.h"
 
 namespace tidelane {
+namespace {
+constexpr auto kFirstPause = std::chrono::microseconds(100);
+constexpr auto kLastPause = std::chrono::microseconds(1000);
+}  // namespace
 
 FileLock::FileLock(FileLock&& other) noexcept
     : device_(std::move(other.device_)),
@@ -25,8 +31,11 @@ int FileLock::Take(bool exclusive, bool drained) {
   // Of a mover, which has it for as long as a close that waits would have taken.
   while (error == EWOULDBLOCK && AwaitMove(*device_->descriptor()))
     error = device_->Lock(exclusive);
-  // It may have ended between the two looks.
-  if (error == EWOULDBLOCK) error = device_->Lock(exclusive);
+  // One that ends gives up this lock last.
+  for (auto pause = kFirstPause; error == EWOULDBLOCK && pause < kLastPause; pause *= 2) {
+    std::this_thread::sleep_for(pause);
+    error = device_->Lock(exclusive);
+  }
   if (error != 0) return error;
   exclusive_.store(exclusive, std::memory_order_relaxed);
   held_.store(true, std::memory_order_relaxed);

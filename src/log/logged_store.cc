@@ -405,8 +405,8 @@ int LoggedStore::Close() {
   struct stat found;
   const int descriptor = *file_.device().descriptor();
   const bool has_log = (commits() || way() == Way::kLeft) && getpid() == process_;
-  const bool gone = has_log && descriptor >= 0 && fstat(descriptor, &found) == 0 &&
-                    found.st_nlink == 0;
+  const bool gone =
+      has_log && descriptor >= 0 && fstat(descriptor, &found) == 0 && found.st_nlink == 0;
   if (has_log) log_.End(gone);
   if (way() == Way::kLeft && !gone) {
     // What is handed on is the same opening: nobody must find it locked by a program that has closed it.

@@ -29,26 +29,12 @@ bool IsFile(int fd, const FileIdentity& file) {
   return fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && IdentityIn(found) == file;
 }
 
-// By its path; or by another name in its folder, as programs rename what they have written.
-Descriptor OpenFile(const Entry& entry) {
-  Descriptor file(open(entry.path.c_str(), kHow));
-  if (file.valid() && IsFile(file.get(), entry.file)) return file;
-  const std::string folder = entry.path.substr(0, entry.path.rfind('/') + 1);
-  const std::unique_ptr<DIR, int (*)(DIR*)> names(opendir(folder.c_str()), closedir);
-  while (const dirent* const name = names != nullptr ? readdir(names.get()) : nullptr) {
-    if (name->d_ino != entry.file.inode) continue;
-    file = Descriptor(openat(dirfd(names.get()), name->d_name, kHow));
-    if (file.valid() && IsFile(file.get(), entry.file)) return file;
-  }
-  return {};
-}
-
 // Where it is now, if it has a name.
-std::string PathOf(int fd) {
+std::string PathOf(int fd, const Entry& entry) {
   std::array<char, PATH_MAX> path{};
   const ssize_t size =
       readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path.data(), path.size());
-  return size <= 0 ? std::string() : std::string(path.data(), static_cast<size_t>(size));
+  return size <= 0 ? entry.path : std::string(path.data(), static_cast<size_t>(size));
 }
 
 // False: somebody has one.
@@ -64,20 +50,33 @@ bool RemoveLog(const Place& place, const Entry& entry) {
   return true;
 }
 
-Drained Useless(const Place& place, const Entry& entry) {
+Drained Useless(const Place& place, const Entry& entry, const std::string& path) {
   if (!RemoveLog(place, entry)) return Drained::kInUse;
-  Forget(place, entry.name);
+  Forget(place, entry.name, path);
   return Drained::kUseless;
 }
 
 }  // namespace
 
+Descriptor OpenFileOf(const Entry& entry) {
+  Descriptor file(open(entry.path.c_str(), kHow));
+  if (file.valid() && IsFile(file.get(), entry.file)) return file;
+  const std::string folder = entry.path.substr(0, entry.path.rfind('/') + 1);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(opendir(folder.c_str()), closedir);
+  while (const dirent* const name = names != nullptr ? readdir(names.get()) : nullptr) {
+    if (name->d_ino != entry.file.inode) continue;
+    file = Descriptor(openat(dirfd(names.get()), name->d_name, kHow));
+    if (file.valid() && IsFile(file.get(), entry.file)) return file;
+  }
+  return {};
+}
+
 void RemoveEntry(const Place& place, const Entry& entry) {
-  static_cast<void>(Useless(place, entry));
+  static_cast<void>(Useless(place, entry, {}));
 }
 
 Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& why) {
-  if (!file.valid()) file = OpenFile(entry);
+  if (!file.valid()) file = OpenFileOf(entry);
   if (!file.valid()) return Drained::kLost;
   const int fd = file.get();
   const auto failed = [&](int error, const char* what) {
@@ -86,7 +85,8 @@ Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& w
   };
   struct stat found{};
   if (fstat(fd, &found) != 0) return failed(errno, "look at");
-  if (found.st_nlink == 0) return Useless(place, entry);
+  const std::string path = PathOf(fd, entry);
+  if (found.st_nlink == 0) return Useless(place, entry, {});
   // First of all the claim that others can wait for.
   int error = ClaimMove(fd);
   if (error == 0) error = Claim(fd);
@@ -98,9 +98,7 @@ Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& w
   if (error = Superblock::Find(*device, superblock); error != 0) return failed(error, "read");
   const bool never_committed = superblock.marked() && superblock.mark() == kNeverCommitted;
   if (!superblock.marked() || (!never_committed && !IsLogOf(place, entry.name, superblock)))
-    return Useless(place, entry);
-  std::string path = PathOf(fd);
-  if (path.empty()) path = entry.path;
+    return Useless(place, entry, path);
   log::Snapshot snapshot;
   const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
   why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot);
@@ -108,7 +106,7 @@ Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& w
   if (why.ok()) why = log::Restore(*device, *folder, path, snapshot);
   if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
   static_cast<void>(RemoveLog(place, entry));
-  Forget(place, entry.name);
+  Forget(place, entry.name, path);
   return Drained::kYes;
 }
 

@@ -25,6 +25,9 @@ enum class Drained {
   kFailed    ///< the log stays
 };
 
+/// Opens the file of an entry by its path, or by another name in its folder, as programs rename what they have written; not valid: it is not there.
+Descriptor OpenFileOf(const Entry& entry);
+
 /// Removes what the tier has of a file that nobody knows any more, but for what somebody has open.
 void RemoveEntry(const Place& place, const Entry& entry);
 

@@ -15,12 +15,16 @@
 #include <memory>
 #include <string_view>
 
+#include "device/claim.h"
+
 namespace tidelane::tier {
 namespace {
 
 constexpr std::string_view kFirstLine = "tidelane tier 1";
 constexpr char kEntryEnd[] = ".file";
 constexpr char kMarkerEnd[] = "-tier";
+constexpr char kDraftEnd[] = "~";
+constexpr int kNew = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr size_t kDigits = 16;
 constexpr size_t kMost = size_t{64} << 10;  // of a path there is less
 
@@ -32,19 +36,9 @@ bool IsEntryName(std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-int WriteWhole(int folder, const std::string& name, const std::string& text) {
-  std::string draft = name;
-  draft += '~';
-  const Descriptor file(openat(folder, draft.c_str(),
-                               O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                               S_IRUSR | S_IWUSR));
-  if (!file.valid()) return errno;
-  const bool whole =
-      write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (whole && renameat(folder, draft.c_str(), folder, name.c_str()) == 0) return 0;
-  const int error = errno != 0 ? errno : EIO;
-  unlinkat(folder, draft.c_str(), 0);
-  return error;
+int WriteText(int file, const std::string& text) {
+  const ssize_t written = write(file, text.data(), text.size());
+  return written == static_cast<ssize_t>(text.size()) ? 0 : written < 0 ? errno : ENOSPC;
 }
 
 // `last`: the name of the last line.
@@ -81,6 +75,16 @@ bool ParseNumber(const std::string& text, uint64_t& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+std::vector<std::string> NamesIn(const Place& place) {
+  std::vector<std::string> names;
+  const int listed = openat(place.folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (listed < 0) return names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(listed), closedir);
+  while (const dirent* const entry = entries != nullptr ? readdir(entries.get()) : nullptr)
+    names.emplace_back(entry->d_name);
+  return names;
+}
+
 std::string NewName() {
   std::array<unsigned char, kDigits / 2> bytes{};
   while (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
@@ -104,7 +108,17 @@ int Entry::Write(const Place& place) const {
   std::string text(kFirstLine);
   text += "\ndevice " + std::to_string(file.device) + "\ninode " + std::to_string(file.inode) +
           "\npath " + path + '\n';
-  return WriteWhole(place.folder.get(), name + kEntryEnd, text);
+  const int folder = place.folder.get();
+  const std::string whole = name + kEntryEnd;
+  const std::string draft = whole + kDraftEnd;
+  const Descriptor made(openat(folder, draft.c_str(), kNew, S_IRUSR | S_IWUSR));
+  if (!made.valid()) return errno;
+  int error = Claim(made.get());  // so that nobody takes it for one that was left
+  if (error == 0) error = WriteText(made.get(), text);
+  if (error == 0 && renameat(folder, draft.c_str(), folder, whole.c_str()) == 0) return 0;
+  if (error == 0) error = errno;
+  unlinkat(folder, draft.c_str(), 0);
+  return error;
 }
 
 int Entry::Read(const Place& place, const std::string& name, Entry& entry) {
@@ -129,12 +143,9 @@ int Entry::Remove(const Place& place, const std::string& name) {
 
 std::vector<std::string> Entry::AllIn(const Place& place) {
   std::vector<std::string> names;
-  const int listed = openat(place.folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (listed < 0) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(listed), closedir);
-  while (const dirent* const entry = entries != nullptr ? readdir(entries.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
-    const std::string_view end = kEntryEnd;
+  const std::string_view end = kEntryEnd;
+  for (const std::string& file : NamesIn(place)) {
+    const std::string_view name = file;
     if (name.ends_with(end) && IsEntryName(name.substr(0, name.size() - end.size())))
       names.emplace_back(name.substr(0, name.size() - end.size()));
   }
@@ -142,11 +153,24 @@ std::vector<std::string> Entry::AllIn(const Place& place) {
   return names;
 }
 
+void Entry::RemoveDrafts(const Place& place) {
+  const std::string end = std::string(kEntryEnd) + kDraftEnd;
+  for (const std::string& name : NamesIn(place)) {
+    if (!name.ends_with(end)) continue;
+    const Descriptor draft(
+        openat(place.folder.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    if (draft.valid() && Claim(draft.get()) == 0) unlinkat(place.folder.get(), name.c_str(), 0);
+  }
+}
+
 int Marker::Write(const DirectoryEntry& beside) const {
   std::string text(kFirstLine);
   text += "\nhost " + host + "\nboot " + boot + "\nmemory " + (in_memory ? "1" : "0") + "\nentry " +
           entry + "\nfolder " + tier + '\n';
-  return WriteWhole(beside.folder.get(), beside.name + kMarkerEnd, text);
+  // One that is not whole tells nothing, and what it is for can be found without it.
+  const Descriptor file(openat(beside.folder.get(), (beside.name + kMarkerEnd).c_str(),
+                               kNew | O_TRUNC, S_IRUSR | S_IWUSR));
+  return file.valid() ? WriteText(file.get(), text) : errno;
 }
 
 int Marker::Read(const DirectoryEntry& beside, Marker& marker) {

@@ -31,6 +31,8 @@ struct Entry {
   static int Read(const Place& place, const std::string& name, Entry& entry);
   int Write(const Place& place) const;
   static int Remove(const Place& place, const std::string& name);
+  /// Removes what programs have left that were killed while they wrote one.
+  static void RemoveDrafts(const Place& place);
   /// The names of all there are.
   static std::vector<std::string> AllIn(const Place& place);
 };

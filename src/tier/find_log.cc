@@ -84,12 +84,15 @@ Status FindLog(const DirectoryEntry& file, const std::string& path, const Superb
   return refused.code() == EPERM ? refused : Status();
 }
 
-void Forget(const Place& place, const std::string& entry) {
+void Forget(const Place& place, const std::string& entry, const std::string& path) {
+  const auto remove_marker = [&](const std::string& file) {
+    DirectoryEntry beside;
+    if (!file.empty() && DirectoryEntry::Find(file.c_str(), true, beside) == 0)
+      Marker::Remove(beside, entry);
+  };
   Entry known;
-  DirectoryEntry beside;
-  if (Entry::Read(place, entry, known) == 0 &&
-      DirectoryEntry::Find(known.path.c_str(), false, beside) == 0)
-    Marker::Remove(beside, entry);
+  remove_marker(path);
+  if (Entry::Read(place, entry, known) == 0) remove_marker(known.path);
   static_cast<void>(Entry::Remove(place, entry));
 }
 

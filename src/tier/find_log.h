@@ -36,6 +36,7 @@ bool IsLogOf(const Place& place, const Entry& entry, const Superblock& marked, u
 
 /// The file has everything, or is of no use any more: removes the entry, of which no segment is left, and its marker, which is where the file was
 /// when that was made.
-void Forget(const Place& place, const std::string& entry);
+/// Also that at `path`, to which it may have been taken along.
+void Forget(const Place& place, const std::string& entry, const std::string& path);
 
 }  // namespace tidelane::tier

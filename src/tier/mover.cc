@@ -100,6 +100,7 @@ class Mover {
       : place_(place), options_(options), listening_(std::move(listening)) {}
 
   void Run() {
+    Entry::RemoveDrafts(place_);
     std::thread taking([this] { Take(); });
     auto busy_at = Clock::now();
     for (;;) {
@@ -164,7 +165,11 @@ class Mover {
 
   // Whatever nobody has handed over. `waits`: something is to be tried again.
   bool MoveFound(bool& waits) {
-    for (const std::string& name : Entry::AllIn(place_)) {
+    const std::vector<std::string> found = Entry::AllIn(place_);
+    // Others have brought home, or given up, what is not there any more.
+    std::erase_if(next_,
+                  [&](const auto& next) { return !std::ranges::binary_search(found, next.first); });
+    for (const std::string& name : found) {
       const auto next = next_.find(name);
       if (next != next_.end() && Clock::now() < next->second.at) {
         waits |= !next->second.hopeless;

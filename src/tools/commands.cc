@@ -207,7 +207,8 @@ Command StatusCommand() {
   command.description = {
       "A line for each HDF5 file: plain; being written; to be recovered, with its last commit and "
       "its "
-      "log's size and age; in the tier (close=tier); never committed; without its log, or with one that cannot be used; not "
+      "log's size and age; in the tier (close=tier); never committed; without its log, or with one "
+      "that cannot be used; not "
       "published yet (publish=atomic). Logs that belong to no file are stray. Without an operand: "
       "of this folder. Nothing is changed."};
   command.operands = Operands::kFiles;

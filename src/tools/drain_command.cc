@@ -1,7 +1,5 @@
 #include "tools/drain_command.h"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -23,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr auto kLook = std::chrono::milliseconds(20);
+constexpr int kMostLooks = 50;
 
 // Whether the file is one of the operands, or below one.
 bool IsWanted(const std::string& path, const std::vector<fs::path>& operands) {
@@ -62,38 +61,35 @@ class Draining {
       if (tier::Entry::Read(*file.place, file.entry.name, again) != 0) return Say(file, "drained");
       Status why;
       switch (tier::Drain(*file.place, file.entry, {}, why)) {
-        case tier::Drained::kYes:
-          return Say(file, "drained");
-        case tier::Drained::kUseless:
-          return Say(file, "no longer needed:");
+        case tier::Drained::kYes: return Say(file, "drained");
+        case tier::Drained::kUseless: return Say(file, "no longer needed:");
         case tier::Drained::kInUse:
-          if (IsMoved(path)) continue;
+          if (IsMoved(file.entry)) continue;
           progress.Hide();
           return Complain(path + ": a program has it open");
-        case tier::Drained::kLost:
-          progress.Hide();
-          return Lost(file);
-        case tier::Drained::kFailed:
-          progress.Hide();
-          return Complain(InWords(why));
+        case tier::Drained::kLost: progress.Hide(); return Lost(file);
+        case tier::Drained::kFailed: progress.Hide(); return Complain(InWords(why));
       }
     }
   }
 
-  // Waits for a mover that has it.
-  static bool IsMoved(const std::string& path) {
-    const Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-    if (!file.valid()) return false;
-    const bool moved = AwaitMove(file.get());
-    std::this_thread::sleep_for(kLook);
-    return moved || !IsClaimed(file.get());
+  // Waits for a mover that has it. False: a program has it, as far as can be told: a mover may begin between two looks.
+  static bool IsMoved(const tier::Entry& entry) {
+    const Descriptor file = tier::OpenFileOf(entry);
+    for (int looks = 0; file.valid() && looks < kMostLooks; ++looks) {
+      const bool moved = AwaitMove(file.get());
+      std::this_thread::sleep_for(kLook);
+      if (moved || !IsClaimed(file.get())) return true;
+    }
+    return false;
   }
 
   void Lost(const TieredFile& file) {
     const std::string what = file.entry.path + " is not there any more; " + file.place->path + '/' +
                              file.entry.name + "-wal.0 has its last commit";
     if (!discards_)
-      return Complain(what + " (tidelane recover --log takes it; tidelane drain --discard removes it)");
+      return Complain(what +
+                      " (tidelane recover --log takes it; tidelane drain --discard removes it)");
     tier::RemoveEntry(*file.place, file.entry);
     Say(file, "discarded");
   }

@@ -40,7 +40,8 @@ Json AsJson(const std::vector<std::shared_ptr<const tier::Place>>& places, const
     Json files = Json::array();
     for (const TieredFile& file : seen.files) {
       if (file.place == place)
-        files.push_back({{"file", file.entry.path}, {"entry", file.entry.name}, {"bytes", file.bytes}});
+        files.push_back(
+            {{"file", file.entry.path}, {"entry", file.entry.name}, {"bytes", file.bytes}});
     }
     tiers.push_back({{"tier", place->path},
                      {"memory", place->in_memory},

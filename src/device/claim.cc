@@ -35,6 +35,8 @@ int Claim(int fd) { return Lock(fd, F_OFD_SETLK, ClaimOf(F_WRLCK)); }
 
 int ClaimMove(int fd) { return Lock(fd, F_OFD_SETLK, ClaimOf(F_WRLCK, kMover)); }
 
+void GiveUpMove(int fd) { static_cast<void>(Lock(fd, F_OFD_SETLK, ClaimOf(F_UNLCK, kMover))); }
+
 bool AwaitMove(int fd) {
   struct flock move = ClaimOf(F_RDLCK, kMover);
   if (fcntl(fd, F_OFD_GETLK, &move) != 0 || move.l_type == F_UNLCK) return false;

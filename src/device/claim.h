@@ -18,6 +18,7 @@ bool IsClaimed(int fd);
 /// Who brings a closed file to its own place has it for a while that ends by itself (tier/drain.h): whoever needs the file can wait for that.
 /// 0 or an errno, as Claim; a claim of its own, beside the other.
 int ClaimMove(int fd);
+void GiveUpMove(int fd);
 /// Waits until nobody moves it any more. Whether somebody did.
 bool AwaitMove(int fd);
 

@@ -11,12 +11,12 @@
 #include <memory>
 #include <utility>
 
-#include "device/claim.h"
 #include "device/device.h"
 #include "log/format.h"
 #include "log/mark.h"
 #include "log/recovery.h"
 #include "tier/find_log.h"
+#include "tier/moved_file.h"
 #include "tier/tier_folder.h"
 
 namespace tidelane::tier {
@@ -75,10 +75,10 @@ void RemoveEntry(const Place& place, const Entry& entry) {
   static_cast<void>(Useless(place, entry, {}));
 }
 
-Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& why) {
-  if (!file.valid()) file = OpenFileOf(entry);
-  if (!file.valid()) return Drained::kLost;
-  const int fd = file.get();
+Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, Status& why) {
+  const Descriptor opened = handed.valid() ? Descriptor() : OpenFileOf(entry);
+  const int fd = handed.valid() ? handed.get() : opened.get();
+  if (fd < 0) return Drained::kLost;
   const auto failed = [&](int error, const char* what) {
     why = Status::Failed(error, what).At(entry.path, 0, 0);
     return error == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
@@ -87,20 +87,16 @@ Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& w
   if (fstat(fd, &found) != 0) return failed(errno, "look at");
   const std::string path = PathOf(fd, entry);
   if (found.st_nlink == 0) return Useless(place, entry, {});
-  // First of all the claim that others can wait for.
-  int error = ClaimMove(fd);
-  if (error == 0) error = Claim(fd);
-  if (error != 0) return failed(error, "claim");
-  const std::unique_ptr<Device> device = MakePosixDevice(file.Release());
-  error = device->Lock(false);
-  if (error != 0 && error != ENOSYS && error != EOPNOTSUPP) return failed(error, "lock");
+  MovedFile file(fd);
+  if (const int error = file.Lock(); error != 0) return failed(error, "lock");
   Superblock superblock;
-  if (error = Superblock::Find(*device, superblock); error != 0) return failed(error, "read");
+  if (const int error = file.Find(superblock); error != 0) return failed(error, "read");
   const bool never_committed = superblock.marked() && superblock.mark() == kNeverCommitted;
   if (!superblock.marked() || (!never_committed && !IsLogOf(place, entry.name, superblock)))
     return Useless(place, entry, path);
-  log::Snapshot snapshot;
+  const std::unique_ptr<Device> device = file.Changed(superblock);
   const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
+  log::Snapshot snapshot;
   why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot);
   if (why.ok()) why = log::CheckLength(*device, path, snapshot);
   if (why.ok()) why = log::Restore(*device, *folder, path, snapshot);

@@ -31,7 +31,7 @@ Descriptor OpenFileOf(const Entry& entry);
 /// Removes what the tier has of a file that nobody knows any more, but for what somebody has open.
 void RemoveEntry(const Place& place, const Entry& entry);
 
-/// `file`: an opening of the file, to write and read; none: it is opened by its path. `why`: of a failure.
-Drained Drain(const Place& place, const Entry& entry, Descriptor file, Status& why);
+/// `handed`: an opening of the file, to write and read, which has no locks afterwards; none: it is opened by its path. `why`: of a failure.
+Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, Status& why);
 
 }  // namespace tidelane::tier

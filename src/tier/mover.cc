@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -87,11 +88,6 @@ bool Receive(int connection, Handed& handed) {
   }
   handed.entry = text.data();
   return true;
-}
-
-// Another opening of the same file, whatever its name is now.
-int OpenedAgain(int fd) {
-  return open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
 class Mover {
@@ -190,9 +186,7 @@ class Mover {
       return;
     }
     Status why;
-    // For another time: its locks are its own.
-    Descriptor again(file.valid() ? OpenedAgain(file.get()) : -1);
-    const Drained drained = Drain(place_, entry, std::move(file), why);
+    const Drained drained = Drain(place_, entry, file, why);
     if (drained == Drained::kYes || drained == Drained::kUseless) {
       next_.erase(name);
       return;
@@ -205,7 +199,7 @@ class Mover {
     // A full disk may be so no more.
     next.hopeless = drained == Drained::kLost ||
                     (drained == Drained::kFailed && why.code() != ENOSPC && why.code() != EDQUOT);
-    next.file = std::move(again);
+    next.file = std::move(file);
   }
 
   const Place& place_;
@@ -247,6 +241,7 @@ bool Say(const Place& place, const std::string& text, int fd) {
 }  // namespace
 
 int RunMover(const std::string& path, const MoverOptions& options) {
+  signal(SIGIO, SIG_IGN);  // leases are looked at (tier/moved_file.h)
   Place place;
   if (const Status status = Place::OpenAt(path, place); !status.ok()) {
     std::fprintf(stderr, "tidelane-mover: %s\n", status.Message().c_str());

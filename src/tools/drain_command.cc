@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -116,6 +117,7 @@ int DrainFiles(const Arguments& arguments) {
     operands.push_back(fs::canonical(operand, error));
     if (error) return Fail(kUsage, operand + ": " + error.message());
   }
+  std::signal(SIGIO, SIG_IGN);  // leases are looked at (tier/moved_file.h)
   std::vector<TieredFile> wanted;
   for (TieredFile& file : FilesIn(Tiers())) {
     if (IsWanted(file.entry.path, operands)) wanted.push_back(std::move(file));

@@ -1,0 +1,79 @@
+#include "tier/moved_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "device/claim.h"
+
+namespace tidelane::tier {
+namespace {
+
+class GuardedDevice final : public Device {
+ public:
+  GuardedDevice(Device& inner, const Superblock& marked, int leased)
+      : inner_(inner), marked_(marked), leased_(leased) {}
+
+  int Read(uint64_t address, void* buffer, size_t n) override {
+    return inner_.Read(address, buffer, n);
+  }
+  int Write(uint64_t address, const struct iovec* parts, size_t count) override {
+    const int error = MayChange();
+    return error == 0 ? inner_.Write(address, parts, count) : error;
+  }
+  int Truncate(uint64_t size) override {
+    const int error = MayChange();
+    return error == 0 ? inner_.Truncate(size) : error;
+  }
+  int Reserve(uint64_t address, uint64_t size) override { return inner_.Reserve(address, size); }
+  int Size(uint64_t& size) override { return inner_.Size(size); }
+  int Lock(bool exclusive) override { return inner_.Lock(exclusive); }
+  int Unlock() override { return inner_.Unlock(); }
+  int Sync() override { return inner_.Sync(); }
+  int Close() override { return 0; }
+  int* descriptor() override { return inner_.descriptor(); }
+
+ private:
+  int MayChange() {
+    if (leased_ >= 0) return fcntl(leased_, F_GETLEASE) == F_WRLCK ? 0 : EWOULDBLOCK;
+    Superblock own;
+    if (const int error = Superblock::Find(inner_, own); error != 0) return error;
+    return own == marked_ ? 0 : ESTALE;
+  }
+
+  Device& inner_;
+  const Superblock marked_;
+  const int leased_;  // -1: there is no lease
+};
+
+}  // namespace
+
+MovedFile::MovedFile(int fd) : fd_(fd), device_(MakePosixDevice(dup(fd))) {}
+
+// The opening may go on.
+MovedFile::~MovedFile() {
+  if (leased_) fcntl(fd_, F_SETLEASE, F_UNLCK);
+  static_cast<void>(device_->Unlock());
+  GiveUpClaim(fd_);
+  GiveUpMove(fd_);
+}
+
+int MovedFile::Lock() {
+  // First of all the claim that others can wait for.
+  int error = ClaimMove(fd_);
+  if (error == 0) error = Claim(fd_);
+  if (error == 0) error = device_->Lock(false);
+  if (error == ENOSYS || error == EOPNOTSUPP) error = 0;
+  if (error == 0) leased_ = fcntl(fd_, F_SETLEASE, F_WRLCK) == 0;
+  return error;
+}
+
+int MovedFile::Find(Superblock& superblock) { return Superblock::Find(*device_, superblock); }
+
+std::unique_ptr<Device> MovedFile::Changed(const Superblock& marked) {
+  return std::make_unique<GuardedDevice>(*device_, marked, leased_ ? fd_ : -1);
+}
+
+}  // namespace tidelane::tier

@@ -1,6 +1,6 @@
 """The benchmarks by name, in the order in which they run and stand on the page."""
 
-from cases import checkpoint, commits, filters, modes, never_slower, objects, query, ranks, reads, recording, writes
+from cases import checkpoint, commits, filters, modes, never_slower, objects, query, ranks, reads, recording, tier, writes
 
 CASES = {
     case.key: case
@@ -31,6 +31,7 @@ CASES = {
         commits.OVERWRITTEN,
         commits.POWER,
         commits.OPEN_DATASETS,
+        tier.TIER,
         ranks.SERIES,
         ranks.INTERLEAVED,
         ranks.MERGING,

@@ -7,8 +7,10 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "device/device.h"
@@ -22,11 +24,24 @@
 namespace tidelane::tier {
 namespace {
 
+constexpr int kMostLooks = 100;
+constexpr auto kLook = std::chrono::milliseconds(10);
 constexpr int kHow = O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
 
 bool IsFile(int fd, const FileIdentity& file) {
   struct stat found{};
   return fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && IdentityIn(found) == file;
+}
+
+// Another mover lets go of its lease when somebody asks for the file.
+Descriptor OpenWithoutLease(int folder, const char* name) {
+  Descriptor file;
+  for (int looks = 0; !file.valid() && looks < kMostLooks; ++looks) {
+    if (looks != 0) std::this_thread::sleep_for(kLook);
+    file = Descriptor(openat(folder, name, kHow));
+    if (!file.valid() && errno != EWOULDBLOCK) break;
+  }
+  return file;
 }
 
 // Where it is now, if it has a name.
@@ -50,6 +65,27 @@ bool RemoveLog(const Place& place, const Entry& entry) {
   return true;
 }
 
+// Of the log: a kill came before that could be removed.
+bool HasEverything(const Place& place, const Entry& entry, const Superblock& own, Device& file) {
+  const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
+  for (const uint64_t number : {1, 2}) {
+    std::unique_ptr<Device> segment;
+    log::Sector bytes;
+    if (folder->Open(log::SegmentName(entry.name, number), false, segment) != 0 ||
+        segment->Read(0, bytes.data(), bytes.size()) != 0)
+      continue;
+    const auto header = log::SegmentHeader::Parse(bytes);
+    log::Snapshot snapshot;
+    // As if the file were marked with it.
+    if (header && !own.empty() && !own.marked() &&
+        log::ReadSnapshot(*folder, entry.name, entry.path, own.Marked(header->id), false, snapshot)
+            .ok() &&
+        log::IsApplied(file, own, snapshot))
+      return true;
+  }
+  return false;
+}
+
 Drained Useless(const Place& place, const Entry& entry, const std::string& path) {
   if (!RemoveLog(place, entry)) return Drained::kInUse;
   Forget(place, entry.name, path);
@@ -59,16 +95,17 @@ Drained Useless(const Place& place, const Entry& entry, const std::string& path)
 }  // namespace
 
 Descriptor OpenFileOf(const Entry& entry) {
-  Descriptor file(open(entry.path.c_str(), kHow));
-  if (file.valid() && IsFile(file.get(), entry.file)) return file;
+  Descriptor at_its_path = OpenWithoutLease(AT_FDCWD, entry.path.c_str());
+  if (at_its_path.valid() && IsFile(at_its_path.get(), entry.file)) return at_its_path;
   const std::string folder = entry.path.substr(0, entry.path.rfind('/') + 1);
   const std::unique_ptr<DIR, int (*)(DIR*)> names(opendir(folder.c_str()), closedir);
   while (const dirent* const name = names != nullptr ? readdir(names.get()) : nullptr) {
     if (name->d_ino != entry.file.inode) continue;
-    file = Descriptor(openat(dirfd(names.get()), name->d_name, kHow));
+    Descriptor file = OpenWithoutLease(dirfd(names.get()), name->d_name);
     if (file.valid() && IsFile(file.get(), entry.file)) return file;
   }
-  return {};
+  // Not every file system keeps the numbers of inodes: the mark says the rest.
+  return at_its_path;
 }
 
 void RemoveEntry(const Place& place, const Entry& entry) {
@@ -93,7 +130,10 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
   if (const int error = file.Find(superblock); error != 0) return failed(error, "read");
   const bool never_committed = superblock.marked() && superblock.mark() == kNeverCommitted;
   if (!superblock.marked() || (!never_committed && !IsLogOf(place, entry.name, superblock)))
-    return Useless(place, entry, path);
+    return IdentityIn(found) == entry.file || handed.valid() ||
+                   HasEverything(place, entry, superblock, *file.Changed(superblock))
+               ? Useless(place, entry, path)
+               : Drained::kLost;
   const std::unique_ptr<Device> device = file.Changed(superblock);
   const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
   log::Snapshot snapshot;

@@ -25,7 +25,8 @@ enum class Drained {
   kFailed    ///< the log stays
 };
 
-/// Opens the file of an entry by its path, or by another name in its folder, as programs rename what they have written; not valid: it is not there.
+/// Opens the file of an entry by its path, or by another name in its folder, as programs rename what they have written; not valid: nothing is there
+/// that it could be.
 Descriptor OpenFileOf(const Entry& entry);
 
 /// Removes what the tier has of a file that nobody knows any more, but for what somebody has open.

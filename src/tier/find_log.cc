@@ -23,13 +23,14 @@ bool IsSegmentOf(log::Folder& folder, const std::string& name, const Superblock&
 }
 
 // A file that was renamed left its marker where it was.
-bool Search(const std::string& path, const Superblock& marked, uint64_t inode,
-            std::optional<FoundLog>& found) {
+bool Search(const std::string& tier, const Superblock& marked, const std::string& path,
+            uint64_t inode, std::optional<FoundLog>& found) {
   const auto place = std::make_shared<Place>();
-  if (!Place::OpenAt(path, *place).ok()) return false;
+  if (!Place::OpenAt(tier, *place).ok()) return false;
   for (std::string& name : Entry::AllIn(*place)) {
     Entry entry;
-    if (Entry::Read(*place, name, entry) != 0 || !IsLogOf(*place, entry, marked, inode)) continue;
+    if (Entry::Read(*place, name, entry) != 0 || !IsLogOf(*place, entry, marked, path, inode))
+      continue;
     found = {.place = place, .entry = std::move(name)};
     return true;
   }
@@ -42,8 +43,9 @@ bool IsLogOf(const Place& place, const std::string& entry, const Superblock& mar
   return IsSegmentOf(*log::MakeFolder(FolderOf(place), 0), entry, marked);
 }
 
-bool IsLogOf(const Place& place, const Entry& entry, const Superblock& marked, uint64_t inode) {
-  return entry.file.inode == inode && IsLogOf(place, entry.name, marked);
+bool IsLogOf(const Place& place, const Entry& entry, const Superblock& marked,
+             const std::string& path, uint64_t inode) {
+  return (entry.path == path || entry.file.inode == inode) && IsLogOf(place, entry.name, marked);
 }
 
 Status FindLog(const DirectoryEntry& file, const std::string& path, const Superblock& marked,
@@ -56,6 +58,7 @@ Status FindLog(const DirectoryEntry& file, const std::string& path, const Superb
   if (const int error = file.Look(status); error != 0)
     return Status::Failed(error, "open").At(path, 0, 0);
   const uint64_t inode = status.st_ino;
+  const std::string whole = PathIn(file);
   Marker marker;
   const bool has_marker = Marker::Read(file, marker) == 0;
   Status refused;
@@ -64,13 +67,14 @@ Status FindLog(const DirectoryEntry& file, const std::string& path, const Superb
     refused = Place::OpenAt(marker.tier, *place);
     Entry entry;
     if (refused.ok() && Entry::Read(*place, marker.entry, entry) == 0 &&
-        IsLogOf(*place, entry, marked, inode)) {
+        IsLogOf(*place, entry, marked, whole, inode)) {
       found = {.place = place, .entry = marker.entry};
       return {};
     }
   }
-  if (Search(Place::PathOf(kMemory), marked, inode, found) ||
-      (!tier.empty() && tier != kMemory && Search(Place::PathOf(tier), marked, inode, found)))
+  if (Search(Place::PathOf(kMemory), marked, whole, inode, found) ||
+      (!tier.empty() && tier != kMemory &&
+       Search(Place::PathOf(tier), marked, whole, inode, found)))
     return {};
   if (!has_marker) return {};
   const std::string where = marker.tier + " of " + marker.host;

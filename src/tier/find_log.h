@@ -30,9 +30,10 @@ Status FindLog(const DirectoryEntry& file, const std::string& path, const Superb
 
 /// Whether a segment of this entry is what the file is marked with.
 bool IsLogOf(const Place& place, const std::string& entry, const Superblock& marked);
-/// And the file is the one that it is of: a copy has the same mark, and must not take its log away. (Devices have other numbers after the machine
-/// was started again.)
-bool IsLogOf(const Place& place, const Entry& entry, const Superblock& marked, uint64_t inode);
+/// And the file, of this path and inode, is the one that it is of: a copy has the same mark, and must not take its log away. (Devices have other
+/// numbers after the machine was started again; some file systems do not keep those of inodes either.)
+bool IsLogOf(const Place& place, const Entry& entry, const Superblock& marked,
+             const std::string& path, uint64_t inode);
 
 /// The file has everything, or is of no use any more: removes the entry, of which no segment is left, and its marker, which is where the file was
 /// when that was made.

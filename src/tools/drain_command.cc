@@ -9,11 +9,13 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/words.h"
 #include "device/claim.h"
 #include "tier/drain.h"
+#include "tier/mover.h"
 #include "tools/terminal.h"
 #include "tools/tiers.h"
 
@@ -23,6 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr int kMostLooks = 50;
+constexpr auto kPatience = std::chrono::seconds(10);
+using Clock = std::chrono::steady_clock;
 
 // Whether the file is one of the operands, or below one.
 bool IsWanted(const std::string& path, const std::vector<fs::path>& operands) {
@@ -54,12 +58,27 @@ class Draining {
   }
 
  private:
+  // A mover goes on with what it has begun, and is not disturbed as long as it gets on.
+  static void AwaitMover(const TieredFile& file) {
+    uint64_t before = UINT64_MAX;
+    auto changed_at = Clock::now();
+    while (IsThere(file) && tier::HasMover(*file.place)) {
+      const uint64_t now = file.place->used();
+      if (now != std::exchange(before, now)) changed_at = Clock::now();
+      if (Clock::now() - changed_at > kPatience) return;
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+  static bool IsThere(const TieredFile& file) {
+    tier::Entry again;
+    return tier::Entry::Read(*file.place, file.entry.name, again) == 0;
+  }
+
   void One(const TieredFile& file, Progress& progress) {
     const std::string& path = file.entry.path;
+    AwaitMover(file);
     for (;;) {
-      tier::Entry again;
-      // A mover was quicker.
-      if (tier::Entry::Read(*file.place, file.entry.name, again) != 0) return Say(file, "drained");
+      if (!IsThere(file)) return Say(file, "drained");
       Status why;
       switch (tier::Drain(*file.place, file.entry, {}, why)) {
         case tier::Drained::kYes: return Say(file, "drained");

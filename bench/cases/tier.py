@@ -1,0 +1,93 @@
+"""A file a step that is closed into a fast tier: what the program waits for, beside native HDF5, a copy, and files on a tmpfs by hand."""
+
+import pathlib
+import statistics
+import tempfile
+
+from cases.checkpoint import copy_us, simulation_of
+from comparison import TIDELANE, Case, Derived, Metric, check_outputs, interleave
+from harness import DemoError, native_environment, run
+from simulation import MODES, WAITING_CLOSE
+
+STEPS = 8
+WARM_UP = 2  # steps: the tier's pages are new
+OPTIONS = [*MODES[WAITING_CLOSE]["options"], "--copies=9"]
+PLACES = ("memory", "local disk")
+
+
+def later_waits_us(report):
+    """What the program stood still for in a step, of the third one on: its median."""
+    waits = {}
+    for span in report["spans"]:
+        if span["step"] >= WARM_UP and span["class"] not in ("compute", "shutdown"):
+            waits[span["step"]] = waits.get(span["step"], 0) + span["end_us"] - span["begin_us"]
+    return statistics.median(waits.values()) if waits else None
+
+
+def step_copy_us(report):
+    return copy_us(report) / report["steps"]
+
+
+def check_in_tier(report):
+    """A tier that was not there would look like a close that waits."""
+    counters = report["summary"]["counters"]
+    if counters["closes_in_tier"] != report["steps"] or counters["bytes_past_tier"]:
+        raise DemoError(f"{counters['closes_in_tier']} of {report['steps']} files were closed into the tier, "
+                        f"{counters['bytes_past_tier']} bytes went past it; reasons: {report['summary'].get('fallbacks')}")
+
+
+def tiered(bench, simulation, storage, tier):
+    tool = str(bench.places.build / "tool" / "tidelane")
+
+    def one_run(side, env):
+        options = OPTIONS
+        report = simulation.covered_run(storage, options) if side is bench.sides[0] else simulation.run(storage, options, env, side.name)
+        # Before the other side's turn: the mover would be in its way.
+        if side.name == TIDELANE:
+            run([tool, "drain"], {**native_environment(), "TIDELANE_TIER": tier}, timeout=120)
+        return report
+
+    def after(_, reports):
+        if TIDELANE in reports:
+            check_in_tier(reports[TIDELANE])
+        check_outputs(bench, storage, "tier", 0, reports, payload=simulation.bytes)
+
+    try:
+        return interleave(bench.sides, bench.rounds, one_run, {"close": "tier", "tier": tier}, alternate=False, after_round=after)
+    finally:
+        storage.remove(*(side.name for side in bench.sides))
+
+
+def tier_rows(bench):
+    for storage in bench.storages(TIER):
+        simulation = simulation_of(bench) if bench.tiny else simulation_of(bench, steps=STEPS)
+        bench.progress(f"{TIER.key}, {storage.name}: what a step's I/O takes")
+        simulation.calibrate(storage)
+        for place in PLACES:
+            bench.progress(f"{TIER.key}, {storage.name}: tier in {place}")
+            with tempfile.TemporaryDirectory(prefix="tidelane-tier-", dir=pathlib.Path(bench.scratch)) as folder:
+                tier = "memory" if place == "memory" else folder
+                yield {"storage": storage.name, "mode": place}, tiered(bench, simulation, storage, tier), ()
+
+
+TIER = Case(
+    key="tier",
+    title="A file a step, closed into a tier",
+    text="8 variables of 4 MiB a step, each step a file of its own; after each the program computes for at least as long as native HDF5 needs"
+    " to write one. `close=tier`: the close returns when the tier, in memory or on the local disk, has the file; the mover brings it to its"
+    " place meanwhile. *A step* is what the program stands still in one, the first two left out. *Copy* is memcpy of the same bytes into warm memory.",
+    metrics=[
+        Metric("step_ms", "a step, ms", lambda r: later_waits_us(r) / 1e3),
+        Metric("copy_ms", "copy, ms", lambda r: step_copy_us(r) / 1e3, shown="base"),
+        Metric("over_copy", "a step / copy", lambda r: later_waits_us(r) / step_copy_us(r), shown="Tidelane"),
+        Metric("waits_ms", "all waits, ms", lambda r: r["waits_us"] / 1e3),
+        Metric("cpu_ms", "CPU, ms", lambda r: r["cpu_us"] / 1e3),
+    ],
+    derived=[
+        Derived("step_ratio", "a step, ratio", "step_ms", format="{:.3f}"),
+        Derived("waits_ratio", "all waits, ratio", "waits_ms", format="{:.3f}"),
+    ],
+    rows=tier_rows,
+    storages=("throttle", "disk"),
+    programs=("checkpoint",),
+)

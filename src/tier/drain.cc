@@ -19,6 +19,7 @@
 #include "log/recovery.h"
 #include "tier/find_log.h"
 #include "tier/moved_file.h"
+#include "tier/spares.h"
 #include "tier/tier_folder.h"
 
 namespace tidelane::tier {
@@ -112,7 +113,8 @@ void RemoveEntry(const Place& place, const Entry& entry) {
   static_cast<void>(Useless(place, entry, {}));
 }
 
-Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, Status& why) {
+Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, uint64_t spares,
+              Status& why) {
   const Descriptor opened = handed.valid() ? Descriptor() : OpenFileOf(entry);
   const int fd = handed.valid() ? handed.get() : opened.get();
   if (fd < 0) return Drained::kLost;
@@ -135,7 +137,7 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
                ? Useless(place, entry, path)
                : Drained::kLost;
   const std::unique_ptr<Device> device = file.Changed(superblock);
-  const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
+  const std::unique_ptr<log::Folder> folder = MakeSparingFolder(place, spares);
   log::Snapshot snapshot;
   why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot);
   if (why.ok()) why = log::CheckLength(*device, path, snapshot);

@@ -33,6 +33,8 @@ Descriptor OpenFileOf(const Entry& entry);
 void RemoveEntry(const Place& place, const Entry& entry);
 
 /// `handed`: an opening of the file, to write and read, which has no locks afterwards; none: it is opened by its path. `why`: of a failure.
-Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, Status& why);
+/// `spares`: so many bytes of its segments may be kept for others (tier/spares.h).
+Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, uint64_t spares,
+              Status& why);
 
 }  // namespace tidelane::tier

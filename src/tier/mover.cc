@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "tier/drain.h"
+#include "tier/spares.h"
 
 namespace tidelane::tier {
 namespace {
@@ -37,6 +38,8 @@ constexpr size_t kMessage = 64;
 constexpr int kWaiting = 64;  // handovers that nobody has taken yet
 constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 200'000};
 constexpr auto kLookAround = std::chrono::milliseconds(500);
+// What is kept for the next files, while it lives.
+constexpr uint64_t kSpares = uint64_t{512} << 20;
 // How long until it is tried again.
 constexpr auto kAfterUse = std::chrono::milliseconds(500);
 constexpr auto kAfterFailure = std::chrono::seconds(5);
@@ -119,6 +122,7 @@ class Mover {
     bool waits = false;
     while (MoveHanded() || MoveFound(waits)) {
     }
+    DropSpares(place_);
   }
 
  private:
@@ -186,7 +190,7 @@ class Mover {
       return;
     }
     Status why;
-    const Drained drained = Drain(place_, entry, file, why);
+    const Drained drained = Drain(place_, entry, file, kSpares, why);
     if (drained == Drained::kYes || drained == Drained::kUseless) {
       next_.erase(name);
       return;

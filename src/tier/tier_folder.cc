@@ -8,6 +8,7 @@
 
 #include "base/annotations.h"
 #include "log/format.h"
+#include "tier/spares.h"
 
 namespace tidelane::tier {
 namespace {
@@ -26,7 +27,7 @@ class TierFolder final : public log::Folder {
     if (segments_ == 0) {
       if (const int error = Announce(); error != 0) return error;
     }
-    const int error = folder_->Make(name, file);
+    const int error = TakeSpare(*place_, name, file) == 0 ? 0 : folder_->Make(name, file);
     if (error == 0) ++segments_;
     if (segments_ == 0) Forget();
     return error;

@@ -80,7 +80,7 @@ class Draining {
     for (;;) {
       if (!IsThere(file)) return Say(file, "drained");
       Status why;
-      switch (tier::Drain(*file.place, file.entry, {}, why)) {
+      switch (tier::Drain(*file.place, file.entry, {}, 0, why)) {
         case tier::Drained::kYes: return Say(file, "drained");
         case tier::Drained::kUseless: return Say(file, "no longer needed:");
         case tier::Drained::kInUse:

@@ -124,6 +124,7 @@ struct Config : FileSettings {
   std::string history = "auto";  ///< folder of what earlier runs learned; empty: none
   std::string tier;              ///< empty: none; "memory", or a folder
   uint64_t tier_bytes = 0;       ///< what it may have; 0: chosen
+  bool tier_drained = false;     ///< somebody drains it before the job ends
   std::string summary;           ///< empty, "1" (stderr) or a path (JSON; %p: process id)
   std::string trace;             ///< empty or a path (Chrome trace JSON; %p: process id)
   std::string config_file;       ///< where settings were read from; may be empty

@@ -231,11 +231,12 @@ TEST_F(ConfigTest, BreakExistsOnlyInBrokenBuilds) {
 
 TEST_F(ConfigTest, AMistypedWordIsToldWithWhatWasMeant) {
   EXPECT_EQ(ErrorOf("TIDELANE_CLOSE", "defered"),
-            "cannot use TIDELANE_CLOSE='defered': accepted are wait or deferred; the nearest "
+            "cannot use TIDELANE_CLOSE='defered': accepted are wait, deferred or tier; the nearest "
             "is deferred: Invalid argument (errno 22)");
-  EXPECT_EQ(ErrorOf("TIDELANE_CLOSE", "later"),
-            "cannot use TIDELANE_CLOSE='later': accepted are wait or deferred: Invalid argument "
-            "(errno 22)");
+  EXPECT_EQ(
+      ErrorOf("TIDELANE_CLOSE", "later"),
+      "cannot use TIDELANE_CLOSE='later': accepted are wait, deferred or tier: Invalid argument "
+      "(errno 22)");
   EXPECT_NE(ErrorOf("TIDELANE_READAHEAD", "ON").find("the nearest is on"), std::string::npos);
   EXPECT_NE(ErrorOf("TIDELANE_COPY_LIMIT", "unlimted").find("the nearest is unlimited"),
             std::string::npos);
@@ -279,6 +280,9 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"deflate", "libdeflate", "default"},
       {"parallel_reads", "on", "default"},
       {"parallel_writes", "on", "default"},
+      {"tier", "off", "default"},
+      {"tier_size", "auto", "default"},
+      {"tier_drained", "off", "default"},
       {"history", "auto", "default"},
       {"summary", "0", "default"},
       {"trace", "0", "default"},
@@ -304,9 +308,10 @@ TEST_F(ConfigTest, AnUnreadableFileIsNamed) {
 
 TEST_F(ConfigTest, TheConnectorVariableIsReadOnlyWhereItNamesUs) {
   EXPECT_EQ(ErrorOf("HDF5_VOL_CONNECTOR", "pass_through under_vol=505;nonsense"), "");
-  EXPECT_EQ(ErrorOf("HDF5_VOL_CONNECTOR", "async under_vol=0;under_info={};close=defered"),
-            "cannot use close='defered' (HDF5_VOL_CONNECTOR): accepted are wait or deferred; the "
-            "nearest is deferred: Invalid argument (errno 22)");
+  EXPECT_EQ(
+      ErrorOf("HDF5_VOL_CONNECTOR", "async under_vol=0;under_info={};close=defered"),
+      "cannot use close='defered' (HDF5_VOL_CONNECTOR): accepted are wait, deferred or tier; the "
+      "nearest is deferred: Invalid argument (errno 22)");
 }
 
 TEST_F(ConfigTest, OtherPeoplesVariables) {

@@ -131,6 +131,8 @@ enum class Counter : unsigned {
     "written in place: only MPI-IO knows what its name or file system means")                      \
   X(TierUnusable, "tier_unusable", "file", "not in the tier: it cannot be used")                   \
   X(TierFull, "tier_full", "file", "not in the tier: it is full")                                  \
+  X(TierEnded, "tier_ended", "file",                                                               \
+    "not in the tier: its mover would end with the job or session")                                \
   X(TierFile, "tier_file", "file",                                                                 \
     "not in the tier: it has hard links, gets its name later, readers follow it, or is no file")   \
   X(JournalLinks, "journal_links", "file", "not journalled: it has other names (hard links)")      \

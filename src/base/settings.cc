@@ -261,8 +261,13 @@ Until the mover is done, HDF5 refuses the file where Tidelane is not loaded (its
 constexpr char kTierSizeDetails[] =
     R"(`auto`: in memory, a quarter of what /dev/shm has free, at most; in a folder, half of what its file system has free. What finds no room there is written to the file itself, and counted.)";
 
+constexpr char kTierDrainedDetails[] =
+    R"(Schedulers (Slurm, PBS, LSF, Flux, Cobalt) end the mover with the job, and systemd-logind may with the session; then files would stay in the tier, in a node that somebody else has next. Where that is so, closes wait
+as with `close=wait`, and it is counted, unless this is `on`: the job's script ends with `tidelane drain`, or the program is started by `tidelane run`, which drains at its end and sets this by itself.)";
+
 using When = WordOf<&Config::mode, kModes>;
 using TierSize = SizeOrAutoOf<&Config::tier_bytes>;
+using TierDrained = WordOf<&Config::tier_drained, kOffOrOn>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Forked = WordOf<&Config::forked_defers, kWaitOrDeferred>;
 using Publish = WordOf<&Config::publish_atomic, kInPlaceOrAtomic>;
@@ -352,6 +357,8 @@ constexpr Setting kSettings[] = {
      "a faster place where files wait that were closed with `close=tier`", kTierDetails},
     {"tier_size", Scope::kProcess, TierSize::kType, "a size, such as 4G, or auto", "",
      "how much may wait there", kTierSizeDetails},
+    {"tier_drained", Scope::kProcess, TierDrained::kType, "", "",
+     "`on`: `tidelane drain` runs before the job ends", kTierDrainedDetails},
     {"history", Scope::kProcess, History::kType, "auto, a folder, or off", "",
      "where it is kept what earlier runs of the program learned", kHistoryDetails},
     {"summary", Scope::kProcess, Summary::kType, "1, 0 or a path", "",

@@ -163,7 +163,7 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
       if (Status refused = Without(*reason); !refused.ok()) return refused;
       parts.journal = Journal::kOff;
     } else if (wants_tier) {
-      const auto refused = tier_->Use(config_.tier_bytes, entry, found, parts);
+      const auto refused = tier_->Use(config_, entry, found, parts);
       if (refused) NoTier(*refused, path_);
     }
   }

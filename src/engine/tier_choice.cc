@@ -11,6 +11,7 @@
 #include "log/format.h"
 #include "tier/entry.h"
 #include "tier/mover.h"
+#include "tier/survival.h"
 #include "tier/tier_folder.h"
 
 namespace tidelane {
@@ -77,13 +78,15 @@ void TierChoice::Truncated() {
   claimed_ = Descriptor();
 }
 
-std::optional<Fallback> TierChoice::Use(uint64_t tier_bytes, const DirectoryEntry& entry,
+std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEntry& entry,
                                         const struct stat& found, LoggedFile& parts) const {
   const auto place = std::make_shared<tier::Place>();
   if (!tier::Place::Open(setting_, true, *place).ok()) return Fallback::kTierUnusable;
   // Memory does not survive the machine.
   if (place->in_memory && parts.journal == Journal::kPower) return Fallback::kTierUnusable;
-  const uint64_t room = RoomIn(*place, tier_bytes);
+  if (!config.tier_drained && !tier::WhatEndsIt(place->in_memory).empty())
+    return Fallback::kTierEnded;
+  const uint64_t room = RoomIn(*place, config.tier_bytes);
   if (room < kLeast) return Fallback::kTierFull;
   const auto beside = std::make_shared<DirectoryEntry>(Another(entry));
   const tier::Entry made = tier::Entry::For(tier::PathIn(entry), IdentityIn(found));

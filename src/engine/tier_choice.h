@@ -28,7 +28,7 @@ class TierChoice {
   /// The file was truncated: removes what a tier has of it.
   void Truncated();
   /// Has a new log lie in the tier. A reason: it does not, and the log is as it was.
-  std::optional<Fallback> Use(uint64_t tier_bytes, const DirectoryEntry& entry,
+  std::optional<Fallback> Use(const Config& config, const DirectoryEntry& entry,
                               const struct stat& found, LoggedFile& parts) const;
   /// Where the log of a marked file lies, of which `entry` is the name.
   Status Find(const DirectoryEntry& entry, const Superblock& marked, LeftLog& left) const;

@@ -19,6 +19,8 @@
 #include "base/trace.h"
 #include "base/version.h"
 #include "base/words.h"
+#include "tier/place.h"
+#include "tier/survival.h"
 #include "tools/find_hdf5.h"
 #include "tools/locate.h"
 #include "tools/process.h"
@@ -43,6 +45,7 @@ class Checker {
   int Run() {
     Machine();
     Gpus();
+    Tiers();
     const bool plugin = Plugin();
     const bool library = Library();
     const bool folder = Storage();
@@ -58,6 +61,7 @@ class Checker {
   void Mpi();
   void Machine();
   void Gpus();
+  void Tiers();
   bool Storage();
   void SelfTest();
   int Verdict();
@@ -240,6 +244,27 @@ bool Checker::Library() {
   Say(State::kGood, "HDF5", text);
   if (parallel) Mpi();
   return true;
+}
+
+// What `close=tier` is worth here.
+void Checker::Tiers() {
+  Config config;
+  if (!LoadConfig(config).ok()) return;  // that has been said
+  const std::string setting = config.tier.empty() ? tier::kMemory : config.tier;
+  tier::Place place;
+  if (const Status status = tier::Place::Open(setting, false, place);
+      !status.ok() && status.code() != ENOENT)
+    return Say(State::kNote, "tier", InWords(status), "");
+  const bool in_memory = setting == tier::kMemory || place.in_memory;
+  const std::string where = tier::Place::PathOf(setting);
+  std::string promise = in_memory ? "survives the program, not the machine"
+                                  : "survives the program, and with journal=power the machine";
+  if (const std::string ends = tier::WhatEndsIt(in_memory); !ends.empty()) {
+    return Say(State::kNote, "tier", ends + ": close=tier waits here as close=wait does",
+               "tidelane run drains at the program's end, and so does tidelane drain in a job's "
+               "script (tier_drained=on)");
+  }
+  Say(State::kGood, "tier", "close=tier: what is closed into " + where + ' ' + promise);
 }
 
 void Checker::Mpi() {

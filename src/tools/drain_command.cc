@@ -41,7 +41,12 @@ class Draining {
  public:
   explicit Draining(bool discards) : discards_(discards) {}
 
+  void Print() const {
+    std::fputs(text_.empty() && !failed_ ? "nothing in the tier\n" : text_.c_str(), stdout);
+  }
+
   int Run(const std::vector<TieredFile>& files) {
+    std::signal(SIGIO, SIG_IGN);  // leases are looked at (tier/moved_file.h)
     uint64_t all = 0;
     for (const TieredFile& file : files) all += file.bytes;
     Progress progress("draining");
@@ -53,7 +58,6 @@ class Draining {
       done += file.bytes;
     }
     progress.Hide();
-    std::fputs(text_.empty() && !failed_ ? "nothing in the tier\n" : text_.c_str(), stdout);
     return failed_ ? kFailed : kDone;
   }
 
@@ -136,12 +140,16 @@ int DrainFiles(const Arguments& arguments) {
     operands.push_back(fs::canonical(operand, error));
     if (error) return Fail(kUsage, operand + ": " + error.message());
   }
-  std::signal(SIGIO, SIG_IGN);  // leases are looked at (tier/moved_file.h)
   std::vector<TieredFile> wanted;
   for (TieredFile& file : FilesIn(Tiers())) {
     if (IsWanted(file.entry.path, operands)) wanted.push_back(std::move(file));
   }
-  return Draining(arguments.Has("discard")).Run(wanted);
+  Draining draining(arguments.Has("discard"));
+  const int status = draining.Run(wanted);
+  draining.Print();
+  return status;
 }
+
+void DrainAll() { static_cast<void>(Draining(false).Run(FilesIn(Tiers()))); }
 
 }  // namespace tidelane::tools

@@ -9,5 +9,7 @@
 namespace tidelane::tools {
 
 int DrainFiles(const Arguments& arguments);
+/// All that is in the tiers, without a word where nothing was.
+void DrainAll();
 
 }  // namespace tidelane::tools

@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "base/output_file.h"
 #include "base/words.h"
+#include "tools/drain_command.h"
 #include "tools/environment.h"
 #include "tools/find_hdf5.h"
 #include "tools/gathering.h"
@@ -29,6 +30,7 @@ struct Wanted {
   std::string summary;  // "1" or a path
   std::string trace;    // a path
   std::string page;     // a path
+  bool drains = false;  // what was closed into a tier, at the end
 };
 
 // Puts everything into the environment; false if `status` is to be returned.
@@ -47,6 +49,8 @@ bool Prepare(const Arguments& arguments, Gathering& gathering, Wanted& wanted, i
   wanted.page = arguments.Get("html");
   wanted.summary = config.summary;
   wanted.trace = config.trace;
+  wanted.drains = config.close_in_tier && !config.tier.empty();
+  if (wanted.drains) ForceSetting("tier_drained", "on");
   ForceSetting("summary", gathering.SummaryPattern());
   if (!wanted.trace.empty() || !wanted.page.empty()) {
     ForceSetting("trace", gathering.TracePattern());
@@ -196,6 +200,8 @@ int Run(const Arguments& arguments) {
     if (!Prepare(arguments, gathering, wanted, status)) return status;
     int pid = 0;
     ended = RunInFront(command, pid);
+    // The job may end with this, and the mover with it.
+    if (wanted.drains) DrainAll();
     const bool last = gathering.End();
     if (!ended.started) return NotStarted(command[0], ended.error);
     if (gathering.other_nodes()) NameAfterNode(wanted);

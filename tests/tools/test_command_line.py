@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import REPO, error_line
 
-COMMANDS = ["run", "check", "report", "trace", "predict", "config", "recover", "status", "query", "completion"]
+COMMANDS = ["run", "check", "report", "trace", "predict", "config", "recover", "status", "drain", "query", "completion"]
 
 
 def options_of(tidelane, command):

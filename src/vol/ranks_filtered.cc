@@ -359,7 +359,7 @@ Status RankChunks::CommitNow(Held& held, size_t count) {
   const bool read = board_->Drop(file.number(), held.first);
   for (size_t i = 0; i < count; ++i) {
     for (const auto& job : held.writes[i].jobs)
-      memory_.Release(job->charge, read ? std::vector<std::byte>() : std::move(job->bytes));
+      memory_.Release(job->charge, read ? RawBytes() : std::move(job->bytes));
   }
   held.writes.erase(held.writes.begin(), held.writes.begin() + static_cast<ptrdiff_t>(count));
   return {};

@@ -19,6 +19,9 @@ namespace tidelane {
     "bytes copied by write calls that returned before the bytes were stored")                     \
   X(BytesLent, "bytes_lent",                                                                      \
     "of these, bytes stored from the program's own buffer, without a copy")                       \
+  X(BytesHeld, "bytes_held",                                                                      \
+    "likewise, bytes stored from where they lay in memory of ours: filtered chunks, staged "      \
+    "elements of GPUs")                                                                           \
   X(WritesDeferred, "writes_deferred", "driver-level writes so captured")                         \
   X(BytesSync, "bytes_sync", "bytes written through, on the caller's thread")                     \
   X(WritesSync, "writes_sync", "write requests so made")                                          \

@@ -27,6 +27,14 @@ Slab* Keep(uint64_t size) {
   return slab;
 }
 
+Slab* Adopt(RawBytes& bytes) {
+  Slab* slab = Make(Slab::Kind::kKept, nullptr);
+  if (slab == nullptr) return nullptr;
+  slab->size = static_cast<uint32_t>(bytes.size());
+  slab->data = bytes.Release();
+  return slab;
+}
+
 Slab* KeepCopy(const std::byte* bytes, uint64_t size) {
   Slab* slab = Keep(size);
   if (slab != nullptr) std::memcpy(slab->data, bytes, size);

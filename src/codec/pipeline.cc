@@ -144,8 +144,7 @@ bool Pipeline::EncodeStage(const Stage& stage, Data& data) const {
   return true;
 }
 
-Status Pipeline::Encode(std::span<const std::byte> chunk, std::vector<std::byte>& out,
-                        uint32_t& mask) const {
+Status Pipeline::Encode(std::span<const std::byte> chunk, RawBytes& out, uint32_t& mask) const {
   Room rooms[2];
   Data data{chunk, &rooms[0], &rooms[1]};
   mask = 0;
@@ -154,7 +153,8 @@ Status Pipeline::Encode(std::span<const std::byte> chunk, std::vector<std::byte>
     if (!stages_[i].optional) return Status::Failed(ENOMEM, "filter a chunk");
     mask |= uint32_t{1} << i;
   }
-  out.assign(data.bytes.begin(), data.bytes.end());
+  out = RawBytes(data.bytes.size());
+  if (!data.bytes.empty()) std::memcpy(out.data(), data.bytes.data(), data.bytes.size());
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "base/raw_bytes.h"
 #include "base/status.h"
 #include "codec/deflate.h"
 #include "codec/registered_filter.h"
@@ -44,11 +45,10 @@ class Pipeline {
   static std::optional<Pipeline> Make(std::span<const FilterSpec> filters, DeflateWith with,
                                       Use use = Use::kBoth);
 
-  /// In order. `out` is replaced. `mask` is set: a bit for each optional filter that failed and was
+  /// In order. `out` is replaced, and no larger than what it holds. `mask` is set: a bit for each optional filter that failed and was
   /// left out. As in HDF5, a chunk that deflate makes larger is stored larger; only short memory
   /// makes HDF5's own filters fail.
-  Status Encode(std::span<const std::byte> chunk, std::vector<std::byte>& out,
-                uint32_t& mask) const;
+  Status Encode(std::span<const std::byte> chunk, RawBytes& out, uint32_t& mask) const;
 
   /// In reverse order, filters in `mask` left out. Fails for a wrong checksum, a corrupt stream, and
   /// bytes that do not make exactly `chunk`; that is then partly written. Checksums are always

@@ -53,13 +53,13 @@ Pipeline MakeOf(const std::vector<FilterSpec>& filters, DeflateWith with) {
 }
 
 Bytes Encoded(const Pipeline& pipeline, const Bytes& chunk) {
-  Bytes out(7, std::byte{9});  // replaced
+  RawBytes out(7);  // replaced
   uint32_t mask = 99;
   const Status status = pipeline.Encode(chunk, out, mask);
   EXPECT_TRUE(status.ok()) << status.Message();
   EXPECT_EQ(mask, 0u);
   EXPECT_LE(out.size(), pipeline.Bound(chunk.size()));
-  return out;
+  return {out.begin(), out.end()};
 }
 
 // Into a buffer that ends where the chunk does: the address sanitizer sees a byte too far.

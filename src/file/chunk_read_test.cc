@@ -33,7 +33,7 @@ class ChunkRead : public ::testing::Test {
     map_.assign(grid_.Chunks(), {});
     uint64_t address = 4096;
     for (uint64_t c = 0; c < grid_.Chunks(); ++c) {
-      std::vector<std::byte> stored;
+      RawBytes stored;
       uint32_t mask = 0;
       const std::vector<uint32_t> chunk = ChunkOf(c);
       ASSERT_TRUE(pipeline_->Encode(std::as_bytes(std::span(chunk)), stored, mask).ok());

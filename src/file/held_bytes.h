@@ -1,6 +1,6 @@
 /// \file
-/// Elements that a call writes, in memory of ours instead of the program's: extents may lie there, and nothing is copied once more.
-/// They may still be on their way from a GPU when the call begins.
+/// What a call writes, in memory of ours instead of the program's: extents may lie there, and nothing is copied once more. Elements
+/// may still be on their way from a GPU when the call begins; what lanes have filtered is there (file/prepared_bytes.h).
 ///
 /// The VOL face says it around a call (HoldsBytes); the driver, called from inside it on the same thread, passes it down with the
 /// call's context.
@@ -33,7 +33,7 @@ class HeldBytes {
   virtual Slab* SlabOf(const void* bytes, uint64_t size) const = 0;
 };
 
-/// While one lives, elements that this thread writes may lie in `held`, which outlives it; nullptr: they do not. The innermost counts.
+/// While one lives, what this thread writes may lie in `held`, which outlives it; nullptr: they do not. The innermost counts.
 class [[nodiscard]] HoldsBytes {
  public:
   explicit HoldsBytes(HeldBytes* held);

@@ -122,12 +122,9 @@ bool WritePath::CaptureLent(uint64_t address, uint64_t size, const std::byte* by
   if (!ours) backlog.loans.any = true;
   InsertLocked({const_cast<std::byte*>(bytes), size, loan}, address, call);
   ++backlog.captured.writes;
-  if (!ours) {
-    Count(Counter::kBytesLent, size);
-  } else if (backlog.policy.ProgramStores()) {
-    // The program need not store what it has not copied: lanes do, while it copies more from the device.
-    drainer_.HurryLocked();
-  }
+  Count(ours ? Counter::kBytesHeld : Counter::kBytesLent, size);
+  // The program need not store what it has not copied: lanes do, while it copies more from a device, or computes.
+  if (ours && backlog.policy.ProgramStores()) drainer_.HurryLocked();
   return true;
 }
 

@@ -97,6 +97,8 @@ class ChunkCapture::Insertion final : public CallWork {
  private:
   bool Insert(Attempt attempt) {
     LibraryState& library = owner_.library_;
+    const bool lends = owner_.memory_.MayLend(job_->stored.size());
+    const HoldsBytes held(lends ? &job_->stored : nullptr);
     return attempt != Attempt::kBehindFailed &&
            InsertChunk(library, *job_, library.default_dxpl, attempt == Attempt::kAgain);
   }
@@ -281,6 +283,7 @@ void ChunkCapture::NoLongerNewest(const ChunkJob& job) {
 }
 
 void ChunkCapture::Gone(ChunkJob& job) {
+  memory_.CountLent(job.stored);
   memory_.Release(job.charge, std::move(job.bytes));
   FilteredDataset& known = *Find(job.dataset);
   if (--known.pending != 0 || !known.closed) return;

@@ -123,7 +123,7 @@ bool InsertElements(LibraryState& library, const ChunkJob& job, hid_t dxpl) {
   hid_t type_id = type.get();
   hid_t memory = memory_space.get();
   hid_t file = file_space.get();
-  std::vector<std::byte> copied;  // where there was no memory to do so before
+  RawBytes copied;  // where there was no memory to do so before
   if (job.source != nullptr) {
     try {
       job.source->CopyTo(copied);

@@ -33,9 +33,10 @@ ChunkSource::ChunkSource(Slab* slab, const ChunkedDataset& facts, const TouchedC
 
 ChunkSource::~ChunkSource() { Arena::Unref(slab_); }
 
-void ChunkSource::CopyTo(std::vector<std::byte>& chunk) const {
+void ChunkSource::CopyTo(RawBytes& chunk) const {
   if (slab_->data == nullptr) throw std::bad_alloc();  // a fork took it
-  chunk.resize(facts_.grid.ChunkBytes());
+  const size_t size = facts_.grid.ChunkBytes();
+  if (chunk.size() != size) chunk = RawBytes(size);
   CopyChunk(facts_, touched_, piece_, memory_, chunk.data());
 }
 
@@ -50,7 +51,9 @@ void ChunkJob::Run() {
       source->CopyTo(bytes);
       source.reset();
     }
-    status = pipeline_->Encode(bytes, stored, mask);
+    RawBytes filtered;
+    status = pipeline_->Encode(bytes, filtered, mask);
+    if (status.ok()) stored.Set(std::move(filtered));
   } catch (const std::bad_alloc&) {
     status = Status::Failed(ENOMEM, "filter a chunk");
   }

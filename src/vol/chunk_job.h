@@ -12,9 +12,11 @@
 #include <memory>
 #include <vector>
 
+#include "base/raw_bytes.h"
 #include "base/status.h"
 #include "buffer/slab.h"
 #include "chunk/chunk_grid.h"
+#include "file/prepared_bytes.h"
 #include "lane/lanes.h"
 #include "vol/chunked_dataset.h"
 
@@ -33,7 +35,7 @@ class ChunkSource {
   ChunkSource& operator=(const ChunkSource&) = delete;
 
   /// May throw std::bad_alloc.
-  void CopyTo(std::vector<std::byte>& chunk) const;
+  void CopyTo(RawBytes& chunk) const;
 
  private:
   Slab* const slab_;
@@ -56,11 +58,11 @@ class ChunkJob final : public LaneTask {
   void* const dataset;
   const uint64_t number;
   const Coordinates origin;
-  uint64_t charge = 0;           ///< bytes of memory that it counts for
-  std::vector<std::byte> bytes;  ///< the chunk
+  uint64_t charge = 0;  ///< bytes of memory that it counts for
+  RawBytes bytes;       ///< the chunk
   std::unique_ptr<const ChunkSource>
       source;                        ///< where it is to be copied from first; nullptr: it is there
-  std::vector<std::byte> stored;     ///< the same, filtered
+  PreparedBytes stored;              ///< the same, filtered
   uint32_t mask = 0;                 ///< filters that were left out
   Status status;                     ///< of filtering
   std::shared_ptr<ChunkBatch> late;  ///< of the request that it is a part of; else nullptr

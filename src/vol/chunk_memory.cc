@@ -19,30 +19,36 @@ uint64_t ChunkMemory::Most() { return Engine::Get().arena().cap() / 4; }
 
 bool ChunkMemory::HasRoom(uint64_t charge) {
   const uint64_t most = Most();
-  if (charged_ + charge > most || !MayTakeAddressSpace(charge)) return false;
-  if (charged_ + charge + spare_bytes_ > most) DropSpare();
+  if (charge <= most) largest_ = std::max(largest_, charge);
+  const uint64_t needed = charged_ + lent() + charge;
+  if (needed > most || !MayTakeAddressSpace(charge)) return false;
+  if (needed + spare_bytes_ > most) DropSpare();
   return true;
 }
 
-void ChunkMemory::Release(uint64_t charge, std::vector<std::byte> bytes) {
+bool ChunkMemory::MayLend(uint64_t bytes) const {
+  const uint64_t most = Most();
+  return lent() + bytes <= std::min(most / 2, most - largest_);
+}
+
+void ChunkMemory::Release(uint64_t charge, RawBytes bytes) {
   charged_ -= charge;
   if (spare_.size() == kMostSpare || bytes.empty()) return;
   spare_bytes_ += bytes.size();
   spare_.push_back(std::move(bytes));
 }
 
-std::vector<std::byte> ChunkMemory::Buffer(size_t size) {
-  std::vector<std::byte> bytes = Spare(size);
-  bytes.resize(size);
-  return bytes;
+RawBytes ChunkMemory::Buffer(size_t size) {
+  RawBytes bytes = Spare(size);
+  return bytes.empty() ? RawBytes(size) : std::move(bytes);
 }
 
-std::vector<std::byte> ChunkMemory::Spare(size_t size) {
+RawBytes ChunkMemory::Spare(size_t size) {
   const auto spare = std::find_if(spare_.rbegin(), spare_.rend(),
                                   [size](const auto& bytes) { return bytes.size() == size; });
   if (spare == spare_.rend()) return {};
   std::swap(*spare, spare_.back());
-  std::vector<std::byte> bytes = std::move(spare_.back());
+  RawBytes bytes = std::move(spare_.back());
   spare_.pop_back();
   spare_bytes_ -= size;
   return bytes;

@@ -359,7 +359,7 @@ Status RankChunks::CommitNow(Held& held, size_t count) {
   const bool read = board_->Drop(file.number(), held.first);
   for (size_t i = 0; i < count; ++i) {
     for (const auto& job : held.writes[i].jobs)
-      memory_.Release(job->charge, read ? std::vector<std::byte>() : std::move(job->bytes));
+      memory_.Release(job->charge, read ? RawBytes() : std::move(job->bytes));
   }
   held.writes.erase(held.writes.begin(), held.writes.begin() + static_cast<ptrdiff_t>(count));
   return {};
@@ -424,9 +424,11 @@ Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
   const hid_t dxpl = library_.default_dxpl;
   StoredChunk stored{&chunk, chunk.told.size, static_cast<uint32_t>(chunk.told.mask)};
   const bool own = chunk.rank == held.file->rank();
+  PreparedBytes* lent = nullptr;
   if (own) {
     const auto job = std::ranges::lower_bound(write.jobs, chunk.told.chunk, {}, &ChunkJob::number);
     stored = StoredOf(**job, write.all_filters);
+    if (memory_.MayLend(stored.size)) lent = &(*job)->stored;
   }
   const RetainFailedWrites keep;
   bool put = true;
@@ -436,9 +438,11 @@ Status RankChunks::Put(Held& held, const OrderedChunk& chunk, size_t old_size) {
     put = PutChunk(library_, dataset, chunk.origin, {&chunk, another, stored.mask}, dxpl);
   }
   const CallScope scope(own ? CallScope::kOwnChunk : CallScope::kOtherChunk);
+  const HoldsBytes holds(lent);
   held.file->BeginCount();
   put = PutChunk(library_, dataset, chunk.origin, stored, dxpl) && put &&
         held.file->captured() == stored.size;
+  if (lent != nullptr) memory_.CountLent(*lent);
   put = library_.hdf5().ForgetLastChunk(dataset) && put;
   if (!held.file->refused().ok()) return held.file->refused();
   return put ? Status() : Status::Failed(EIO, kStoreChunks).At(held.file->file()->path(), 0, 0);

@@ -197,6 +197,10 @@ Faults::Outcome Faults::run_at(int position, const Failing& failing,
   EXPECT_GT(summary.counter(setting().lanes_write ? "bytes_deferred" : "bytes_sync"), 0);
   const int64_t filtered = summary.counter("filter_bytes_in");
   EXPECT_TRUE(setting().lanes_filter ? filtered > 0 : filtered == 0) << filtered;
+  if (position == INT_MAX && setting().manner.filters) {
+    EXPECT_GT(summary.counter("bytes_held"),
+              0);  // chunks that are stored from where lanes put them
+  }
   if (ledger_->failed != 0 && summary.counter("errors") == 0) {
     outcome.honest = false;
     std::printf("a failure was not counted\n");

@@ -9,7 +9,9 @@ namespace {
 
 constexpr hsize_t kSmallChunk = 256;   // HDF5 compresses those itself,
 constexpr hsize_t kLargeChunk = 8192;  // and lanes these
+constexpr hsize_t kLentChunk = 16384;  // what is made of these is lent to the file, not copied
 constexpr size_t kWorthFiltering = 1000;
+constexpr size_t kWorthLending = 100'000;
 
 Hid compressed(hsize_t chunk) {
   Hid list(H5Pcreate(H5P_DATASET_CREATE));
@@ -135,7 +137,7 @@ void Program::fourth(File& file) {
 
 void Program::put(File& file, const std::string& name, hid_t creation) {
   const std::vector<int>& values = contents_[file.steps].datasets.at(name);
-  const Hid filtering = compressed(kLargeChunk);
+  const Hid filtering = compressed(values.size() < kWorthLending ? kLargeChunk : kLentChunk);
   if (manner_.filters && values.size() >= kWorthFiltering) creation = filtering;
   const Hid space = line(values.size(), creation == H5P_DEFAULT ? values.size() : H5S_UNLIMITED);
   const hid_t dataset = attempt(file, "H5Dcreate", [&] {

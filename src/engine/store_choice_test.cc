@@ -61,7 +61,7 @@ class StoreChoiceTest : public testing::Test {
   void CreateOver() { ASSERT_TRUE(Created().ok()); }
   Status Created() {
     const std::string name = path();
-    StoreChoice choice(name.c_str(), true, settings_);
+    StoreChoice choice(name.c_str(), true, settings_, config_);
     const int fd = open(name.c_str(), O_RDWR | O_TRUNC | O_CLOEXEC);
     struct stat found;
     EXPECT_EQ(fstat(fd, &found), 0);
@@ -73,6 +73,7 @@ class StoreChoiceTest : public testing::Test {
 
   std::string folder_;
   FileSettings settings_;
+  Config config_;
   Superblock superblock_;
   const Config config_;
   Arena arena_{1 << 20};

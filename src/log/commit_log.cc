@@ -136,7 +136,10 @@ int CommitLog::WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes
     superblock_changed_ |= !superblock_.empty();
   }
   if (first.empty()) return 0;
+  // Whoever comes after a kill is to find by the mark what there is to do.
+  if (const int error = parts_.all ? BeginLogging() : 0; error != 0) return error;
   MutexLock marking(mark_mutex_);
+  if (parts_.all && marked_) return 0;
   uint64_t id = kNeverCommitted;
   {
     MutexLock lock(mutex_);

@@ -178,7 +178,7 @@ int CommitLog::BeginLogging() {
     return error;
   }
   number_ = header.number;
-  marked_ = true;
+  marked_ = !header.superblock.empty() || !first.empty();
   MutexLock lock(mutex_);
   current_.segment = std::move(segment);
   return 0;

@@ -125,9 +125,11 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
   struct stat found{};
   if (fstat(fd, &found) != 0) return failed(errno, "look at");
   const std::string path = PathOf(fd, entry);
-  if (found.st_nlink == 0) return Useless(place, entry, {});
   MovedFile file(fd);
   if (const int error = file.Lock(); error != 0) return failed(error, "lock");
+  // Who has opened it, and looked at nothing yet, may need the log.
+  if (found.st_nlink == 0)
+    return file.is_open_elsewhere() ? Drained::kInUse : Useless(place, entry, {});
   Superblock superblock;
   if (const int error = file.Find(superblock); error != 0) return failed(error, "read");
   const bool never_committed = superblock.marked() && superblock.mark() == kNeverCommitted;

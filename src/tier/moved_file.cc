@@ -66,8 +66,10 @@ int MovedFile::Lock() {
   if (error == 0) error = Claim(fd_);
   if (error == 0) error = device_->Lock(false);
   if (error == ENOSYS || error == EOPNOTSUPP) error = 0;
-  if (error == 0) leased_ = fcntl(fd_, F_SETLEASE, F_WRLCK) == 0;
-  return error;
+  if (error != 0) return error;
+  leased_ = fcntl(fd_, F_SETLEASE, F_WRLCK) == 0;
+  is_open_elsewhere_ = !leased_ && errno == EAGAIN;
+  return 0;
 }
 
 int MovedFile::Find(Superblock& superblock) { return Superblock::Find(*device_, superblock); }

@@ -26,6 +26,8 @@ class MovedFile {
 
   /// 0; EWOULDBLOCK: somebody else has it; another errno.
   int Lock();
+  /// Whether somebody else has it open, as far as the file system says so. After Lock.
+  bool is_open_elsewhere() const { return is_open_elsewhere_; }
   /// Empty: it is no HDF5 file. After Lock; 0 or an errno.
   int Find(Superblock& superblock);
   /// To be changed as long as it is marked so. Its writes fail with EWOULDBLOCK where somebody wants it, with ESTALE where it is another one by now.
@@ -35,6 +37,7 @@ class MovedFile {
   const int fd_;
   std::unique_ptr<Device> device_;
   bool leased_ = false;
+  bool is_open_elsewhere_ = false;
 };
 
 }  // namespace tidelane::tier

@@ -185,8 +185,10 @@ class Mover {
 
   void Move(const std::string& name, Descriptor file) {
     Entry entry;
-    if (Entry::Read(place_, name, entry) != 0) {
+    if (const int error = Entry::Read(place_, name, entry); error != 0) {
       next_.erase(name);
+      // What cannot be read stays, and is no work.
+      if (error != ENOENT) next_[name] = {.at = Clock::now() + kAfterFailure, .hopeless = true, .file = {}};
       return;
     }
     Status why;

@@ -1,0 +1,216 @@
+"""What programs, movers and users share: inodes and names, the tier's folder, open file descriptions with their locks, who is where.
+
+A file is two blocks and a mark (None: no superblock, so size 0; 0: plain; 1: created; else a segment's id). A block's value is a writer's tag
+and the number of its commit, 'a1'. A log is what its segments' commits say of the two blocks. One system call is one step.
+"""
+from typing import NamedTuple
+
+EMPTY = 'empty'  # what a file of 0 bytes is, and one that is marked with 1
+NO_LOG = 'the log is missing'
+FILE_LOCK, GATE = ('EX', 'SH'), 'gate'
+
+
+class Violation(Exception):
+    pass
+
+
+class Inode(NamedTuple):
+    mark: object
+    blocks: tuple
+    allow: frozenset  # what it may be: the last acknowledged commit, or one that was begun later
+    tags: frozenset  # whose bytes may be in it
+    flags: frozenset = frozenset()  # 'wild': two writers, natively; 'torn': stock HDF5 writes, or was killed there; 'copy'
+
+
+class Entry(NamedTuple):
+    path: object  # as E.file says; None: there is no E.file
+    inode: object
+    segments: tuple = ()  # (id, block 0 or None, block 1 or None), the oldest first
+
+
+class Description(NamedTuple):
+    """An open file description: its locks end with its last holder."""
+    inode: object
+    mode: str  # 'write', 'read', 'move', 'lock'
+    holders: frozenset
+    locks: frozenset = frozenset()
+
+
+class Process(NamedTuple):
+    at: str
+    inode: object = None
+    entry: object = None
+    mark: object = None
+    seen: object = None  # what it has read, or the entries that a mover leaves alone
+    description: object = None
+    back: object = None  # where it goes on
+
+
+class World:
+    FIELDS = ('inodes', 'names', 'tier', 'open', 'processes')
+
+    def __init__(self, scene, without):
+        self.scene, self.without = scene, without
+        base = Inode(0, ('o0', 'o0'), frozenset({('o0', 'o0')}), frozenset('o'))
+        self.inodes, self.names = ({1: base}, {'F': 1}) if scene.has_file else ({}, {})
+        self.tier, self.open = {}, {}
+        self.processes = {name: Process('new') for name in scene.processes}
+        self.queue, self.acks, self.kills = (), frozenset(), 0
+
+    def key(self):
+        return tuple(tuple(sorted(getattr(self, f).items())) for f in self.FIELDS[1:]) + (
+            tuple(self.inodes.items()), self.queue, self.acks, self.kills)
+
+    def image(self):
+        """What is left when all have ended."""
+        return tuple(self.inodes.items()), tuple(sorted(self.names.items())), tuple(sorted(self.tier.items()))
+
+    def copy(self):
+        other = World.__new__(World)
+        other.scene, other.without = self.scene, self.without
+        for field in self.FIELDS:
+            setattr(other, field, dict(getattr(self, field)))
+        other.queue, other.acks, other.kills = self.queue, self.acks, self.kills
+        return other
+
+    def then(self, who, at, **changes):
+        """A copy in which `who` is at `at`."""
+        other = self.copy()
+        other.processes[who] = other.processes[who]._replace(at=at, **changes)
+        return other
+
+    def has(self, rule):
+        return rule not in self.without
+
+    # Files and names.
+
+    def put(self, number, **changes):
+        self.inodes[number] = self.inodes[number]._replace(**changes)
+        return self
+
+    def block(self, number, which, value):
+        """A value of None changes nothing: the log has no such bytes."""
+        if value is not None:
+            blocks = list(self.inodes[number].blocks)
+            blocks[which] = value
+            self.put(number, blocks=tuple(blocks))
+        return self
+
+    def flag(self, number, *flags):
+        return self.put(number, flags=self.inodes[number].flags | set(flags))
+
+    def links(self, number):
+        return sum(1 for name, node in self.names.items() if node == number and not name.endswith('-tier'))
+
+    def create(self, name, inode):
+        number = max(self.inodes, default=0) + 1
+        self.inodes[number] = inode
+        self.names[name] = number
+        return number
+
+    def truncate(self, number, tag):
+        return self.put(number, mark=None, blocks=(None, None), allow=frozenset({EMPTY}), tags=frozenset(tag), flags=frozenset())
+
+    # Locks.
+
+    def others(self, mine, number):
+        return [(name, d) for name, d in self.open.items() if name != mine and d.inode == number]
+
+    def can_lock(self, mine, lock):
+        """Whether a lock of the description can be had."""
+        for _, other in self.others(mine, self.open[mine].inode):
+            if lock == 'EX' and (other.locks & {'EX', 'SH'}) or lock == 'SH' and 'EX' in other.locks:
+                return False
+            if lock == 'claim' and 'claim' in other.locks or lock == 'byte' and (other.locks & {'byte', GATE}):
+                return False
+            if lock == GATE and 'byte' in other.locks:
+                return False
+        return True
+
+    def lock(self, mine, *locks):
+        old = self.open[mine]
+        self.open[mine] = old._replace(locks=old.locks | set(locks))
+        return self
+
+    def unlock(self, mine, *locks):
+        old = self.open[mine]
+        self.open[mine] = old._replace(locks=old.locks - set(locks))
+        return self
+
+    def is_log_held(self, entry, mine=None):
+        return any(('log', entry) in d.locks for name, d in self.open.items() if name != mine)
+
+    def close(self, who, mine):
+        old = self.open.get(mine)
+        if old is not None and who in old.holders:
+            left = old.holders - {who}
+            if left:
+                self.open[mine] = old._replace(holders=left)
+            else:
+                del self.open[mine]
+        return self
+
+    def end(self, who):
+        """All that a process holds ends with it; what was sent to a mover and not taken, too."""
+        for mine in list(self.open):
+            self.close(who, mine)
+        if self.scene.processes[who].kind == 'mover':
+            self.queue = tuple(q for q in self.queue if q[0] != who)
+        return self
+
+    def is_mover(self, who):
+        return self.scene.processes[who].kind == 'mover'
+
+    def rivals(self, mine, number, modes=('write',)):
+        """Other programs' descriptions of the file: not a mover's."""
+        return [name for name, d in self.others(mine, number) if d.mode in modes and any(not self.is_mover(h) for h in d.holders)]
+
+    def touch(self, mine, number):
+        """A program changes the file, natively: beside another writer nothing is promised, to a reader neither."""
+        if self.rivals(mine, number):
+            self.flag(number, 'wild')
+        for name in self.rivals(mine, number, ('read',)):
+            self.lock(name, 'disturbed')
+        return self
+
+    def may_open(self, number, mine=None):
+        """A lease of the mover holds up open(2)."""
+        return not any('lease' in d.locks for name, d in self.others(mine, number))
+
+    # The log.
+
+    def ids(self, entry):
+        return [s[0] for s in self.tier[entry].segments] if entry in self.tier else []
+
+    def log(self, entry, mark):
+        """What the log says of the two blocks, from the segment with the id on."""
+        found, value = False, [None, None]
+        for number, *blocks in self.tier[entry].segments:
+            found = found or number == mark
+            if found:
+                value = [new or old for new, old in zip(blocks, value)]
+        return tuple(value)
+
+    def by_mark(self, mark):
+        return next((e for e in sorted(self.tier) if mark in self.ids(e)), None)
+
+    def view(self, name):
+        """What an opener with the plugin sees, nobody else being there."""
+        inode = self.inodes[self.names[name]]
+        if inode.mark == 1 and not self.has('O1: a file that is marked with 1 is empty'):
+            return NO_LOG
+        if inode.mark in (None, 1):
+            return EMPTY
+        if inode.mark == 0:
+            return inode.blocks
+        entry = self.names.get(name + '-tier')
+        if inode.mark not in self.ids(entry):
+            entry = self.by_mark(inode.mark) if self.has('O1: the log is found by the id of the mark') else None
+        if entry is None:
+            return NO_LOG
+        return over(self.log(entry, inode.mark), inode.blocks)
+
+
+def over(log, blocks):
+    value = tuple(new or old for new, old in zip(log, blocks))
+    return EMPTY if value == (None, None) else value

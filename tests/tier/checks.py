@@ -1,17 +1,17 @@
 """What must be true in each state, and of what is left when all have ended there."""
 import mover
 import program
-from world import EMPTY, NO_LOG, Process, Violation
+from world import EMPTY, NO_LOG, UNSURE, Process, Violation
 
 
 def check_files(w):
     """P2, P3: what stock HDF5 sees, whose bytes there are."""
-    for number, inode in w.inodes.items():
-        if 'wild' in inode.flags:
+    for inode in w.inodes.values():
+        if inode.mark != 0 or inode.flags & {'wild', 'destroyed'}:
             continue
         if any(b is not None and b[0] not in inode.tags for b in inode.blocks):
             raise Violation('bytes of an old entry are in a file that is not its: %s' % (inode,))
-        if inode.mark == 0 and 'torn' not in inode.flags and not is_commit(inode, inode.blocks):
+        if 'torn' not in inode.flags and not is_commit(inode, inode.blocks):
             raise Violation('stock HDF5 sees what is no commit: %s' % (inode,))
 
 
@@ -25,27 +25,26 @@ COMMITS = {(t + n, t + m) for t in 'oabsuz' for n, m in (('0', '0'), ('1', '1'),
 
 
 def check_marker(w):
-    """On another host the marker says where the log is. Nobody has renamed anything."""
+    """On another host the marker says where the log is, of a file that nobody has renamed."""
     if not w.scene.elsewhere:
         return
-    for name, number in w.names.items():
-        if name.endswith('-tier') or not isinstance(w.inodes[number].mark, str):
-            continue
-        if w.inodes[number].mark not in w.ids(w.names.get(name + '-tier')) and 'wild' not in w.inodes[number].flags:
-            raise Violation('no marker says on which host the log of a marked file is')
+    for entry, what in w.tier.items():
+        number = w.names.get(what.path)
+        if number == what.inode and number is not None and w.inodes[number].mark in w.ids(entry) and not w.inodes[number].flags:
+            if w.names.get(what.path + '-tier') != entry:
+                raise Violation('no marker says on which host the log of a marked file is')
 
 
 def all_dead(w):
     after = w.copy()
-    after.open, after.queue, after.acks, after.kills = {}, (), frozenset(), 0
-    after.processes = {}
+    after.open, after.queue, after.processes = {}, (), {}
     return after
 
 
 class Lonely:
     """A scene with one process that comes after all the others."""
 
-    has_file, elsewhere, has_leases = True, False, True
+    elsewhere, has_leases, is_full = False, True, False
 
     def __init__(self, spec):
         self.processes = {'z': spec}
@@ -70,11 +69,12 @@ class Ends:
     def __init__(self, specs):
         self.seen, self.specs = set(), specs
 
-    def check(self, w):
-        image = w.image()
+    def check(self, w, image):
         if image in self.seen:
             return
         self.seen.add(image)
+        check_files(w)
+        check_marker(w)
         dead = all_dead(w)
         check_views(dead, 'when all have ended')
         drained = run_alone(dead, mover.STEPS, self.specs['mover'], 'idle')
@@ -87,7 +87,7 @@ class Ends:
 def check_views(w, when):
     """P1: every name is its last commit."""
     for name, number in w.names.items():
-        if name.endswith('-tier') or w.inodes[number].flags & {'wild', 'torn'}:
+        if name.endswith('-tier') or w.inodes[number].flags & UNSURE:
             continue
         inode = w.inodes[number]
         value = w.view(name)

@@ -4,13 +4,14 @@ from collections import deque
 import mover
 import others
 import program
-from checks import Ends, check_files, check_marker
+from checks import Ends
 from scenes import SPECS
 from world import Violation, World
 
 STEPS = {'program': program.STEPS, 'mover': mover.STEPS, 'reader': others.READER, 'stock': others.STOCK, 'user': others.USER}
+INNER = ('have', 'have lock', 'removed', 'done')  # no system call
 ENDED = ('end', 'dead')
-RESTING = ENDED + ('new', 'idle')
+RESTING = ENDED + ('new', 'idle', 'no room')
 
 
 def kill(w, who):
@@ -23,14 +24,21 @@ def kill(w, who):
     return after.end(who)
 
 
+def nothing(_w, _me):
+    return ()
+
+
 def following(w):
     """(who, where it was, the world after its step); then kills."""
     moves = False
+    kinds = w.scene.processes
     for who, p in w.processes.items():
         if p.at in ENDED or p.at == 'new' and is_early(w, w.scene.processes[who].after):
             continue
-        for after in STEPS[w.scene.processes[who].kind][p.at](w, who):
+        for after in STEPS[kinds[who].kind].get(p.at, nothing)(w, who):
             moves = True
+            while after.processes[who].at in INNER:
+                after = next(iter(STEPS[kinds[who].kind][after.processes[who].at](after, who)))
             yield who, p.at, after
     if not moves:
         waiting = [who for who, p in w.processes.items() if p.at not in RESTING]
@@ -49,13 +57,13 @@ def is_early(w, after):
 def trace(came, key):
     way = []
     while key in came and came[key]:
-        key, step = came[key]
-        way.append(step)
+        key, who, at = came[key]
+        way.append('%s: %s' % (who, at))
     return way[::-1]
 
 
-def explore(scene, without=frozenset()):
-    """(states, images); Violation with the way to it."""
+def explore(scene, without=frozenset(), taken=None):
+    """(states, images); Violation with the way to it. taken: the steps that were taken are added."""
     first = World(scene, without)
     ends = Ends(SPECS)
     key = first.key()
@@ -63,13 +71,14 @@ def explore(scene, without=frozenset()):
     while todo:
         w, key = todo.popleft()
         try:
-            check_files(w)
-            check_marker(w)
-            ends.check(w)
+            ends.check(w, key[0])
             for who, at, after in following(w):
                 after_key = after.key()
-                if after_key not in came:
-                    came[after_key] = key, '%s: %s' % (who, at)
+                if taken is not None:
+                    taken.add((w.scene.processes[who].kind, at))
+                known = len(came)
+                came.setdefault(after_key, (key, who, at))
+                if len(came) > known:
                     todo.append((after, after_key))
         except Violation as violation:
             raise Violation('%s\n        %s' % (violation, '\n        '.join(trace(came, key)))) from None

@@ -27,7 +27,7 @@ def idle(w, me):
             yield after
             return
     for entry, what in w.tier.items():
-        if entry not in p.seen and what.path and not w.is_log_held(entry):
+        if entry not in p.seen and what.path:
             yield w.then(me, 'by the path', entry=entry, description='%s:%s' % (me, entry), seen=p.seen | {entry})
 
 
@@ -40,35 +40,13 @@ def leave(w, me):
 
 
 def handed(w, me):
-    """With the mover's lock already."""
+    """With its claim; the mover answers, and begins."""
     mine = w.processes[me].description
-    if not w.has("W5: the mover's lock is taken before the descriptors are sent"):
-        if not w.can_lock(mine, 'byte'):
-            yield leave(w, me)
-            return
-        yield w.then(me, 'answer').lock(mine, 'byte')
+    if "byte" in w.open[mine].locks:
+        yield w.then(me, 'SH')
+    elif w.can_lock(mine, 'byte'):
+        yield w.then(me, 'SH').lock(mine, 'byte')
     else:
-        yield w.then(me, 'answer')
-
-
-def answer(w, me):
-    p = w.processes[me]
-    if 'EX' in w.open[p.description].locks and w.has('V2: EX is made SH'):
-        yield w.then(me, 'EX is gone')  # the kernel gives the old lock up first
-    else:
-        yield w.then(me, 'lease')
-
-
-def give_up_exclusive(w, me):
-    mine = w.processes[me].description
-    yield w.then(me, 'SH for EX').unlock(mine, 'EX')
-
-
-def shared_for_exclusive(w, me):
-    mine = w.processes[me].description
-    if w.can_lock(mine, 'SH'):
-        yield w.then(me, 'lease').lock(mine, 'SH')
-    elif w.has('V2: SH is not waited for'):
         yield leave(w, me)
 
 
@@ -102,16 +80,6 @@ def try_for(lock, then, rule=None):
             yield leave(w, me)
 
     return step
-
-
-def claim_log(w, me):
-    p = w.processes[me]
-    if not w.has('V2: the log is claimed'):
-        yield w.then(me, 'lease')
-    elif w.is_log_held(p.entry, p.description) or p.entry not in w.tier:
-        yield leave(w, me)
-    else:
-        yield w.then(me, 'lease').lock(p.description, ('log', p.entry))
 
 
 def lease(w, me):
@@ -149,6 +117,9 @@ def cut_empty(w, me):
 def move(which):
     def step(w, me):
         p = w.processes[me]
+        if w.scene.is_full:
+            yield leave(w, me) if w.has('V3: who finds no room gives the file up') else w.then(me, 'no room')
+            return
         last = 'look once more' if w.has('V3: the superblock comes last') else 'remove segments'
         after = w.then(me, last if which == 1 else 'move 1')
         yield after.block(p.inode, which, p.back[which])
@@ -180,11 +151,10 @@ def done(w, me):
     yield leave(w, me)
 
 
-STEPS = {'new': start, 'take mover.lock': take_lock, 'idle': idle, 'handed': handed, 'answer': answer, 'EX is gone': give_up_exclusive,
-         'SH for EX': shared_for_exclusive, 'by the path': by_path,
+STEPS = {'new': start, 'take mover.lock': take_lock, 'idle': idle, 'handed': handed, 'by the path': by_path,
          'byte': try_for('byte', 'claim', "V2: the mover's lock is taken"),
-         'claim': try_for('claim', lambda w: 'SH' if w.has('V2: the claim comes before flock') else 'log', 'V2: the claim is taken'),
-         'SH': try_for('SH', lambda w: 'log' if w.has('V2: the claim comes before flock') else 'byte', 'V2: flock is taken'),
-         'log': claim_log, 'lease': lease, 'look': look, 'cut an empty file': cut_empty, 'move 0': move(0), 'move 1': move(1),
+         'claim': try_for('claim', lambda w: 'SH' if w.has('V2: the claim comes before flock') else 'lease', 'V2: the claim is taken'),
+         'SH': try_for('SH', lambda w: 'lease' if w.has('V2: the claim comes before flock') else 'byte', 'V2: flock is taken'),
+         'lease': lease, 'look': look, 'cut an empty file': cut_empty, 'move 0': move(0), 'move 1': move(1),
          'look once more': look_once_more, 'unmark': unmark, 'done': done}
-STEPS.update(removal('done', None))
+STEPS.update(removal('done'))

@@ -1,5 +1,5 @@
 """A reader with the plugin, stock HDF5 without it, and what users do with names."""
-from steps import FIND, finish, spec_of, take
+from steps import FIND, finish, refuse, spec_of
 from world import EMPTY, Description, Inode, Violation, over
 
 # Reader.
@@ -18,9 +18,9 @@ def open_reading(w, me):
         yield after
 
 
-def have_lock(w, me):
-    """Whoever writes was there before, or waits."""
-    yield w.then(me, 'look').unlock(me, 'disturbed')
+def lock_shared(w, me):
+    """Whoever writes was there before, or waits. A mover has no lock that keeps readers away."""
+    yield w.then(me, 'look').unlock(me, 'disturbed').lock(me, 'SH') if w.can_lock(me, 'SH') else refuse(w, me, 'SH')
 
 
 def look(w, me):
@@ -29,31 +29,21 @@ def look(w, me):
     if mark in (None, 1):
         yield judged(w, me, EMPTY)
     elif mark == 0:
-        yield w.then(me, 'read 0', seen=(None, None))
+        yield w.then(me, 'restore 0', mark=0, seen=(None, None))
     else:
-        yield w.then(me, 'find the log', mark=mark, back='open the log')
-
-
-def open_log(w, me):
-    p = w.processes[me]
-    if p.entry in w.tier and p.mark in w.ids(p.entry):
-        yield w.then(me, 'read 0', seen=w.log(p.entry, p.mark))
-    elif not w.has("O1: a marker's log must have the id of the mark") and p.entry in w.tier:
-        yield w.then(me, 'read 0', seen=tuple((w.tier[p.entry].segments or ((0, None, None),))[-1][1:]))
-    else:
-        yield w.then(me, 'look at the mark again')
+        yield w.then(me, 'find the log', mark=mark)
 
 
 def read(which):
     def step(w, me):
         p = w.processes[me]
         seen = p.seen
-        if p.mark is not None and not w.has('O2: a reader holds the segments'):
+        if p.mark and not w.has('O2: a reader holds the segments'):
             seen = w.log(p.entry, p.mark) if p.entry in w.tier else (None, None)
         value = list(p.seen)
         value[which] = over(seen, w.inodes[p.inode].blocks)
         value[which] = value[which][which] if value[which] != EMPTY else None
-        after = w.then(me, 'read 1', seen=tuple(value))
+        after = w.then(me, 'restore 1', seen=tuple(value))
         yield judged(w, me, tuple(value) if value[0] else EMPTY) if which == 1 else after
 
     return step
@@ -68,9 +58,8 @@ def judged(w, me, value):
     return finish(w, me)
 
 
-READER = {'new': open_reading, 'have lock': have_lock, 'look': look, 'open the log': open_log, 'read 0': read(0), 'read 1': read(1)}
+READER = {'new': open_reading, 'try SH': lock_shared, 'look': look, 'restore 0': read(0), 'restore 1': read(1)}
 READER.update(FIND)
-READER.update(take('SH', 'have lock'))
 
 # Stock HDF5, writing: it truncates before it asks for the lock (H5F_open), and asks once.
 
@@ -93,6 +82,8 @@ def open_stock(w, me):
         after.touch(me, number).truncate(number, spec.tag)
         if wild:
             after.flag(number, 'wild')
+        elif spec.locks and not after.can_lock(me, 'EX'):
+            after.flag(number, 'destroyed')
     yield after
 
 
@@ -128,7 +119,7 @@ def superblock_stock(w, me):
 
 def close_stock(w, me):
     p = w.processes[me]
-    after = w.then(me, 'end').put(p.inode, flags=w.inodes[p.inode].flags - {'torn'})
+    after = w.then(me, 'end').put(p.inode, flags=w.inodes[p.inode].flags - {'torn', 'destroyed'})
     yield after.end(me)
 
 

@@ -25,7 +25,7 @@ def refuse(w, me, lock):
     return finish(w, me)
 
 
-def take(lock, then, failed=None):
+def take(lock, then):
     """The lock, else the gate: who has it keeps movers away, and so knows that it is no mover when the lock is refused again."""
 
     def first(w, me):
@@ -51,26 +51,15 @@ def take(lock, then, failed=None):
         if w.can_lock(mine, lock):
             yield w.then(me, then).unlock(mine, GATE).lock(mine, lock)
         else:
-            yield failed(w, me) if failed else refuse(w, me, lock)
+            yield refuse(w, me, lock)
 
     return {'try ' + lock: first, 'gate ' + lock: gate, 'again ' + lock: again}
 
 
-def find_by_marker(w, me):
+def find(w, me):
     p = w.processes[me]
-    entry = w.names.get(spec_of(w, me).path + '-tier')
-    if entry in w.tier and (p.mark in w.ids(entry) or not w.has("O1: a marker's log must have the id of the mark")):
-        yield w.then(me, p.back, entry=entry)
-    elif w.has('O1: the log is found by the id of the mark'):
-        yield w.then(me, 'look through T')
-    else:
-        yield w.then(me, 'look at the mark again')
-
-
-def look_through(w, me):
-    p = w.processes[me]
-    entry = w.by_mark(p.mark)
-    yield w.then(me, p.back, entry=entry) if entry else w.then(me, 'look at the mark again')
+    entry = w.find_log(p.inode, spec_of(w, me).path)
+    yield w.then(me, 'open the log', entry=entry) if entry else w.then(me, 'look at the mark again')
 
 
 def look_again(w, me):
@@ -80,16 +69,23 @@ def look_again(w, me):
     if w.has('O1: the mark is read again when there is no log') and inode.mark != p.mark:
         yield w.then(me, 'look')
         return
-    if not inode.flags & {'copy', 'wild'} and 'disturbed' not in w.open[p.description].locks:
+    if not inode.flags and 'disturbed' not in w.open[p.description].locks:
         raise Violation('%s: the file is marked, and its log is missing' % me)
     yield finish(w, me)
 
 
-FIND = {'find the log': find_by_marker, 'look through T': look_through, 'look at the mark again': look_again}
+def open_log(w, me):
+    """What the log says is kept: the descriptors of its segments are."""
+    p = w.processes[me]
+    is_there = p.entry in w.tier and (p.mark in w.ids(p.entry) or not w.has('O1: the log must have the id of the mark'))
+    yield w.then(me, 'restore 0', seen=w.log(p.entry, p.mark)) if is_there else w.then(me, 'look at the mark again')
 
 
-def removal(then, rule):
-    """Segments, marker, E.file, in this order; the marker's name is looked at, then removed. rule: of the order."""
+FIND = {'find the log': find, 'open the log': open_log, 'look at the mark again': look_again}
+
+
+def removal(then):
+    """Segments, marker, E.file, in this order; the marker's name is looked at, then removed."""
 
     def order(w):
         if not w.has('V3: E.file is removed last'):

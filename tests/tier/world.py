@@ -8,6 +8,9 @@ from typing import NamedTuple
 EMPTY = 'empty'  # what a file of 0 bytes is, and one that is marked with 1
 NO_LOG = 'the log is missing'
 FILE_LOCK, GATE = ('EX', 'SH'), 'gate'
+# What nobody promises anything of: two programs write it, natively; stock HDF5 writes it, or was killed there; stock HDF5 was refused its
+# lock after it had truncated it. (A copy is a commit or refused.)
+UNSURE = {'wild', 'torn', 'destroyed'}
 
 
 class Violation(Exception):
@@ -19,7 +22,7 @@ class Inode(NamedTuple):
     blocks: tuple
     allow: frozenset  # what it may be: the last acknowledged commit, or one that was begun later
     tags: frozenset  # whose bytes may be in it
-    flags: frozenset = frozenset()  # 'wild': two writers, natively; 'torn': stock HDF5 writes, or was killed there; 'copy'
+    flags: frozenset = frozenset()  # 'wild', 'torn', 'copy', 'destroyed': world.UNSURE
 
 
 class Entry(NamedTuple):
@@ -47,19 +50,17 @@ class Process(NamedTuple):
 
 
 class World:
-    FIELDS = ('inodes', 'names', 'tier', 'open', 'processes')
-
     def __init__(self, scene, without):
         self.scene, self.without = scene, without
         base = Inode(0, ('o0', 'o0'), frozenset({('o0', 'o0')}), frozenset('o'))
-        self.inodes, self.names = ({1: base}, {'F': 1}) if scene.has_file else ({}, {})
+        self.names = {name: number for number, name in enumerate(scene.files, 1)}
+        self.inodes = {number: base for number in self.names.values()}
         self.tier, self.open = {}, {}
         self.processes = {name: Process('new') for name in scene.processes}
-        self.queue, self.acks, self.kills = (), frozenset(), 0
+        self.queue, self.kills = (), 0
 
     def key(self):
-        return tuple(tuple(sorted(getattr(self, f).items())) for f in self.FIELDS[1:]) + (
-            tuple(self.inodes.items()), self.queue, self.acks, self.kills)
+        return (self.image(), tuple(sorted(self.open.items())), tuple(self.processes.values()), self.queue, self.kills)
 
     def image(self):
         """What is left when all have ended."""
@@ -67,16 +68,16 @@ class World:
 
     def copy(self):
         other = World.__new__(World)
-        other.scene, other.without = self.scene, self.without
-        for field in self.FIELDS:
-            setattr(other, field, dict(getattr(self, field)))
-        other.queue, other.acks, other.kills = self.queue, self.acks, self.kills
+        other.scene, other.without, other.queue, other.kills = self.scene, self.without, self.queue, self.kills
+        other.inodes, other.names, other.tier = self.inodes.copy(), self.names.copy(), self.tier.copy()
+        other.open, other.processes = self.open.copy(), self.processes.copy()
         return other
 
     def then(self, who, at, **changes):
         """A copy in which `who` is at `at`."""
         other = self.copy()
-        other.processes[who] = other.processes[who]._replace(at=at, **changes)
+        old = other.processes[who]
+        other.processes[who] = old._replace(at=at, **changes) if changes else Process(at, *old[1:])
         return other
 
     def has(self, rule):
@@ -129,16 +130,13 @@ class World:
 
     def lock(self, mine, *locks):
         old = self.open[mine]
-        self.open[mine] = old._replace(locks=old.locks | set(locks))
+        self.open[mine] = Description(*old[:3], old.locks.union(locks))
         return self
 
     def unlock(self, mine, *locks):
         old = self.open[mine]
-        self.open[mine] = old._replace(locks=old.locks - set(locks))
+        self.open[mine] = Description(*old[:3], old.locks.difference(locks))
         return self
-
-    def is_log_held(self, entry, mine=None):
-        return any(('log', entry) in d.locks for name, d in self.open.items() if name != mine)
 
     def close(self, who, mine):
         old = self.open.get(mine)
@@ -184,31 +182,38 @@ class World:
 
     def log(self, entry, mark):
         """What the log says of the two blocks, from the segment with the id on."""
-        found, value = False, [None, None]
+        found, value = not self.has('O1: the log must have the id of the mark'), [None, None]
         for number, *blocks in self.tier[entry].segments:
             found = found or number == mark
             if found:
                 value = [new or old for new, old in zip(blocks, value)]
         return tuple(value)
 
-    def by_mark(self, mark):
-        return next((e for e in sorted(self.tier) if mark in self.ids(e)), None)
+    def find_log(self, number, name):
+        """The entry in T that has the log of the file; no marker is asked on this host."""
+        mark = self.inodes[number].mark
+        if not self.has('O1: the log is looked for in T, not by the marker'):
+            entry = self.names.get(name + '-tier')
+            return entry if mark in self.ids(entry) else None
+        for entry in sorted(self.tier):
+            of_file = self.tier[entry].inode == number or not self.has('O1: an entry of another inode is not used')
+            fits = mark in self.ids(entry) or self.ids(entry) and not self.has('O1: the log must have the id of the mark')
+            if of_file and fits:
+                return entry
+        return None
 
     def view(self, name):
         """What an opener with the plugin sees, nobody else being there."""
-        inode = self.inodes[self.names[name]]
+        number = self.names[name]
+        inode = self.inodes[number]
         if inode.mark == 1 and not self.has('O1: a file that is marked with 1 is empty'):
             return NO_LOG
         if inode.mark in (None, 1):
             return EMPTY
         if inode.mark == 0:
             return inode.blocks
-        entry = self.names.get(name + '-tier')
-        if inode.mark not in self.ids(entry):
-            entry = self.by_mark(inode.mark) if self.has('O1: the log is found by the id of the mark') else None
-        if entry is None:
-            return NO_LOG
-        return over(self.log(entry, inode.mark), inode.blocks)
+        entry = self.find_log(number, name)
+        return over(self.log(entry, inode.mark), inode.blocks) if entry else NO_LOG
 
 
 def over(log, blocks):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A model check of the fast tier's protocol: programs, movers, readers, stock HDF5 and users at one file, every kill, every rule left out.
+"""A model check of the fast tier's protocol: programs, movers, readers, stock HDF5, users at one file; kills, rules left out.
 
-One system call is one step; a scene names who takes part, and all orders of their steps are explored, with kills at each. What is left after
-each step is what is left when all end there: it is opened, drained, written by a later program. The log is one commit after another here;
-tests/log has the model of its format. Files have two blocks.
+One system call is one step; a scene names who takes part, and all orders of their steps are explored, with kills at each. After each step
+all may end: what is left then is opened, drained, written by a later program. Bounds: files of two blocks, one or two commits, a log that is
+one commit after another (tests/log has the model of its format), at most four processes beside each other and one kill (two where one
+program is alone with its movers; --long: more of each).
 
     P1  after any kill an opener sees the last acknowledged commit, or one begun later; so does stock HDF5 after a mover
     P2  stock HDF5 sees a commit, or refuses the file
@@ -12,7 +13,7 @@ tests/log has the model of its format. Files have two blocks.
     P5  nobody waits for one who may never go on; nobody is refused because a mover is there
 
 Then each rule is left out in turn: a violation has to be found, or the rule is named as one that others make needless.
-Exits 0 only if the whole model has no violation, each rule that is left out is found, the needless ones are needless, and each step was taken.
+Exits 0 only if the whole model has no violation, each rule that is left out is found, the needless ones are needless, each step was taken.
 
     world.py    files, names, T, open descriptions and their locks   stock HDF5, readers, users   others.py
     program.py  a program that writes, with the plugin               what must be true            checks.py

@@ -114,8 +114,16 @@ def cut_empty(w, me):
     yield w.then(me, 'remove segments').put(w.processes[me].inode, mark=None, blocks=(None, None))
 
 
+def break_lease(w, me):
+    """Somebody has waited for so long that the kernel ends the lease: it is given up before, and the file goes on without."""
+    p = w.processes[me]
+    if w.scene.has_leases == 'break' and 'lease' in w.open[p.description].locks:
+        yield w.then(me, p.at).unlock(p.description, 'lease')
+
+
 def move(which):
     def step(w, me):
+        yield from break_lease(w, me)
         p = w.processes[me]
         if w.scene.is_full:
             yield leave(w, me) if w.has('V3: who finds no room gives the file up') else w.then(me, 'no room')
@@ -128,6 +136,7 @@ def move(which):
 
 
 def look_once_more(w, me):
+    yield from break_lease(w, me)
     p = w.processes[me]
     same = w.inodes[p.inode].mark == p.mark
     if not same and w.has('V3: the mark is read again before the superblock is written'):

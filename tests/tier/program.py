@@ -33,7 +33,8 @@ def look(w, me):
     elif 'claim' in w.open[me].locks or not w.has('O3: who recovers has the claim'):
         yield w.then(me, 'find the log' if mark != 1 else 'cut an empty file', mark=mark)
     else:
-        yield w.then(me, 'try claim', mark=mark, back='look' if w.has('O3: the mark is read again when it has the claim') else 'find the log')
+        back = 'look' if w.has('O3: the mark is read again when it has the claim') else 'find the log'
+        yield w.then(me, 'try claim', mark=mark, back=back)
 
 
 def have_claim(w, me):
@@ -288,9 +289,10 @@ def closed(w, me):
 
 STEPS = {'new': start, 'have lock': have_lock, 'look': look, 'have': have_claim, 'cut an empty file': cut_empty,
          'restore 0': restore(0), 'restore 1': restore(1), 'restore 2': unmark, 'removed': removed, 'truncate': truncate,
-         'first byte': first_byte, 'look before E.file': look_before_entry, 'E.file': write_entry, 'M': write_marker, 'mark 1': mark_created,
-         'segment': make_segment, 'mark': mark, 'commit 1': commit(1), 'commit 2': commit(2), 'acknowledge 1': acknowledge(1),
-         'acknowledge 2': acknowledge(2), 'next segment': next_segment, 'move 0': move(0), 'move 1': move(1), 'move 2': move_mark, 'free': free,
+         'first byte': first_byte, 'look before E.file': look_before_entry, 'E.file': write_entry, 'M': write_marker,
+         'mark 1': mark_created, 'segment': make_segment, 'mark': mark, 'commit 1': commit(1), 'commit 2': commit(2),
+         'acknowledge 1': acknowledge(1), 'acknowledge 2': acknowledge(2), 'next segment': next_segment, 'move 0': move(0),
+         'move 1': move(1), 'move 2': move_mark, 'free': free,
          'close': close, 'close: shared': close_shared, "close: mover's lock": close_movers, 'send': send,
          'keep them': keep, 'closed': closed}
 STEPS.update(FIND)

@@ -40,10 +40,14 @@ RULES = {
 }
 # Not needed beside the others: nothing is found without them. Each with the scenes that come nearest.
 NEEDLESS = {
-    'W2: the mark is read again when it has the claim': 'reopen, no locks',  # two writers, and natively they break each other's file as well
-    'O2: a reader holds the segments': 'read',  # when they are gone the file has all of it; but then he would have to notice
-    'O3: the mark is read again when it has the claim': 'reopen',  # it is, when there is no log
-    'V: one mover': 'overwrite',  # the claims are enough
+    # Two writers without locks, and natively they break each other's file as well.
+    'W2: the mark is read again when it has the claim': 'reopen, no locks',
+    # When they are gone the file has all of it; but he would have to notice.
+    'O2: a reader holds the segments': 'read',
+    # It is, when there is no log.
+    'O3: the mark is read again when it has the claim': 'reopen',
+    # The claims are enough.
+    'V: one mover': 'overwrite',
     # Where there are leases. Where there are none it makes what BEYOND shows rarer.
     'V3: the mark is read again before the superblock is written': 'stock creates over',
 }

@@ -20,7 +20,7 @@ class Scene(NamedTuple):
     kills: int = 1
     files: tuple = ('F',)
     elsewhere: bool = False
-    has_leases: bool = True
+    has_leases: object = True  # 'break': they do, when somebody waits for long
     is_full: bool = False
 
 
@@ -66,6 +66,7 @@ def names(leases=True):
         'rename': {'a': a, 'm': FREE, 'u': user('mv F G'), 'r': reader('G')},
         'rename over': {**before, 'u': user('mv F G'), 'r': reader('G')},
         'delete': {'a': a, 'm': FREE, 'u': user('rm F'), 'r': r},
+        'delete, and create anew': {'a': a, 'b': new, 'm': FREE, 'u': user('rm F')},
         'hard link': {'a': a, 'm': FREE, 'u': user('ln F G', 'rm F'), 'r': reader('G')},
         'replace': {'a': a, 'b': b, 'm': FREE, 'u': user('new F')},
         'rename, and create anew': {'a': a, 'b': new, 'm': FREE, 'u': user('mv F G')},
@@ -76,10 +77,12 @@ def names(leases=True):
         'copy both': {'a': a, 'b': at_g, 'm': FREE, 'u': user('cp F G', 'cp F-tier G-tier')},
     }
     for name, processes in found.items():
-        yield Scene(name + ('' if leases else ', no leases'), processes, files=('F', 'G') if name == 'rename over' else ('F',), has_leases=leases)
+        files = ('F', 'G') if name == 'rename over' else ('F',)
+        yield Scene(name + ('' if leases else ', no leases'), processes, files=files, has_leases=leases)
 
 
-ONLY_LONG = ('create over it again, no locks', 'replace', 'rename, and create anew', 'copy', 'rename both', 'rename, and a new one', 'copy both')
+ONLY_LONG = ('create over it again, no locks', 'replace', 'rename, and create anew', 'copy', 'delete, and create anew', 'rename both',
+             'rename, and a new one', 'copy both')
 
 
 def short_scenes():
@@ -92,6 +95,7 @@ def short_scenes():
     yield from (s for s in pairs(False) if s.name not in ONLY_LONG)
     yield from (s for s in pairs(True, False) if s.name.startswith(('read', 'stock creates')))
     yield from (s for s in names() if s.name not in ONLY_LONG)
+    yield from (s._replace(name='copy, nobody is killed', kills=0) for s in names() if s.name == 'copy')
 
 
 def long_scenes():
@@ -100,6 +104,8 @@ def long_scenes():
     yield from (s for s in pairs(False, False) if not s.name.startswith('stock creates'))
     yield from (s for s in (*pairs(False), *names()) if s.name in ONLY_LONG)
     yield from names(False)
+    for scene in (*pairs(True), *(s for s in names() if s.name in ('delete', 'replace'))):
+        yield scene._replace(name=scene.name + ', leases break', has_leases='break')
     for locks in (True, False):
         for scene in pairs(locks):
             yield scene._replace(name=scene.name + ', two kills and two movers', kills=2, processes={**scene.processes, 'n': FREE})

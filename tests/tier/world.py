@@ -1,7 +1,7 @@
 """What programs, movers and users share: inodes and names, the tier's folder, open file descriptions with their locks, who is where.
 
-A file is two blocks and a mark (None: no superblock, so size 0; 0: plain; 1: created; else a segment's id). A block's value is a writer's tag
-and the number of its commit, 'a1'. A log is what its segments' commits say of the two blocks. One system call is one step.
+A file is two blocks and a mark (None: no superblock, so size 0; 0: plain; 1: created; else a segment's id). A block's value is a
+writer's tag and the number of its commit, 'a1'. A log is what its segments' commits say of the two blocks. One system call is one step.
 """
 from typing import NamedTuple
 
@@ -104,7 +104,9 @@ class World:
         return sum(1 for name, node in self.names.items() if node == number and not name.endswith('-tier'))
 
     def create(self, name, inode):
-        number = max(self.inodes, default=0) + 1
+        """File systems give the number of a deleted file away at once."""
+        used = set(self.names.values()) | {d.inode for d in self.open.values()}
+        number = next(n for n in range(1, len(self.inodes) + 2) if n not in used)
         self.inodes[number] = inode
         self.names[name] = number
         return number

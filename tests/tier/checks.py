@@ -46,14 +46,14 @@ class Lonely:
 
     elsewhere, has_leases, is_full = False, True, False
 
-    def __init__(self, spec):
-        self.processes = {'z': spec}
+    def __init__(self, spec, copies):
+        self.processes, self.copies = {'z': spec}, copies
 
 
-def run_alone(w, steps, spec, at='new'):
+def run_alone(w, steps, spec, at='new', copies=False):
     """The world when the process has done all that it does."""
     world = w.copy()
-    world.scene = Lonely(spec)
+    world.scene = Lonely(spec, copies)
     world.processes = {'z': Process(at, seen=frozenset() if at == 'idle' else None)}
     while True:
         step = steps.get(world.processes['z'].at)
@@ -66,8 +66,8 @@ def run_alone(w, steps, spec, at='new'):
 class Ends:
     """What is left is checked once for each image."""
 
-    def __init__(self, specs):
-        self.seen, self.specs = set(), specs
+    def __init__(self, specs, copies):
+        self.seen, self.specs, self.copies = set(), specs, copies
 
     def check(self, w, image):
         if image in self.seen:
@@ -77,7 +77,7 @@ class Ends:
         check_marker(w)
         dead = all_dead(w)
         check_views(dead, 'when all have ended')
-        drained = run_alone(dead, mover.STEPS, self.specs['mover'], 'idle')
+        drained = run_alone(dead, mover.STEPS, self.specs['mover'], 'idle', self.copies)
         check_drained(dead, drained)
         for name in [n for n in dead.names if not n.endswith('-tier')]:
             check_later(dead, name, self.specs['program'](name))
@@ -106,6 +106,9 @@ def check_drained(dead, w):
             raise Violation('segments of %s stay in T for ever: there is no E.file' % entry)
         if w.names.get(what.path) == what.inode:
             raise Violation('%s stays in T, and nobody has its file' % entry)
+    for name, number in w.names.items():
+        if name.endswith('-tier') and number not in w.tier and not w.scene.copies:
+            raise Violation('%s stays, and its entry is gone' % name)
     for entry, what in dead.tier.items():
         number = w.names.get(what.path)
         if number is not None and number == what.inode and (w.inodes[number].mark == 1 or w.inodes[number].mark in dead.ids(entry)):

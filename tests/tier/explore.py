@@ -65,7 +65,7 @@ def trace(came, key):
 def explore(scene, without=frozenset(), taken=None):
     """(states, images); Violation with the way to it. taken: the steps that were taken are added."""
     first = World(scene, without)
-    ends = Ends(SPECS)
+    ends = Ends(SPECS, any(a[0] == 'cp' for spec in scene.processes.values() for a in spec.actions))
     key = first.key()
     came, todo = {key: None}, deque([(first, key)])
     while todo:

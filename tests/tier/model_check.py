@@ -2,9 +2,9 @@
 """A model check of the fast tier's protocol: programs, movers, readers, stock HDF5, users at one file; kills, rules left out.
 
 One system call is one step; a scene names who takes part, and all orders of their steps are explored, with kills at each. After each step
-all may end: what is left then is opened, drained, written by a later program. Bounds: files of two blocks, one or two commits, a log that is
-one commit after another (tests/log has the model of its format), at most four processes beside each other and one kill (two where one
-program is alone with its movers; --long: more of each).
+all may end: what is left then is opened, drained, written by a later program. Bounds: files of two blocks, one or two commits, a log
+that is one commit after another (tests/log has the model of its format), at most four processes beside each other and one kill (two
+where one program is alone with its movers; --long: more of each).
 
     P1  after any kill an opener sees the last acknowledged commit, or one begun later; so does stock HDF5 after a mover
     P2  stock HDF5 sees a commit, or refuses the file

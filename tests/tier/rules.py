@@ -35,6 +35,8 @@ RULES = {
     'V3: the superblock comes last': 'overwrite',
     'V3: the log goes after the superblock': 'overwrite',
     'V3: who finds no room gives the file up': 'no room',
+    'V3: M is removed where E.file says': 'rename',
+    'V3: M is removed where the file is': 'rename both',
     'V3: M is removed only if it names E': 'create over it again',
     'V3: E.file is removed last': 'overwrite',
 }

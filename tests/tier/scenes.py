@@ -106,9 +106,11 @@ def long_scenes():
     yield from names(False)
     for scene in (*pairs(True), *(s for s in names() if s.name in ('delete', 'replace'))):
         yield scene._replace(name=scene.name + ', leases break', has_leases='break')
+    two = next(s for s in pairs(True) if s.name == 'reopen')
+    yield two._replace(name='reopen, two kills and two movers', kills=2, processes={**two.processes, 'n': FREE})
     for locks in (True, False):
         for scene in pairs(locks):
-            yield scene._replace(name=scene.name + ', two kills and two movers', kills=2, processes={**scene.processes, 'n': FREE})
+            yield scene._replace(name=scene.name + ', two kills', kills=2)
             both = {n: s._replace(commits=2, checkpoint=True) if s.kind == 'program' else s for n, s in scene.processes.items()}
             yield scene._replace(name=scene.name + ', with a checkpoint', processes=both)
 

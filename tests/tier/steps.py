@@ -96,10 +96,15 @@ def removal(then):
         names = order(w)
         return 'remove ' + names[names.index(name) + 1] if names[names.index(name) + 1] != then else then
 
-    def marker(w, me):
-        entry = w.tier.get(w.processes[me].entry)
-        path = spec_of(w, me).path if not w.is_mover(me) else entry.path if entry else None
-        return (path or 'none') + '-tier'
+    def markers(w, me):
+        """Where E.file says, and where the file is now: users rename one with the other, or not."""
+        p = w.processes[me]
+        path = w.tier[p.entry].path if p.entry in w.tier else None
+        if not w.has('V3: M is removed where E.file says'):
+            path = None
+        if not w.has('V3: M is removed where the file is'):
+            return ['%s-tier' % path]
+        return ['%s-tier' % path] + [name + '-tier' for name, number in w.names.items() if number == p.inode and not name.endswith('-tier')]
 
     def segments(w, me):
         e = w.processes[me].entry
@@ -110,13 +115,16 @@ def removal(then):
         yield next_world
 
     def look(w, me):
-        named = w.names.get(marker(w, me))
-        mine = named == w.processes[me].entry or not w.has('V3: M is removed only if it names E')
-        yield w.then(me, after(w, 'M' if named is None or not mine else 'look at M'))
+        e = w.processes[me].entry
+        for marker in markers(w, me):
+            if marker in w.names and (w.names[marker] == e or not w.has('V3: M is removed only if it names E')):
+                yield w.then(me, 'remove M', back=marker)
+                return
+        yield w.then(me, after(w, 'M'))
 
     def remove_marker(w, me):
-        next_world = w.then(me, after(w, 'M'))
-        next_world.names.pop(marker(w, me), None)
+        next_world = w.then(me, 'remove look at M')
+        next_world.names.pop(w.processes[me].back, None)
         yield next_world
 
     def remove_file(w, me):

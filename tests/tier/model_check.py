@@ -77,11 +77,12 @@ def check_rules(scenes, part):
     return total, found
 
 
-def check_needless(scenes):
-    """Returns how many are needed after all."""
+def check_needless(scenes, is_long):
+    """Returns how many are needed after all: in the nearest scene, or in all (is_long)."""
     bad = 0
     for rule, name in list(rules.NEEDLESS.items()) + [(rule, 'life') for rule in life.NEEDLESS]:
-        violation = without(rule, scenes.get(name, 'life'))
+        chosen = list(short_scenes()) if is_long and name in scenes else [scenes.get(name, 'life')]
+        violation = next(filter(None, (without(rule, scene) for scene in chosen)), None)
         bad += bool(violation)
         print('  not needed: %-73s %s' % (rule, violation or 'nothing found'))
     return bad
@@ -105,7 +106,7 @@ def main(arguments):
     bad = 0 if part is not None else check_whole_model(scenes + more if is_long else scenes, is_long)
     total, found = check_rules(by_name, part)
     if part is None:
-        bad += check_needless(by_name)
+        bad += check_needless(by_name, is_long)
     show_beyond(part)
     print('%d of %d left out rules found; %.1f s' % (found, total, time.process_time()))
     return 1 if bad or found != total else 0

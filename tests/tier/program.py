@@ -33,7 +33,9 @@ def look(w, me):
     elif 'claim' in w.open[me].locks or not w.has('O3: who recovers has the claim'):
         yield w.then(me, 'find the log' if mark != 1 else 'cut an empty file', mark=mark)
     else:
-        back = 'look' if w.has('O3: the mark is read again when it has the claim') else 'find the log'
+        back = 'cut an empty file' if mark == 1 else 'find the log'
+        if w.has('O3: the mark is read again when it has the claim'):
+            back = 'look'
         yield w.then(me, 'try claim', mark=mark, back=back)
 
 

@@ -66,11 +66,12 @@ def test_who_creates_anew_waits_or_is_refused(halfway):
 
 
 def test_stock_creates_anew_or_is_refused(halfway):
+    """HDF5 cuts a file before it asks for its lock: who is refused has destroyed it all the same, as when a program has it open."""
     done = halfway.make(commit=2, native=True, rc=None)
     halfway.goes_on(halfway.mover)
-    assert halfway.seen() == (2 if done.rc == 0 else 9), done.words()
     halfway.must_drain()
-    assert halfway.stock() == (2 if done.rc == 0 else 9)
+    for answer in (halfway.stock(), halfway.seen(tier=True)):
+        assert answer == 2 if done.rc == 0 else answer in (9, EMPTY) or refused(answer) and "not that of" not in answer
 
 
 def test_replaced_meanwhile(halfway):

@@ -73,7 +73,6 @@ class StoreChoiceTest : public testing::Test {
 
   std::string folder_;
   FileSettings settings_;
-  Config config_;
   Superblock superblock_;
   const Config config_;
   Arena arena_{1 << 20};

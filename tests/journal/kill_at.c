@@ -4,10 +4,13 @@
 //   KILL_AT_FOLDER=DIR  whose files are counted (without it, nothing is done)
 //   KILL_AT=N           SIGKILL before the N-th such call (1, 2, ...); no later one is begun
 //   KILL_ONLY=TEXT      only calls whose line in the log (below) contains it, such as "unlinkat f.h5-wal", or "write f.h5 0 "
+//   KILL_STOP=1         SIGSTOP in place of SIGKILL; who continues it lets it go on as if nothing had been
 //   KILL_TEAR=half      half of the N-th call's bytes are written first (calls that write none: as without)
 //   KILL_TEAR=page      only what lies before the last page boundary in it: what a real kill inside write(2) can leave
 //   KILL_COUNT=FILE     holds the number of calls so far, 8 bytes: a map, so that it is right whatever ends the program
 //   KILL_LOG=FILE       gets a line for each call: number, function, file, offset, size
+//   KILL_MORE=1         counts also what changes no file, but what others see of one: locks, closes, folders, modes; and messages and connections, wherever they go
+//   KILL_SPARE=NAME     does nothing in a program of this name, which the program started
 //
 // What it does not see: stores through maps, io_uring, and what libc calls within itself (fopen).
 // Invariant: without KILL_AT it is libc. Thread safety: any thread; calls that were begun before the N-th may end or not, as at any kill. A forked
@@ -24,8 +27,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -43,19 +48,23 @@ static int log_fd = -1;
 static atomic_long own_calls;
 static atomic_long* calls = &own_calls;
 static atomic_int ended;
-static int off;
+static int off, more, stop;
 
 static void in_child(void) { off = 1; }
 
 __attribute__((constructor)) static void begin(void) {
   const char* name = getenv("KILL_AT_FOLDER");
-  if (name == NULL || realpath(name, folder) == NULL) {
+  const char* spare = getenv("KILL_SPARE");
+  if (name == NULL || (spare != NULL && strcmp(spare, program_invocation_short_name) == 0) ||
+      realpath(name, folder) == NULL) {
     folder[0] = 0;
     return;
   }
   strcat(folder, "/");
   if (getenv("KILL_AT") != NULL) kill_at = atol(getenv("KILL_AT"));
   only = getenv("KILL_ONLY");
+  more = getenv("KILL_MORE") != NULL;
+  stop = getenv("KILL_STOP") != NULL;
   const char* how = getenv("KILL_TEAR");
   if (how != NULL) tear = strcmp(how, "page") == 0 ? TEAR_PAGE : TEAR_HALF;
   const char* count = getenv("KILL_COUNT");
@@ -102,6 +111,10 @@ static int counted(const char* function, const char* path, long long at, long lo
     plain_syscall(SYS_write, log_fd, (long)line, length);
   }
   if (kill_at == 0 || number < kill_at) return 0;
+  if (stop) {
+    if (number == kill_at) kill(getpid(), SIGSTOP);
+    return 0;
+  }
   if (number > kill_at) {  // another thread is about to end the program
     for (;;) pause();
   }
@@ -332,6 +345,76 @@ OPEN(open64)
   }
 OPENAT(openat)
 OPENAT(openat64)
+
+// KILL_MORE: what others see of a file.
+#define LOCKS(command)                                                          \
+  ((command) == F_SETLK || (command) == F_SETLKW || (command) == F_OFD_SETLK || \
+   (command) == F_OFD_SETLKW)
+#define FCNTL(function)                                                                  \
+  int function(int fd, int command, ...) {                                               \
+    REAL(function);                                                                      \
+    va_list rest;                                                                        \
+    va_start(rest, command);                                                             \
+    void* word = va_arg(rest, void*);                                                    \
+    va_end(rest);                                                                        \
+    if (more && LOCKS(command)) CHANGES(function, fd, 0, ((struct flock*)word)->l_type); \
+    return real(fd, command, word);                                                      \
+  }
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+int flock(int fd, int how) {
+  REAL(flock);
+  if (more) CHANGES(flock, fd, 0, how);
+  return real(fd, how);
+}
+
+int close(int fd) {
+  REAL(close);
+  if (more && fd != log_fd) CHANGES(close, fd, 0, 0);
+  return real(fd);
+}
+
+int fchmod(int fd, mode_t mode) {
+  REAL(fchmod);
+  if (more) CHANGES(fchmod, fd, 0, mode);
+  return real(fd, mode);
+}
+
+int mkdir(const char* name, mode_t mode) {
+  REAL(mkdir);
+  if (more) named("mkdir", AT_FDCWD, name);
+  return real(name, mode);
+}
+
+int mkdirat(int dir, const char* name, mode_t mode) {
+  REAL(mkdirat);
+  if (more) named("mkdirat", dir, name);
+  return real(dir, name, mode);
+}
+
+static void message(const char* function) {
+  char path[PATH_MAX + 10];
+  snprintf(path, sizeof path, "%ssocket", folder);
+  if (more && folder[0] != 0 && !off) counted(function, path, 0, 0, 0);
+}
+
+#define MESSAGE(result, function, parameters, arguments) \
+  result function parameters {                           \
+    REAL(function);                                      \
+    message(#function);                                  \
+    return real arguments;                               \
+  }
+MESSAGE(ssize_t, send, (int fd, const void* data, size_t size, int flags), (fd, data, size, flags))
+MESSAGE(ssize_t, sendmsg, (int fd, const struct msghdr* what, int flags), (fd, what, flags))
+MESSAGE(ssize_t, recvmsg, (int fd, struct msghdr* what, int flags), (fd, what, flags))
+MESSAGE(int, bind, (int fd, const struct sockaddr* to, socklen_t size), (fd, to, size))
+MESSAGE(int, listen, (int fd, int length), (fd, length))
+MESSAGE(int, connect, (int fd, const struct sockaddr* to, socklen_t size), (fd, to, size))
+MESSAGE(ssize_t, sendto,
+        (int fd, const void* data, size_t size, int flags, const struct sockaddr* to,
+         socklen_t length),
+        (fd, data, size, flags, to, length))
 
 // The same by number: what a program calls past libc's functions.
 long syscall(long number, ...) {

@@ -1,0 +1,140 @@
+"""No room: in the tier, where the file lies, in either by a limit. What was acknowledged is kept, and comes to its place when there is room again."""
+
+import signal
+import subprocess
+
+import common
+import pytest
+from conftest import BUILT, as_root, meaning, refused
+
+LARGE = ["--rows", "20", "--state", "300000"]  # 2.4 MB a commit
+
+
+@pytest.fixture
+def mounted(there, request):
+    """Mounts a small file system over one of the two folders."""
+    mounts = []
+
+    def mount(folder, size):
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, timeout=20)
+        if done.returncode != 0:
+            pytest.skip("cannot mount here")
+        mounts.append(folder)
+
+    def more(folder, size):
+        subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True, timeout=20)
+
+    mount.more = more
+    yield mount
+    there.kill_movers()
+    for folder in mounts:
+        subprocess.run(["umount", "-l", folder], timeout=20, check=True)
+
+
+def large(there, *words, env=(), rc=0):
+    done = common.run([BUILT.writer, "--file", there.path(), "--report", there.root / "report", *LARGE, *words], there.env() | dict(env), timeout=60)
+    assert rc is None or done.rc == rc, done.words()
+    return done
+
+
+def seen(there, env=None):
+    return meaning(common.run([BUILT.writer, "--read", there.path(), *LARGE], env or there.env(tier=False), timeout=30))
+
+
+def stock(there):
+    return seen(there, common.native_env())
+
+
+def acknowledged(there):
+    """The commits that the program may have left: the last one done, or one begun later."""
+    import kill
+
+    told = kill.read_report(there.root / "report", False)["a.h5"]
+    return [told.done, *(number for number in told.begun if number > told.done)]
+
+
+@pytest.mark.parametrize("size", ["64K", "1M", "3M"])
+def test_a_tier_that_is_too_small(there, size):
+    large(there, "--steps", "5", env={"TIDELANE_TIER_SIZE": size})
+    assert seen(there) == 6
+    there.must_drain()
+    assert stock(there) == 6
+
+
+@pytest.mark.parametrize("size", ["64K", "1M", "3M"])
+@pytest.mark.parametrize("at", [40, 70, 100])
+def test_a_tier_that_is_too_small_and_a_kill(there, size, at):
+    """What was in the tier, and what was too much for it, are one commit."""
+    env = {"TIDELANE_TIER_SIZE": size} | BUILT.kill_env(there.root, at, only="data/a.h5" if at == 100 else None)
+    large(there, "--steps", "12", env=env, rc=None)
+    may_be = acknowledged(there)
+    answer = seen(there)
+    assert answer in may_be or (may_be[0] == 0 and refused(answer)), (may_be, answer)
+    there.must_drain()
+    assert stock(there) == answer or refused(answer)
+
+
+@as_root
+def test_the_tiers_file_system_is_full(there, mounted):
+    mounted(there.tier, "8m")
+    done = large(there, "--steps", "20", rc=None)
+    if done.rc == 0:
+        assert seen(there) == 21
+    else:
+        assert seen(there) in acknowledged(there), done.words()
+    answer = seen(there)
+    there.must_drain()
+    assert stock(there) == answer
+    assert done.rc == 0, done.words()
+
+
+@as_root
+def test_no_room_where_the_file_lies(there, mounted):
+    mounted(there.data, "1m")
+    done = large(there, "--steps", "2", rc=None)
+    assert done.rc == 0, done.words()
+    assert seen(there) == 3
+    assert there.drain() is not None
+    assert refused(stock(there)) and seen(there) == 3
+    mounted.more(there.data, "30m")
+    there.must_drain()
+    assert stock(there) == 3
+
+
+@as_root
+def test_no_room_where_an_older_commit_lies(there, mounted):
+    """A file that was there, and grows: what is there of it stays whole with what waits."""
+    mounted(there.data, "4m")
+    large(there, "--steps", "1")
+    there.must_drain()
+    with open(there.data / "ballast", "wb") as ballast:
+        ballast.write(bytes(1300000))
+    large(there, "--steps", "2", "--continue")
+    assert seen(there) == 5
+    assert there.drain() is not None
+    assert seen(there) == 5 and (refused(stock(there)) or stock(there) == 5)
+    (there.data / "ballast").unlink()
+    there.must_drain()
+    assert stock(there) == 5
+
+
+@pytest.mark.parametrize("limit", [200, 2000])
+def test_a_mover_that_may_not_write_so_much(there, limit):
+    """RLIMIT_FSIZE, and the signal that comes with it."""
+    large(there, "--steps", "2")
+    limited = common.run(["bash", "-c", f'ulimit -f {limit}; exec "$@"', "limited", there.plugin.folder / "tidelane-mover", there.own], common.native_env(), timeout=60)
+    assert limited.rc is not None
+    assert seen(there) == 3 and (refused(stock(there)) or stock(there) == 3)
+    there.must_drain()
+    assert stock(there) == 3
+
+
+def test_a_program_that_may_not_write_so_much(there):
+    """The log has no room: the program is told, and what was acknowledged is kept."""
+    words = ["bash", "-c", 'ulimit -f 9000; trap "" XFSZ; exec "$@"', "limited", BUILT.writer, "--file", there.path(), "--report", there.root / "report", *LARGE, "--steps", "20"]
+    done = common.run(words, there.env(), timeout=60)
+    assert done.rc is not None and done.rc != -signal.SIGKILL
+    answer = seen(there)
+    assert answer in acknowledged(there), (answer, acknowledged(there), done.words())
+    there.must_drain()
+    assert stock(there) == answer

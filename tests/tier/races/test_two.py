@@ -1,0 +1,180 @@
+"""Two programs on one file, in turn and at once; readers while the file is brought; other versions of HDF5, and HDF5 without file locks."""
+
+import subprocess
+import sys
+import time
+
+import common
+import pytest
+from conftest import BUILT, refused
+
+H5PY = """
+import sys, h5py, numpy as np
+path, mode, k = sys.argv[1], sys.argv[2], int(sys.argv[3])
+with h5py.File(path, mode) as file:
+    if mode != "r":
+        file.attrs["k"] = k
+        file.require_dataset("x", (5000,), "f8")[...] = k
+    print(int(file.attrs["k"]), sorted(set(file["x"][()].tolist())))
+"""
+NO_LOCKS = {"HDF5_USE_FILE_LOCKING": "FALSE"}
+
+
+def wheel(env, path, mode, k=0):
+    """The HDF5 of an h5py wheel writes or reads a file of one number."""
+    return common.run([sys.executable, "-B", "-c", H5PY, path, mode, k], env, timeout=60)
+
+
+def begun(there, words, env):
+    return subprocess.Popen([str(word) for word in (BUILT.writer, *words)], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/")
+
+
+@pytest.mark.parametrize("mover", [False, True], ids=["no mover", "movers"])
+def test_in_turn(there, mover):
+    there.make(commit=3, mover=mover)
+    for turn in range(1, 6):
+        there.make(commit=3, go_on=True, mover=mover, latest=turn % 2 == 0)
+        assert there.seen(mover=mover) == 3 + 3 * turn
+    there.must_drain()
+    assert there.stock() == 18
+
+
+@pytest.mark.parametrize("first", ["tier", "plugin", "stock"])
+@pytest.mark.parametrize("then", ["tier", "plugin", "stock"])
+def test_in_turn_by_different_ways(there, first, then):
+    ways = {"tier": {}, "plugin": {"tier": False}, "stock": {"native": True}}
+    there.make(commit=4, **ways[first])
+    if then == "stock" and not there.drained():
+        there.must_drain()
+    there.make(commit=4, go_on=True, **ways[then])
+    assert there.seen() == 8
+    there.must_drain()
+    assert there.stock() == 8
+
+
+def test_the_other_is_kept_out_while_one_has_it_open(there):
+    words = ["--file", there.path(), "--report", there.root / "report", "--steps", "6", "--rows", "20", "--state", "3000", "--pause", "100"]
+    first = begun(there, words, there.env())
+    until = time.monotonic() + 20
+    while not (there.root / "report").exists() or "done" not in (there.root / "report").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    answers = [there.seen(mode="r+", tier=True), there.seen(mode="r"), there.stock(), there.stock(mode="r+")]
+    assert first.wait(timeout=60) == 0, first.stderr.read()
+    assert all(refused(answer) for answer in answers), answers
+    assert there.seen() == 7
+    there.must_drain()
+    assert there.stock() == 7
+
+
+AGAIN = """
+import os, sys, time, h5py
+def opened(path, mode):
+    while not os.path.exists(sys.argv[2]):
+        try: return h5py.File(path, mode)
+        except OSError as error:
+            if mode == "r": return None
+            if "errno = 11" not in str(error): raise
+        time.sleep(0.002)
+"""
+REOPENS = """
+for k in range(1, 41):
+    file = opened(sys.argv[1], "r+")
+    if file is None: sys.exit("no time")
+    with file:
+        file["x"][...] = k
+        file.attrs["k"] = k
+    time.sleep(0.02)
+"""
+READS = """
+seen, last = 0, 0
+while not os.path.exists(sys.argv[2]):
+    file = opened(sys.argv[1], "r")
+    if file is None: continue
+    with file: found = {int(file.attrs["k"]), *file["x"][()].tolist()}
+    if len(found) != 1 or max(found) < last: print("wrong", found, last, flush=True)
+    seen, last = seen + 1, max(found)
+    time.sleep(0.003)
+print(seen)
+"""
+
+
+def test_readers_while_a_program_closes_and_opens_and_movers_run(there):
+    """Each sees a whole commit, never an older one than before, or is refused."""
+    wheel(there.env(), there.path(), "w", 0)
+    envs = [there.env(mover=True), there.env(tier=False), common.native_env()]
+    words = [str(there.path()), str(there.root / "stop")]
+    programs = [
+        subprocess.Popen([sys.executable, "-B", "-c", AGAIN + code, *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for code, env in zip((REOPENS, READS, READS), envs)
+    ]
+    try:
+        programs[0].wait(timeout=60)
+    finally:
+        (there.root / "stop").touch()
+    told = [program.communicate(timeout=30) for program in programs]
+    assert programs[0].returncode == 0, told
+    assert all("wrong" not in out and int(out.split()[-1]) > 0 for out, _ in told[1:]), told
+    assert wheel(there.env(), there.path(), "r").out.startswith("40 [40.0]")
+    there.must_drain()
+    assert wheel(common.native_env(), there.path(), "r").out.startswith("40 [40.0]")
+
+
+def test_a_wheels_hdf5_and_another_one(there):
+    path = there.path()
+    assert wheel(there.env(), path, "w", 1).out.startswith("1 [1.0]")
+    assert wheel(common.native_env(), path, "r").rc != 0
+    assert wheel(there.env(tier=False), path, "r").out.startswith("1 [1.0]")
+    assert wheel(there.env(), path, "a", 2).out.startswith("2 [2.0]")
+    there.must_drain()
+    assert wheel(common.native_env(), path, "r").out.startswith("2 [2.0]")
+    there.make("b.h5", 5)
+    assert wheel(there.env(tier=False), there.path("b.h5"), "r").rc != 0  # it has no "x"; but it was opened
+    assert there.seen("b.h5") == 5
+
+
+def test_without_file_locks_in_turn(there):
+    there.make(commit=4, env=NO_LOCKS)
+    assert there.seen(env=NO_LOCKS) == there.seen() == 4
+    there.make(commit=3, go_on=True, env=NO_LOCKS)
+    assert there.seen() == 7
+    there.must_drain()
+    assert there.stock() == 7
+
+
+def test_without_file_locks_a_writer_comes_while_a_mover_stands_still(there, stop):
+    """Nobody is kept out by locks that are off; so the plugin itself keeps its writers and movers apart."""
+    there.make(commit=9, env=NO_LOCKS)
+    mover = there.stopped(*stop)
+    words = ["--file", there.path(), "--report", "/dev/null", "--continue", "--steps", "3", "--rows", "20", "--state", "3000"]
+    writer = begun(there, words, there.env(settings=NO_LOCKS))
+    time.sleep(0.4)
+    there.goes_on(mover)
+    assert writer.wait(timeout=30) == 0, writer.stderr.read()
+    assert there.seen() == 13
+    there.must_drain()
+    assert there.stock() == 13
+
+
+def test_a_reader_that_has_it_open_while_it_is_brought(there):
+    """Who opened it before the mover came reads the same to its end."""
+    path = there.path()
+    wheel(there.env(), path, "w", 1)
+    code = """
+import sys, h5py
+with h5py.File(sys.argv[1], "r") as file:
+    first = file["x"][:10].tolist()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    rest = file["x"][()].tolist()
+    print(sorted(set(first + rest)), int(file.attrs["k"]))
+"""
+    reader = subprocess.Popen([sys.executable, "-B", "-c", code, str(path)], env=there.env(tier=False), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert reader.stdout.readline() == "ready\n"
+    mover = there.start()
+    time.sleep(1)
+    out, _ = reader.communicate("\n", timeout=30)
+    assert out == "[1.0] 1\n"
+    there.end(mover)
+    there.must_drain()
+    assert wheel(common.native_env(), path, "r").out.startswith("1 [1.0]")

@@ -20,7 +20,6 @@
 #include "tier/find_log.h"
 #include "tier/moved_file.h"
 #include "tier/spares.h"
-#include "tier/tier_folder.h"
 
 namespace tidelane::tier {
 namespace {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "log/format.h"
-#include "tier/tier_folder.h"
 
 namespace tidelane::tier {
 namespace {

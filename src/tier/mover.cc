@@ -188,7 +188,8 @@ class Mover {
     if (const int error = Entry::Read(place_, name, entry); error != 0) {
       next_.erase(name);
       // What cannot be read stays, and is no work.
-      if (error != ENOENT) next_[name] = {.at = Clock::now() + kAfterFailure, .hopeless = true, .file = {}};
+      if (error != ENOENT)
+        next_[name] = {.at = Clock::now() + kAfterFailure, .hopeless = true, .file = {}};
       return;
     }
     Status why;

@@ -72,6 +72,10 @@ uint64_t Place::room() const {
   return static_cast<uint64_t>(found.f_bavail) * static_cast<uint64_t>(found.f_bsize);
 }
 
+Descriptor FolderOf(const Place& place) {
+  return Descriptor(openat(place.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
 std::string HostName() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";

@@ -33,6 +33,9 @@ struct Place {
   uint64_t room() const;
 };
 
+/// Another opening of the place's folder, for who owns one.
+Descriptor FolderOf(const Place& place);
+
 /// This machine, and since when it has run.
 std::string HostName();
 std::string BootId();

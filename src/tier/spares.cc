@@ -15,7 +15,6 @@
 #include "device/claim.h"
 #include "device/fork_locks.h"
 #include "log/format.h"
-#include "tier/tier_folder.h"
 
 namespace tidelane::tier {
 namespace {

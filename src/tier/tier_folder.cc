@@ -1,6 +1,5 @@
 #include "tier/tier_folder.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -73,10 +72,6 @@ class TierFolder final : public log::Folder {
 };
 
 }  // namespace
-
-Descriptor FolderOf(const Place& place) {
-  return Descriptor(openat(place.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
 
 std::unique_ptr<log::Folder> MakeTierFolder(std::shared_ptr<const Place> place, Entry entry,
                                             std::shared_ptr<const DirectoryEntry> beside) {

@@ -19,7 +19,4 @@ namespace tidelane::tier {
 std::unique_ptr<log::Folder> MakeTierFolder(std::shared_ptr<const Place> place, Entry entry,
                                             std::shared_ptr<const DirectoryEntry> beside);
 
-/// Another opening of the place's folder, for who owns one.
-Descriptor FolderOf(const Place& place);
-
 }  // namespace tidelane::tier

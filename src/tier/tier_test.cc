@@ -1,0 +1,330 @@
+/// \file
+/// Entries and markers, and what becomes of files that wait in a tier: brought home, renamed, copied, deleted, in use.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "device/claim.h"
+#include "lane/lanes.h"
+#include "log/format.h"
+#include "log/logged_store.h"
+#include "log/superblocks.h"
+#include "tier/drain.h"
+#include "tier/entry.h"
+#include "tier/find_log.h"
+#include "tier/place.h"
+#include "tier/spares.h"
+#include "tier/survival.h"
+#include "tier/tier_folder.h"
+
+namespace tidelane::tier {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uint64_t kSpareBytes = uint64_t{64} << 20;
+
+class TierTest : public testing::Test {
+ protected:
+  TierTest() {
+    std::string folder = testing::TempDir() + "tidelane_tier_XXXXXX";
+    folder_ = mkdtemp(folder.data());
+    EXPECT_TRUE(Place::Open(folder_, true, *place_).ok());
+  }
+  ~TierTest() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name = "a.h5") const { return folder_ + '/' + name; }
+  DirectoryEntry At(const std::string& name) const {
+    DirectoryEntry entry;
+    EXPECT_EQ(DirectoryEntry::Find(path(name).c_str(), true, entry), 0);
+    return entry;
+  }
+  // A program makes the file, of `size` bytes that are all `what`, and closes it into the tier. Its entry's name.
+  std::string Closed(const std::string& name, char what, uint64_t size = 10000) {
+    const int fd = open(path(name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    struct stat found{};
+    EXPECT_EQ(fstat(fd, &found), 0);
+    const Entry entry = Entry::For(path(name), IdentityIn(found));
+    LoggedFile parts;
+    parts.file = MakePosixDevice(fd);
+    parts.writable = true;
+    parts.journal = Journal::kProcess;
+    parts.log.folder = MakeTierFolder(place_, entry, std::make_shared<DirectoryEntry>(At(name)));
+    parts.log.name = entry.name;
+    parts.log.path = path(name);
+    parts.log.all = true;
+    parts.log.lanes = &lanes_;
+    parts.left = [this](int handed) {
+      if (hands_over_) handed_ = Descriptor(dup(handed));
+    };
+    LoggedStore store(std::move(parts));
+    EXPECT_TRUE(store.Settle().ok());
+    const std::vector<std::byte> front =
+        BytesOf(Superblock(0, log::SuperblockOfVersion(0)).Unmarked(size));
+    store.SetSuperblock(0, front.size());
+    const std::string bytes(size - front.size(), what);
+    EXPECT_EQ(Write(store, front.size(), bytes.data(), bytes.size()), 0);
+    EXPECT_EQ(Write(store, 0, front.data(), front.size()), 0);
+    EXPECT_EQ(store.Finish(), 0);
+    EXPECT_EQ(store.Close(), 0);
+    return entry.name;
+  }
+  static std::vector<std::byte> BytesOf(const Superblock& superblock) {
+    return {superblock.bytes().begin(), superblock.bytes().end()};
+  }
+  static int Write(Store& store, uint64_t address, const void* bytes, uint64_t size) {
+    tidelane::Run run;
+    run.begin = address;
+    run.end = address + size;
+    return store.WriteBytes(run, bytes);
+  }
+  std::string Contents(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  bool IsMarked(const std::string& name) const {
+    const std::unique_ptr<Device> file =
+        MakePosixDevice(open(path(name).c_str(), O_RDONLY | O_CLOEXEC));
+    Superblock superblock;
+    EXPECT_EQ(Superblock::Find(*file, superblock), 0);
+    return superblock.marked();
+  }
+  void ExpectHome(const std::string& name, char what, uint64_t size = 10000) const {
+    EXPECT_FALSE(IsMarked(name));
+    const std::string contents = Contents(name);
+    EXPECT_EQ(contents.size(), size);
+    EXPECT_EQ(contents.find_first_not_of(what, 200), std::string::npos);
+  }
+  Drained Drain(const std::string& name, uint64_t spares = 0) {
+    Entry entry;
+    if (const int error = Entry::Read(*place_, name, entry); error != 0) {
+      ADD_FAILURE() << "entry " << name << ": " << error;
+      return Drained::kFailed;
+    }
+    Status why;
+    const Drained drained = tier::Drain(*place_, entry, handed_, spares, why);
+    EXPECT_EQ(drained == Drained::kFailed, !why.ok() && why.code() != EWOULDBLOCK) << why.Message();
+    return drained;
+  }
+  // But for spares.
+  std::vector<std::string> InTier() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(place_->path)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with("spare.")) names.push_back(name);
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+  std::string folder_;
+  const std::shared_ptr<Place> place_ = std::make_shared<Place>();
+  Lanes lanes_{0};  // they move nothing before the file is closed
+  bool hands_over_ = false;
+  Descriptor handed_;
+};
+
+TEST_F(TierTest, APlaceIsTheUsersOwn) {
+  Place place;
+  EXPECT_EQ(fs::status(place_->path).permissions(), fs::perms::owner_all);
+  fs::permissions(place_->path, fs::perms::others_read, fs::perm_options::add);
+  EXPECT_EQ(Place::OpenAt(place_->path, place).code(), EPERM);
+  fs::create_directory_symlink(place_->path, path("link"));
+  EXPECT_NE(Place::OpenAt(path("link"), place).code(), 0);
+}
+
+TEST_F(TierTest, EntriesAndMarkersSayWhatWasWritten) {
+  const Entry entry = Entry::For(path("odd\nname.h5"), {1, 2});
+  ASSERT_EQ(entry.Write(*place_), 0);
+  Entry read;
+  ASSERT_EQ(Entry::Read(*place_, entry.name, read), 0);
+  EXPECT_EQ(read.path, entry.path);
+  EXPECT_EQ(read.file, entry.file);
+  EXPECT_EQ(Entry::AllIn(*place_), std::vector<std::string>{entry.name});
+  const Marker marker{
+      .host = "h", .boot = "b", .entry = entry.name, .tier = "/t", .in_memory = true};
+  ASSERT_EQ(marker.Write(At("a.h5")), 0);
+  Marker found;
+  ASSERT_EQ(Marker::Read(At("a.h5"), found), 0);
+  EXPECT_EQ(found.tier, "/t");
+  EXPECT_TRUE(found.in_memory);
+  Marker::Remove(At("a.h5"), "0123456789abcdef");  // not its own
+  EXPECT_TRUE(fs::exists(path("a.h5-tier")));
+  Marker::Remove(At("a.h5"), entry.name);
+  EXPECT_FALSE(fs::exists(path("a.h5-tier")));
+}
+
+TEST_F(TierTest, WhatIsNoEntryIsNone) {
+  const std::string name = "0123456789abcdef";
+  Entry entry;
+  EXPECT_EQ(Entry::Read(*place_, "../../etc/passwd", entry), EINVAL);
+  EXPECT_EQ(Entry::Read(*place_, name, entry), ENOENT);
+  const std::string right = "tidelane tier 1\ndevice 1\ninode 2\npath /a\n";
+  for (const std::string& text :
+       {std::string(), std::string("tidelane tier 2\n"), right.substr(0, right.size() - 1),
+        std::string("tidelane tier 1\ndevice x\ninode 2\npath /a\n"),
+        std::string("tidelane tier 1\ndevice 1\ninode 2\npath a\n"), std::string(100000, 'x')}) {
+    std::ofstream(place_->path + '/' + name + ".file") << text;
+    EXPECT_NE(Entry::Read(*place_, name, entry), 0) << text;
+  }
+  std::ofstream(place_->path + '/' + name + ".file") << right;
+  EXPECT_EQ(Entry::Read(*place_, name, entry), 0);
+  std::ofstream(place_->path + "/f.file~") << "half";
+  Entry::RemoveDrafts(*place_);
+  EXPECT_EQ(InTier(), std::vector<std::string>{name + ".file"});
+}
+
+TEST_F(TierTest, AClosedFileWaitsMarkedAndComesHome) {
+  const std::string name = Closed("a.h5", 'x');
+  EXPECT_TRUE(IsMarked("a.h5"));
+  EXPECT_LT(fs::file_size(path()), 200);
+  EXPECT_TRUE(fs::exists(path("a.h5-tier")));
+  EXPECT_EQ(Drain(name), Drained::kYes);
+  ExpectHome("a.h5", 'x');
+  EXPECT_EQ(InTier(), std::vector<std::string>());
+  EXPECT_FALSE(fs::exists(path("a.h5-tier")));
+}
+
+TEST_F(TierTest, ItIsFoundByItsMarkWhateverItsName) {
+  const std::string name = Closed("a.h5", 'x');
+  fs::rename(path(), path("b.h5"));
+  const std::unique_ptr<Device> file =
+      MakePosixDevice(open(path("b.h5").c_str(), O_RDONLY | O_CLOEXEC));
+  Superblock marked;
+  ASSERT_EQ(Superblock::Find(*file, marked), 0);
+  std::optional<FoundLog> found;
+  ASSERT_TRUE(FindLog(At("b.h5"), path("b.h5"), marked, folder_, found).ok());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->entry, name);
+  // A copy has the mark, and must not have the log.
+  fs::copy_file(path("b.h5"), path("c.h5"));
+  ASSERT_TRUE(FindLog(At("c.h5"), path("c.h5"), marked, folder_, found).ok());
+  EXPECT_FALSE(found.has_value());
+  EXPECT_EQ(Drain(name), Drained::kYes);
+  ExpectHome("b.h5", 'x');
+  EXPECT_TRUE(IsMarked("c.h5"));
+  EXPECT_FALSE(fs::exists(path("a.h5-tier")));
+}
+
+TEST_F(TierTest, TheErrorSaysWhoseMemoryHasIt) {
+  const std::string name = Closed("a.h5", 'x');
+  Marker marker;
+  ASSERT_EQ(Marker::Read(At("a.h5"), marker), 0);
+  const std::unique_ptr<Device> file = MakePosixDevice(open(path().c_str(), O_RDONLY | O_CLOEXEC));
+  Superblock marked;
+  ASSERT_EQ(Superblock::Find(*file, marked), 0);
+  fs::remove_all(place_->path);
+  std::optional<FoundLog> found;
+  marker.host = "elsewhere";
+  ASSERT_EQ(marker.Write(At("a.h5")), 0);
+  const Status other = FindLog(At("a.h5"), path(), marked, "", found);
+  EXPECT_EQ(other.code(), EXDEV);
+  EXPECT_NE(other.Message().find("elsewhere"), std::string::npos);
+  marker.host = HostName();
+  marker.boot = "another";
+  marker.in_memory = true;
+  ASSERT_EQ(marker.Write(At("a.h5")), 0);
+  EXPECT_NE(FindLog(At("a.h5"), path(), marked, "", found).Message().find("started again"),
+            std::string::npos);
+}
+
+TEST_F(TierTest, AnotherFileByItsNameIsLeftAlone) {
+  const std::string name = Closed("a.h5", 'x');
+  std::ofstream(path("new")) << "another";
+  fs::rename(path("new"), path());
+  EXPECT_EQ(Drain(name), Drained::kLost);
+  EXPECT_EQ(Contents("a.h5"), "another");
+  EXPECT_EQ(InTier().size(), 2);
+}
+
+TEST_F(TierTest, AFileThatWasCutToNothingIsNotBroughtBack) {
+  const std::string name = Closed("a.h5", 'x');
+  fs::resize_file(path(), 0);
+  EXPECT_EQ(Drain(name), Drained::kUseless);
+  EXPECT_EQ(Contents("a.h5"), "");
+  EXPECT_EQ(InTier(), std::vector<std::string>());
+}
+
+TEST_F(TierTest, WhoWasHandedTheFileKnowsThatItIsGoneOrElsewhere) {
+  hands_over_ = true;
+  const std::string deleted = Closed("a.h5", 'x');
+  fs::remove(path());
+  EXPECT_EQ(Drain(deleted), Drained::kUseless);
+  const std::string moved = Closed("b.h5", 'y');
+  fs::create_directory(path("other"));
+  fs::rename(path("b.h5"), path("other/c.h5"));
+  EXPECT_EQ(Drain(moved), Drained::kYes);
+  ExpectHome("other/c.h5", 'y');
+  EXPECT_EQ(InTier(), std::vector<std::string>());
+}
+
+TEST_F(TierTest, WhatSomebodyHasIsLeftAlone) {
+  const std::string name = Closed("a.h5", 'x');
+  {
+    const Descriptor writer(open(path().c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(Claim(writer.get()), 0);
+    EXPECT_EQ(Drain(name), Drained::kInUse);
+    // His claim is his still.
+    const Descriptor other(open(path().c_str(), O_RDWR | O_CLOEXEC));
+    EXPECT_TRUE(IsClaimed(other.get()));
+  }
+  EXPECT_TRUE(IsMarked("a.h5"));
+  EXPECT_EQ(Drain(name), Drained::kYes);
+  ExpectHome("a.h5", 'x');
+}
+
+TEST_F(TierTest, ASpareIsUsedAgainUnlessSomebodyReadsIt) {
+  const std::string first = Closed("a.h5", 'x', 100000);
+  EXPECT_EQ(Drain(first, kSpareBytes), Drained::kYes);
+  EXPECT_EQ(InTier(), std::vector<std::string>());
+  std::string spare;
+  for (const auto& entry : fs::directory_iterator(place_->path)) spare = entry.path().filename();
+  ASSERT_TRUE(spare.starts_with("spare."));
+  // Shorter than what the spare had: nothing of that may be seen.
+  const std::string second = Closed("b.h5", 'y', 5000);
+  EXPECT_FALSE(fs::exists(place_->path + '/' + spare));
+  const Descriptor reader(
+      open((place_->path + '/' + log::SegmentName(second, 1)).c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(reader.valid());
+  EXPECT_EQ(Drain(second, kSpareBytes), Drained::kYes);
+  ExpectHome("b.h5", 'y', 5000);
+  EXPECT_TRUE(fs::is_empty(place_->path));
+  log::Sector bytes;
+  ASSERT_EQ(pread(reader.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  EXPECT_TRUE(log::SegmentHeader::Parse(bytes).has_value());
+}
+
+TEST_F(TierTest, NoMoreSparesAreKeptThanAreAskedFor) {
+  const std::string name = Closed("a.h5", 'x', 100000);
+  EXPECT_EQ(Drain(name, 50000), Drained::kYes);
+  EXPECT_TRUE(fs::is_empty(place_->path));
+  const std::string other = Closed("b.h5", 'x', 100000);
+  EXPECT_EQ(Drain(other, kSpareBytes), Drained::kYes);
+  EXPECT_FALSE(fs::is_empty(place_->path));
+  DropSpares(*place_);
+  EXPECT_TRUE(fs::is_empty(place_->path));
+}
+
+TEST(SurvivalTest, SchedulersEndAMover) {
+  for (const char* const job : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}) {
+    ASSERT_EQ(unsetenv(job), 0);
+  }
+  ASSERT_EQ(unsetenv("XDG_SESSION_ID"), 0);
+  EXPECT_EQ(WhatEndsIt(true), "");
+  ASSERT_EQ(setenv("SLURM_JOB_ID", "7", 1), 0);
+  EXPECT_NE(WhatEndsIt(false).find("Slurm"), std::string::npos);
+  ASSERT_EQ(unsetenv("SLURM_JOB_ID"), 0);
+}
+
+}  // namespace
+}  // namespace tidelane::tier

@@ -187,10 +187,16 @@ int Marker::Read(const DirectoryEntry& beside, Marker& marker) {
   return 0;
 }
 
+// One that is empty was made by who was killed before he could write it.
 void Marker::Remove(const DirectoryEntry& beside, const std::string& entry) {
+  const std::string name = beside.name + kMarkerEnd;
   Marker found;
-  if (Read(beside, found) == 0 && found.entry == entry)
-    unlinkat(beside.folder.get(), (beside.name + kMarkerEnd).c_str(), 0);
+  struct stat status{};
+  const bool own = Read(beside, found) == 0 && found.entry == entry;
+  const bool empty =
+      fstatat(beside.folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISREG(status.st_mode) && status.st_size == 0;
+  if (own || empty) unlinkat(beside.folder.get(), name.c_str(), 0);
 }
 
 std::string PathIn(const DirectoryEntry& entry) {

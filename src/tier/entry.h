@@ -47,7 +47,7 @@ struct Marker {
   /// Beside the file `beside`; 0 or an errno; EINVAL: it is none.
   static int Read(const DirectoryEntry& beside, Marker& marker);
   int Write(const DirectoryEntry& beside) const;
-  /// If it is that of `entry`.
+  /// If it is that of `entry`, or nobody's.
   static void Remove(const DirectoryEntry& beside, const std::string& entry);
 };
 

@@ -162,6 +162,9 @@ TEST_F(TierTest, EntriesAndMarkersSayWhatWasWritten) {
   EXPECT_TRUE(fs::exists(path("a.h5-tier")));
   Marker::Remove(At("a.h5"), entry.name);
   EXPECT_FALSE(fs::exists(path("a.h5-tier")));
+  std::ofstream(path("a.h5-tier")) << "";
+  Marker::Remove(At("a.h5"), entry.name);
+  EXPECT_FALSE(fs::exists(path("a.h5-tier")));
 }
 
 TEST_F(TierTest, WhatIsNoEntryIsNone) {

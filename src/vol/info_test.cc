@@ -153,8 +153,8 @@ TEST_F(InfoTest, AProgramsOwnPointerIsRefusedAndNotFollowed) {
 TEST_F(InfoTest, MistakesAreToldOnTheErrorStack) {
   EXPECT_EQ(FromString("close=defered"), nullptr);
   EXPECT_TRUE(
-      ErrorSays("cannot use close='defered' (connector info): accepted are wait or "
-                "deferred; the nearest is deferred"));
+      ErrorSays("cannot use close='defered' (connector info): accepted are wait, "
+                "deferred or tier; the nearest is deferred"));
   EXPECT_EQ(FromString("under_vol=0;under_info={};closes=wait"), nullptr);
   EXPECT_TRUE(ErrorSays("there is no such setting; the nearest is close"));
   EXPECT_EQ(FromString("lanes=63"), nullptr);

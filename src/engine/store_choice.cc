@@ -163,8 +163,11 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
       if (Status refused = Without(*reason); !refused.ok()) return refused;
       parts.journal = Journal::kOff;
     } else if (wants_tier) {
-      const auto refused = tier_->Use(config_, entry, found, parts);
-      if (refused) NoTier(*refused, path_);
+      if (const auto refused = tier_->Use(config_, entry, found, parts)) {
+        NoTier(*refused, path_);
+        // What a flush has promised is kept, by a log beside the file.
+        if (parts.journal == Journal::kOff) parts.journal = Journal::kProcess;
+      }
     }
   }
   if (error != 0 && marked) return Status::Failed(error, "open").At(path_, 0, 0);

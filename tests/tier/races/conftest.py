@@ -64,7 +64,15 @@ class There(tiers.Place):
     def must_drain(self, **more):
         """A mover to its end, and nothing is left. Movers that the plugin has started are ended first: a second one would leave the file to them."""
         self.kill_movers()
-        assert not self.own.is_dir() or self.drain(**more) in (0, -signal.SIGKILL)
+        assert self.drain(**more) in (0, -signal.SIGKILL)
+        assert (self.entries(), self.beside()) == ([], [])
+
+    def must_drain_all(self):
+        """The same where a file is gone, which a mover cannot tell from one that was moved elsewhere: the tool is told to give it up."""
+        self.kill_movers()
+        self.drain()
+        done = common.run([self.plugin.tool, "drain", "--discard", self.data], self.env(), timeout=60)
+        assert done.rc == 0, done.words()
         assert (self.entries(), self.beside()) == ([], [])
 
     def stopped(self, at, only):
@@ -77,7 +85,8 @@ class There(tiers.Place):
         return mover
 
     def goes_on(self, mover):
-        mover.send_signal(signal.SIGCONT)
+        if mover.poll() is None:
+            mover.send_signal(signal.SIGCONT)
         assert self.end(mover) in (0, -signal.SIGKILL)
 
 

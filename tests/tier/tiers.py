@@ -83,7 +83,9 @@ class Place:
         return mover.wait()
 
     def drain(self, env=(), patience=SECONDS, whole=False):
-        """A mover, to its end."""
+        """A mover, to its end. Where there is no tier yet none would be started."""
+        if not self.own.is_dir():
+            return 0
         return self.end(self.start(env), patience, whole)
 
     def started(self):

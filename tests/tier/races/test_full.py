@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 
 import common
 import pytest
@@ -64,12 +65,13 @@ def test_a_tier_that_is_too_small(there, size):
 @pytest.mark.parametrize("size", ["64K", "1M", "3M"])
 @pytest.mark.parametrize("at", [40, 70, 100])
 def test_a_tier_that_is_too_small_and_a_kill(there, size, at):
-    """What was in the tier, and what was too much for it, are one commit."""
-    env = {"TIDELANE_TIER_SIZE": size} | BUILT.kill_env(there.root, at, only="data/a.h5" if at == 100 else None)
+    """What was in the tier, and what was too much for it, are one commit. A file that cannot be there at all is journalled beside itself, as this program asks for."""
+    env = {"TIDELANE_TIER_SIZE": size, "TIDELANE_JOURNAL": "process"} | BUILT.kill_env(there.root, at, only="data/a.h5" if at == 100 else None)
     large(there, "--steps", "12", env=env, rc=None)
     may_be = acknowledged(there)
     answer = seen(there)
     assert answer in may_be or (may_be[0] == 0 and refused(answer)), (may_be, answer)
+    assert there.plugin.recover(there.data).rc == 0
     there.must_drain()
     assert stock(there) == answer or refused(answer)
 
@@ -94,10 +96,11 @@ def test_no_room_where_the_file_lies(there, mounted):
     done = large(there, "--steps", "2", rc=None)
     assert done.rc == 0, done.words()
     assert seen(there) == 3
-    assert there.drain() is not None
+    mover = there.start()
+    time.sleep(1)
     assert refused(stock(there)) and seen(there) == 3
     mounted.more(there.data, "30m")
-    there.must_drain()
+    assert there.end(mover) is not None and there.drained()
     assert stock(there) == 3
 
 
@@ -111,10 +114,11 @@ def test_no_room_where_an_older_commit_lies(there, mounted):
         ballast.write(bytes(1300000))
     large(there, "--steps", "2", "--continue")
     assert seen(there) == 5
-    assert there.drain() is not None
+    mover = there.start()
+    time.sleep(1)
     assert seen(there) == 5 and (refused(stock(there)) or stock(there) == 5)
     (there.data / "ballast").unlink()
-    there.must_drain()
+    assert there.end(mover) is not None and there.drained()
     assert stock(there) == 5
 
 
@@ -122,8 +126,8 @@ def test_no_room_where_an_older_commit_lies(there, mounted):
 def test_a_mover_that_may_not_write_so_much(there, limit):
     """RLIMIT_FSIZE, and the signal that comes with it."""
     large(there, "--steps", "2")
-    limited = common.run(["bash", "-c", f'ulimit -f {limit}; exec "$@"', "limited", there.plugin.folder / "tidelane-mover", there.own], common.native_env(), timeout=60)
-    assert limited.rc is not None
+    limited = common.run(["bash", "-c", f'ulimit -f {limit}; exec "$@"', "limited", there.plugin.folder / "tidelane-mover", there.own], common.native_env(), timeout=3)
+    assert limited.rc in (None, 0, 1, -signal.SIGXFSZ)  # it may go on trying
     assert seen(there) == 3 and (refused(stock(there)) or stock(there) == 3)
     there.must_drain()
     assert stock(there) == 3

@@ -60,7 +60,7 @@ def test_replaced_by_a_plain_file(there):
     os.replace(there.path("b.h5"), there.path())
     data = there.path().read_bytes()
     assert there.seen() == there.stock() == 2
-    there.must_drain()
+    there.must_drain_all()
     assert there.path().read_bytes() == data
 
 
@@ -70,7 +70,7 @@ def test_replaced_by_another_that_waits(there, moved):
     there.path("a.h5-tier").unlink()
     moved(there, "b.h5", "a.h5")
     assert there.seen(tier=moved.told) == 2
-    there.must_drain()
+    there.must_drain_all()
     assert there.stock() == 2 and not there.path("b.h5").exists()
 
 
@@ -96,7 +96,7 @@ def test_overwritten_by_what_is_no_hdf5_file(there, data):
 def test_deleted(there):
     there.make()
     there.path().unlink()
-    there.must_drain()
+    there.must_drain_all()
     assert not there.path().exists()
 
 
@@ -106,7 +106,7 @@ def test_deleted_and_made_anew_with_the_same_inode_number(there, created):
         there.path().unlink()
         there.make(commit=2, **created)
         assert there.seen() == 2, turn
-        there.must_drain()
+        there.must_drain_all()
         assert there.stock() == 2, turn
 
 

@@ -51,7 +51,7 @@ class Place:
 
     def entries(self):
         """What the tier has of files."""
-        return sorted(path.name for path in self.own.iterdir() if path.name not in ITS_OWN) if self.own.is_dir() else []
+        return sorted(path.name for path in self.own.iterdir() if path.name not in ITS_OWN and not path.name.startswith("spare")) if self.own.is_dir() else []
 
     def beside(self):
         """What lies beside the files: markers, logs."""

@@ -52,17 +52,18 @@ std::string PathOf(int fd, const Entry& entry) {
   return size <= 0 ? entry.path : std::string(path.data(), static_cast<size_t>(size));
 }
 
-// False: somebody has one.
-bool RemoveLog(const Place& place, const Entry& entry) {
+// 0 or an errno; EWOULDBLOCK: somebody has one.
+int RemoveLog(const Place& place, const Entry& entry) {
   const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
   for (const uint64_t number : {1, 2}) {
     const std::string name = log::SegmentName(entry.name, number);
     std::unique_ptr<Device> segment;
-    const int error = folder->Open(name, true, segment);
+    int error = folder->Open(name, true, segment);
     if (error == ENOENT) continue;
-    if (error != 0 || folder->Remove(name, *segment) != 0) return false;
+    if (error == 0) error = folder->Remove(name, *segment);
+    if (error != 0) return error;
   }
-  return true;
+  return 0;
 }
 
 // Of the log: a kill came before that could be removed.
@@ -87,7 +88,9 @@ bool HasEverything(const Place& place, const Entry& entry, const Superblock& own
 }
 
 Drained Useless(const Place& place, const Entry& entry, const std::string& path) {
-  if (!RemoveLog(place, entry)) return Drained::kInUse;
+  // What is no log of ours is left alone.
+  if (const int error = RemoveLog(place, entry); error != 0)
+    return error == EWOULDBLOCK ? Drained::kInUse : Drained::kLost;
   Forget(place, entry.name, path);
   return Drained::kUseless;
 }

@@ -110,7 +110,7 @@ class Mover {
         busy_at = Clock::now();
         continue;
       }
-      if (options_.once || (!waits && Clock::now() - busy_at > options_.idle)) break;
+      if (!waits && Clock::now() - busy_at > options_.idle) break;
       std::unique_lock<std::mutex> lock(mutex_);
       handed_one_.wait_for(lock, kLookAround, [this] { return !handed_.empty(); });
     }

@@ -17,6 +17,7 @@ sys.path.insert(0, str(HERE.parent / "journal"))
 import common  # noqa: E402
 
 MOVER = "tidelane-mover"
+IDLE = "300"  # milliseconds: nobody needs to see it idle for long
 ITS_OWN = {"mover.lock", "mover.socket"}  # what a mover has in the tier for itself
 SECONDS = 30  # no mover takes longer
 
@@ -64,7 +65,7 @@ class Place:
 
     def start(self, env=()):
         mover = subprocess.Popen(
-            [str(self.plugin.folder / MOVER), str(self.own)], env=common.native_env() | dict(env), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+            [str(self.plugin.folder / MOVER), str(self.own), IDLE], env=common.native_env() | dict(env), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
         )  # fmt: skip
         self.movers.append(mover)
         return mover

@@ -53,7 +53,7 @@ def check_wheel(wheel):
         for name in ("tidelane/py.typed", "tidelane/auto.py"):
             if name not in names:
                 sys.exit(f"{wheel.name} has no {name}")
-        for name in ("libtidelane.so", "libtidelane_async.so", "tidelane"):
+        for name in ("libtidelane.so", "libtidelane_async.so", "tidelane", "tidelane-mover"):
             check_binary(pathlib.Path(folder, "tidelane/plugin", name))
 
 
@@ -67,7 +67,8 @@ def packed(site):
         shutil.rmtree(site, ignore_errors=True)
         with zipfile.ZipFile(wheel) as archive:  # what pip would do, without asking what else is installed
             archive.extractall(site)
-        pathlib.Path(site, "tidelane/plugin/tidelane").chmod(0o755)
+        for program in ("tidelane", "tidelane-mover"):
+            pathlib.Path(site, "tidelane/plugin", program).chmod(0o755)
         version = run(sys.executable, "-c", "from tidelane._program import main; main()", "--version", env={**os.environ, "PYTHONPATH": site})
         if wheel.name.split("-")[1] not in version:
             sys.exit(f"the program tidelane says {version}")

@@ -30,11 +30,6 @@ uint64_t RoomIn(const tier::Place& place, uint64_t tier_bytes) {
   return std::min(room, tier_bytes > used ? tier_bytes - used : 0);
 }
 
-// All that a program without a tier pays.
-bool HasMarker(const char* path) {
-  return access((std::string(path) + "-tier").c_str(), F_OK) == 0;
-}
-
 DirectoryEntry Another(const DirectoryEntry& entry) {
   return {.folder = Descriptor(openat(entry.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)),
           .folder_identity = entry.folder_identity,
@@ -45,7 +40,7 @@ DirectoryEntry Another(const DirectoryEntry& entry) {
 
 TierChoice::TierChoice(const char* path, bool truncates, const std::string& setting)
     : path_(path), setting_(setting) {
-  if (!truncates || (setting_.empty() && !HasMarker(path))) return;
+  if (!truncates || (setting_.empty() && !tier::Marker::IsBeside(path))) return;
   if (DirectoryEntry::Find(path, true, old_entry_) != 0) return;
   Descriptor file(openat(old_entry_.folder.get(), old_entry_.name.c_str(),
                          O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));

@@ -163,6 +163,10 @@ void Entry::RemoveDrafts(const Place& place) {
   }
 }
 
+bool Marker::IsBeside(const std::string& path) {
+  return faccessat(AT_FDCWD, (path + kMarkerEnd).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 int Marker::Write(const DirectoryEntry& beside) const {
   std::string text(kFirstLine);
   text += "\nhost " + host + "\nboot " + boot + "\nmemory " + (in_memory ? "1" : "0") + "\nentry " +

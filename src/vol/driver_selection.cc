@@ -1,6 +1,7 @@
 #include "vol/driver_selection.h"
 
 #include "base/counters.h"
+#include "engine/bring_home.h"
 #include "engine/engine.h"
 #include "h5/error.h"
 
@@ -24,7 +25,9 @@ AccessList::AccessList(LibraryState& library, const char* name, hid_t fapl)
   // Another driver reads and writes the file behind our back: it must find all of it. If bytes were
   // lost, the program learns it from that file's own flush or close; this open sees what storage
   // has, as after any failed write.
-  if (name != nullptr) static_cast<void>(Engine::Get().DrainPath(name));
+  if (name == nullptr) return;
+  static_cast<void>(Engine::Get().DrainPath(name));
+  BringHome(Engine::Get(), name);
 }
 
 AccessList::~AccessList() {

@@ -11,7 +11,8 @@ from conftest import BUILT, refused
 H5PY = """
 import sys, h5py, numpy as np
 path, mode, k = sys.argv[1], sys.argv[2], int(sys.argv[3])
-with h5py.File(path, mode) as file:
+driver = sys.argv[4] if len(sys.argv) > 4 else None
+with h5py.File(path, mode, driver=driver) as file:
     if mode != "r":
         file.attrs["k"] = k
         file.require_dataset("x", (5000,), "f8")[...] = k
@@ -20,9 +21,9 @@ with h5py.File(path, mode) as file:
 NO_LOCKS = {"HDF5_USE_FILE_LOCKING": "FALSE"}
 
 
-def wheel(env, path, mode, k=0):
+def wheel(env, path, mode, k=0, *driver):
     """The HDF5 of an h5py wheel writes or reads a file of one number."""
-    return common.run([sys.executable, "-B", "-c", H5PY, path, mode, k], env, timeout=60)
+    return common.run([sys.executable, "-B", "-c", H5PY, path, mode, k, *driver], env, timeout=60)
 
 
 def begun(there, words, env):
@@ -131,6 +132,15 @@ def test_a_wheels_hdf5_and_another_one(there):
     there.make("b.h5", 5)
     assert wheel(there.env(tier=False), there.path("b.h5"), "r").rc != 0  # it has no "x"; but it was opened
     assert there.seen("b.h5") == 5
+
+
+@pytest.mark.parametrize("driver", ["core", "stdio"])
+def test_another_driver_finds_it_at_its_place(there, driver):
+    """It knows no tier: the file is brought home first."""
+    path = there.path()
+    assert wheel(there.env(), path, "w", 1).out.startswith("1 [1.0]")
+    assert wheel(there.env(tier=False), path, "r", 0, driver).out.startswith("1 [1.0]")
+    assert wheel(common.native_env(), path, "r").out.startswith("1 [1.0]") and there.drained()
 
 
 def test_without_file_locks_in_turn(there):

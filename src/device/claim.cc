@@ -45,6 +45,13 @@ bool AwaitMove(int fd) {
   return true;
 }
 
+int ClaimAfterMove(int fd) {
+  int error = Claim(fd);
+  while (error == EWOULDBLOCK && AwaitMove(fd)) error = Claim(fd);
+  // It may have ended between the two looks.
+  return error == EWOULDBLOCK ? Claim(fd) : error;
+}
+
 void GiveUpClaim(int fd) {
   struct flock claim = ClaimOf(F_UNLCK);
   fcntl(fd, F_OFD_SETLK, &claim);

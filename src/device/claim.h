@@ -21,5 +21,7 @@ int ClaimMove(int fd);
 void GiveUpMove(int fd);
 /// Waits until nobody moves it any more. Whether somebody did.
 bool AwaitMove(int fd);
+/// Claim, after whoever moves it has ended.
+int ClaimAfterMove(int fd);
 
 }  // namespace tidelane

@@ -152,7 +152,7 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
   parts.writable = writable;
   parts.journal = writable ? settings_.journal : Journal::kOff;
   parts.must_journal = settings_.journal_required;
-  const bool wants_tier = writable && WantsTier();
+  const bool wants_tier = writable && settings_.close_in_tier;
   if (parts.journal == Journal::kOff && !marked && !wants_tier) return {};
   DirectoryEntry entry;
   const int error = DirectoryEntry::Find(path_, true, entry);
@@ -189,8 +189,7 @@ void StoreChoice::UseLog(LoggedFile parts, DirectoryEntry entry, mode_t mode,
   log.lanes = &environment.lanes;
   log.reuse_bytes = ReuseBytes();
   if (!log.all) {
-    log.folder = log::MakeFolder(
-        Descriptor(openat(where->folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)), mode);
+    log.folder = log::MakeFolder(where->FolderAgain(), mode);
     log.name = where->name;
     log.segment_bytes = SegmentBytes();
   }

@@ -32,7 +32,6 @@ class StoreChoice {
  private:
   Status Without(Fallback reason) const;
   void RemoveOldLog() const;
-  bool WantsTier() const { return settings_.close_in_tier && !config_.tier.empty(); }
   void UseLog(LoggedFile parts, DirectoryEntry entry, mode_t mode,
               FileEnvironment& environment) const;
 

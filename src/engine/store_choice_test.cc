@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/counters.h"
 #include "device/claim.h"
 #include "log/format.h"
 #include "log/superblocks.h"
@@ -149,6 +150,26 @@ TEST_F(StoreChoiceTest, OneThatSomebodyHoldsStays) {
   EXPECT_FALSE(Has(1));
   EXPECT_TRUE(Has(2));
   close(held);
+}
+
+TEST_F(StoreChoiceTest, WithoutATierTheFileIsJournalledAndThatIsCounted) {
+  settings_.journal = Journal::kOff;
+  settings_.close_in_tier = true;
+  const uint64_t before = Read(Fallback::kTierUnusable);
+  std::filesystem::remove(path());
+  PutFile(superblock_);
+  const std::string name = path();
+  StoreChoice choice(name.c_str(), false, settings_, config_);
+  const int fd = open(name.c_str(), O_RDWR | O_CLOEXEC);
+  struct stat found;
+  ASSERT_EQ(fstat(fd, &found), 0);
+  const std::shared_ptr<Device> device = MakePosixDevice(fd);
+  FileEnvironment environment{.config = config_, .arena = arena_, .lanes = lanes_};
+  ASSERT_TRUE(choice.Make(true, false, false, found, *device, environment).ok());
+  EXPECT_EQ(Read(Fallback::kTierUnusable), before + 1);
+  const std::unique_ptr<Store> store = environment.make_store(device);
+  ASSERT_TRUE(store->Settle().ok());
+  EXPECT_TRUE(store->commits());
 }
 
 }  // namespace

@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "device/claim.h"
-#include "log/format.h"
+#include "tier/drain.h"
 #include "tier/entry.h"
 #include "tier/mover.h"
 #include "tier/survival.h"
@@ -30,12 +29,6 @@ uint64_t RoomIn(const tier::Place& place, uint64_t tier_bytes) {
   return std::min(room, tier_bytes > used ? tier_bytes - used : 0);
 }
 
-DirectoryEntry Another(const DirectoryEntry& entry) {
-  return {.folder = Descriptor(openat(entry.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)),
-          .folder_identity = entry.folder_identity,
-          .name = entry.name};
-}
-
 }  // namespace
 
 TierChoice::TierChoice(const char* path, bool truncates, const std::string& setting)
@@ -51,24 +44,15 @@ TierChoice::TierChoice(const char* path, bool truncates, const std::string& sett
     return Superblock::Find(*device, superblock) == 0 && superblock.marked();
   };
   if (!is_marked()) return;
-  int error = Claim(file.get());
-  while (error == EWOULDBLOCK && AwaitMove(file.get())) error = Claim(file.get());
-  if (error == EWOULDBLOCK) error = Claim(file.get());  // it may have ended between the two looks
   // Somebody writes it: HDF5's lock says the rest.
-  if (error != 0 || !is_marked()) return;
+  if (ClaimAfterMove(file.get()) != 0 || !is_marked()) return;
   static_cast<void>(tier::FindLog(old_entry_, path_, superblock, setting_, old_));
   if (old_.has_value()) claimed_ = std::move(file);
 }
 
 void TierChoice::Truncated() {
   if (!old_.has_value()) return;
-  const std::unique_ptr<log::Folder> folder = log::MakeFolder(tier::FolderOf(*old_->place), 0);
-  for (const uint64_t number : {1, 2}) {
-    const std::string name = log::SegmentName(old_->entry, number);
-    std::unique_ptr<Device> segment;
-    if (folder->Open(name, true, segment) == 0) static_cast<void>(folder->Remove(name, *segment));
-  }
-  tier::Forget(*old_->place, old_->entry, path_);
+  tier::RemoveEntry(*old_->place, old_->entry, path_);
   old_.reset();
   claimed_ = Descriptor();
 }
@@ -76,6 +60,7 @@ void TierChoice::Truncated() {
 std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEntry& entry,
                                         const struct stat& found, LoggedFile& parts) const {
   const auto place = std::make_shared<tier::Place>();
+  if (setting_.empty()) return Fallback::kTierUnusable;
   if (!tier::Place::Open(setting_, true, *place).ok()) return Fallback::kTierUnusable;
   // Memory does not survive the machine.
   if (place->in_memory && parts.journal == Journal::kPower) return Fallback::kTierUnusable;
@@ -83,7 +68,8 @@ std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEnt
     return Fallback::kTierEnded;
   const uint64_t room = RoomIn(*place, config.tier_bytes);
   if (room < kLeast) return Fallback::kTierFull;
-  const auto beside = std::make_shared<DirectoryEntry>(Another(entry));
+  const auto beside = std::make_shared<DirectoryEntry>(
+      DirectoryEntry{entry.FolderAgain(), entry.folder_identity, entry.name});
   const tier::Entry made = tier::Entry::For(tier::PathIn(entry), IdentityIn(found));
   if (parts.journal == Journal::kOff) parts.journal = Journal::kProcess;
   parts.log.folder = tier::MakeTierFolder(place, made, beside);
@@ -108,8 +94,7 @@ Status TierChoice::Find(const DirectoryEntry& entry, const Superblock& marked,
   if (Status status = tier::FindLog(entry, path_, marked, setting_, found); !status.ok())
     return status;
   if (!found.has_value()) {
-    left.folder = log::MakeFolder(
-        Descriptor(openat(entry.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)), 0);
+    left.folder = log::MakeFolder(entry.FolderAgain(), 0);
     left.name = entry.name;
     return {};
   }

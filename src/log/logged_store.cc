@@ -47,7 +47,7 @@ Status LoggedStore::Settle() {
   if (const int error = Superblock::Find(file_.device(), found); error != 0)
     return Failed(error, "read the superblock of");
   if (found.marked() && parts_.writable) {
-    if (const int error = AwaitClaim(); error != 0)
+    if (const int error = Claimed(); error != 0)
       return Failed(error, error == EWOULDBLOCK ? "recover, while a program is writing it,"
                                                 : "lock, to recover it,");
     // Somebody else may just have recovered it.
@@ -132,17 +132,9 @@ int LoggedStore::Claimed() {
   MutexLock lock(claim_mutex_);
   if (claimed_.load(std::memory_order_relaxed)) return 0;
   const int descriptor = *file_.device().descriptor();
-  const int error = descriptor < 0 ? 0 : Claim(descriptor);
+  const int error = descriptor < 0 ? 0 : ClaimAfterMove(descriptor);
   if (error == 0) claimed_.store(true, std::memory_order_release);
   return error;
-}
-
-// A mover's ends by itself.
-int LoggedStore::AwaitClaim() {
-  int error = Claimed();
-  while (error == EWOULDBLOCK && AwaitMove(*file_.device().descriptor())) error = Claimed();
-  // It may have ended between the two looks.
-  return error == EWOULDBLOCK ? Claimed() : error;
 }
 
 // As natively, also for children of fork.
@@ -155,7 +147,7 @@ int LoggedStore::MayWrite() {
   if (!commits()) return EBADF;
   // A child of fork has its parent's file, and no log.
   if (getpid() != process_) return EROFS;
-  const int error = AwaitClaim();
+  const int error = Claimed();
   // Somebody else is writing it, whatever HDF5's locks say: nothing good would come of both.
   if (error == 0 || error == EWOULDBLOCK || parts_.must_journal) return error;
   Count(Fallback::kJournalLocks);

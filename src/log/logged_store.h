@@ -86,7 +86,6 @@ class LoggedStore final : public Store {
   }
   Status Recover(Superblock& found);
   Status ReadLeft(const Superblock& marked, LeftLog& left, log::Snapshot& snapshot);
-  int AwaitClaim();
   bool GoesToLog(uint64_t begin, uint64_t end, uint64_t taken) const;
   bool IsLogged(uint64_t begin, uint64_t end) const;
   void LookAgain();

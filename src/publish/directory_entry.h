@@ -54,6 +54,11 @@ struct DirectoryEntry {
   /// meant; otherwise the link.
   static int Find(const char* path, bool follow, DirectoryEntry& entry);
 
+  /// The folder, opened once more for who owns a descriptor.
+  Descriptor FolderAgain() const {
+    return Descriptor(openat(folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+
   /// Looks at what is there now, without following a link: 0 or an errno.
   int Look(struct stat& found) const {
     return fstatat(folder.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;

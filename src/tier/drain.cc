@@ -53,10 +53,10 @@ std::string PathOf(int fd, const Entry& entry) {
 }
 
 // 0 or an errno; EWOULDBLOCK: somebody has one.
-int RemoveLog(const Place& place, const Entry& entry) {
+int RemoveLog(const Place& place, const std::string& entry) {
   const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
   for (const uint64_t number : {1, 2}) {
-    const std::string name = log::SegmentName(entry.name, number);
+    const std::string name = log::SegmentName(entry, number);
     std::unique_ptr<Device> segment;
     int error = folder->Open(name, true, segment);
     if (error == ENOENT) continue;
@@ -87,11 +87,11 @@ bool HasEverything(const Place& place, const Entry& entry, const Superblock& own
   return false;
 }
 
-Drained Useless(const Place& place, const Entry& entry, const std::string& path) {
+Drained Useless(const Place& place, const std::string& entry, const std::string& path) {
   // What is no log of ours is left alone.
   if (const int error = RemoveLog(place, entry); error != 0)
     return error == EWOULDBLOCK ? Drained::kInUse : Drained::kLost;
-  Forget(place, entry.name, path);
+  Forget(place, entry, path);
   return Drained::kUseless;
 }
 
@@ -111,8 +111,8 @@ Descriptor OpenFileOf(const Entry& entry) {
   return at_its_path;
 }
 
-void RemoveEntry(const Place& place, const Entry& entry) {
-  static_cast<void>(Useless(place, entry, {}));
+void RemoveEntry(const Place& place, const std::string& entry, const std::string& path) {
+  static_cast<void>(Useless(place, entry, path));
 }
 
 Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, uint64_t spares,
@@ -131,14 +131,14 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
   if (const int error = file.Lock(); error != 0) return failed(error, "lock");
   // Who has opened it, and looked at nothing yet, may need the log.
   if (found.st_nlink == 0)
-    return file.is_open_elsewhere() ? Drained::kInUse : Useless(place, entry, {});
+    return file.is_open_elsewhere() ? Drained::kInUse : Useless(place, entry.name, {});
   Superblock superblock;
   if (const int error = file.Find(superblock); error != 0) return failed(error, "read");
   const bool never_committed = superblock.marked() && superblock.mark() == kNeverCommitted;
   if (!superblock.marked() || (!never_committed && !IsLogOf(place, entry.name, superblock)))
     return IdentityIn(found) == entry.file || handed.valid() ||
                    HasEverything(place, entry, superblock, *file.Changed(superblock))
-               ? Useless(place, entry, path)
+               ? Useless(place, entry.name, path)
                : Drained::kLost;
   const std::unique_ptr<Device> device = file.Changed(superblock);
   const std::unique_ptr<log::Folder> folder = MakeSparingFolder(place, spares);
@@ -147,7 +147,7 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
   if (why.ok()) why = log::CheckLength(*device, path, snapshot);
   if (why.ok()) why = log::Restore(*device, *folder, path, snapshot);
   if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
-  static_cast<void>(RemoveLog(place, entry));
+  static_cast<void>(RemoveLog(place, entry.name));
   Forget(place, entry.name, path);
   return Drained::kYes;
 }

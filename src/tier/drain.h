@@ -29,8 +29,8 @@ enum class Drained {
 /// that it could be.
 Descriptor OpenFileOf(const Entry& entry);
 
-/// Removes what the tier has of a file that nobody knows any more, but for what somebody has open.
-void RemoveEntry(const Place& place, const Entry& entry);
+/// Removes what the tier has by the entry's name of a file that is at `path`, or was, but for what somebody has open.
+void RemoveEntry(const Place& place, const std::string& entry, const std::string& path);
 
 /// `handed`: an opening of the file, to write and read, which has no locks afterwards; none: it is opened by its path. `why`: of a failure.
 /// `spares`: so many bytes of its segments may be kept for others (tier/spares.h).

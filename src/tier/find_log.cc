@@ -51,8 +51,7 @@ Status FindLog(const DirectoryEntry& file, const std::string& path, const Superb
                const std::string& tier, std::optional<FoundLog>& found) {
   found.reset();
   if (marked.mark() == kNeverCommitted) return {};
-  Descriptor folder(openat(file.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (IsSegmentOf(*log::MakeFolder(std::move(folder), 0), file.name, marked)) return {};
+  if (IsSegmentOf(*log::MakeFolder(file.FolderAgain(), 0), file.name, marked)) return {};
   struct stat status{};
   if (const int error = file.Look(status); error != 0)
     return Status::Failed(error, "open").At(path, 0, 0);

@@ -114,7 +114,7 @@ class Draining {
     if (!discards_)
       return Complain(what +
                       " (tidelane recover --log takes it; tidelane drain --discard removes it)");
-    tier::RemoveEntry(*file.place, file.entry);
+    tier::RemoveEntry(*file.place, file.entry.name, file.entry.path);
     Say(file, "discarded");
   }
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "tidelane tier 1";
 constexpr char kEntryEnd[] = ".file";
-constexpr char kMarkerEnd[] = "-tier";
+constexpr std::string_view kMarkerEnd = "-tier";
 constexpr char kDraftEnd[] = "~";
 constexpr int kNew = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr size_t kDigits = 16;
@@ -30,6 +30,10 @@ constexpr size_t kMost = size_t{64} << 10;  // of a path there is less
 
 // Lines of a name and a value; the last one may have line breaks, as paths may.
 using Lines = std::map<std::string, std::string, std::less<>>;
+
+std::string MarkerName(const DirectoryEntry& beside) {
+  return beside.name + std::string(kMarkerEnd);
+}
 
 bool IsEntryName(std::string_view name) {
   return name.size() == kDigits &&
@@ -163,8 +167,12 @@ void Entry::RemoveDrafts(const Place& place) {
   }
 }
 
-bool Marker::IsBeside(const std::string& path) {
-  return faccessat(AT_FDCWD, (path + kMarkerEnd).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+bool Marker::IsBeside(std::string_view path) {
+  std::array<char, PATH_MAX> beside;
+  if (path.size() + kMarkerEnd.size() >= beside.size()) return false;
+  char* const end = std::ranges::copy(path, beside.data()).out;
+  *std::ranges::copy(kMarkerEnd, end).out = '\0';
+  return faccessat(AT_FDCWD, beside.data(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int Marker::Write(const DirectoryEntry& beside) const {
@@ -172,14 +180,14 @@ int Marker::Write(const DirectoryEntry& beside) const {
   text += "\nhost " + host + "\nboot " + boot + "\nmemory " + (in_memory ? "1" : "0") + "\nentry " +
           entry + "\nfolder " + tier + '\n';
   // One that is not whole tells nothing, and what it is for can be found without it.
-  const Descriptor file(openat(beside.folder.get(), (beside.name + kMarkerEnd).c_str(),
+  const Descriptor file(openat(beside.folder.get(), MarkerName(beside).c_str(),
                                kNew | O_TRUNC, S_IRUSR | S_IWUSR));
   return file.valid() ? WriteText(file.get(), text) : errno;
 }
 
 int Marker::Read(const DirectoryEntry& beside, Marker& marker) {
   Lines lines;
-  if (const int error = ReadLines(beside.folder.get(), beside.name + kMarkerEnd, "folder", lines);
+  if (const int error = ReadLines(beside.folder.get(), MarkerName(beside), "folder", lines);
       error != 0)
     return error;
   if (!IsEntryName(lines["entry"]) || !lines["folder"].starts_with('/')) return EINVAL;
@@ -193,7 +201,7 @@ int Marker::Read(const DirectoryEntry& beside, Marker& marker) {
 
 // One that is empty was made by who was killed before he could write it.
 void Marker::Remove(const DirectoryEntry& beside, const std::string& entry) {
-  const std::string name = beside.name + kMarkerEnd;
+  const std::string name = MarkerName(beside);
   Marker found;
   struct stat status{};
   const bool own = Read(beside, found) == 0 && found.entry == entry;

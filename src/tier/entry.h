@@ -44,8 +44,9 @@ struct Marker {
   std::string tier;   ///< its path
   bool in_memory = false;
 
-  /// Whether there is one beside the file at `path`: all that a program without a tier pays.
-  static bool IsBeside(const std::string& path);
+  /// Whether there is one beside the file at `path`: all that a program without a tier pays. Needs no memory, which a rank may lack
+  /// where others wait for it.
+  static bool IsBeside(std::string_view path);
   /// Beside the file `beside`; 0 or an errno; EINVAL: it is none.
   static int Read(const DirectoryEntry& beside, Marker& marker);
   int Write(const DirectoryEntry& beside) const;

@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <hdf5.h>
@@ -28,7 +29,8 @@ static inline void give_up(int signal) {
 }
 static inline void give_up_in(unsigned seconds) {
   signal(SIGALRM, give_up);
-  alarm(seconds);
+  /* A control may wait for ever, as it should; its ranks are as busy as those that compute. */
+  alarm(getenv("TIDELANE_BREAK") != NULL ? (seconds + 2) / 3 : seconds);
 }
 
 static inline void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }

@@ -220,6 +220,10 @@ void DirtyRangeTable::Clear() {
     syscall(SYS_futex, &mine.cleared, FUTEX_WAKE, std::numeric_limits<int>::max());
 }
 
+void DirtyRangeTable::Leave() const {
+  if (own_.has_value() && file_->ours()) file_->Release(*own_);
+}
+
 bool DirtyRangeTable::Holds(const Part& part, uint64_t begin, uint64_t end) {
   for (const Part::Rows& rows : part.rows) {
     const uint64_t count = rows.count.load();

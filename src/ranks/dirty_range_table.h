@@ -69,6 +69,9 @@ class DirtyRangeTable {
   void Extend(uint64_t begin, uint64_t end);
   /// It holds nothing any more.
   void Clear();
+  /// It writes no more, and holds nothing: others may take its part. The destructor does the same, but a lane may be the last to let
+  /// go of the file, later than the program closes it.
+  void Leave() const;
 
   /// How often anybody has joined it. Who keeps what it has read asks before each use whether that is still as it was.
   uint32_t joined() const { return file_->head().joined.load(); }

@@ -340,6 +340,16 @@ TEST(DirtyRangeTable, NobodyWaitsForWhatIsWrittenMeanwhile) {
   EXPECT_TRUE(over);
 }
 
+TEST(DirtyRangeTable, WhoHasLeftWritesNoMore) {
+  Tables tables;
+  ASSERT_TRUE(tables.first != nullptr && tables.second != nullptr);
+  tables.first->Extend(0, 10);
+  tables.first->Clear();
+  EXPECT_TRUE(tables.second->Written());
+  tables.first->Leave();
+  EXPECT_FALSE(tables.second->Written());
+}
+
 TEST(DirtyRangeTable, AWaitMayHaveAnEnd) {
   Tables tables;
   ASSERT_TRUE(tables.first != nullptr && tables.second != nullptr);

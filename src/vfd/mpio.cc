@@ -151,8 +151,11 @@ herr_t Flush(H5FD_t* pub, hid_t dxpl, hbool_t closing) noexcept {
 
 herr_t Close(H5FD_t* pub) noexcept {
   const std::unique_ptr<Captured> captured = captured_files.Take(pub);
-  const Status status = Engine::Get().Close(captured->file->file(), CallContext::Current());
+  const std::shared_ptr<File>& file = captured->file->file();
+  const Status status = Engine::Get().Close(file, CallContext::Current());
   if (!status.ok()) NoteLost(captured->library->slot(), pub);
+  // Ranks that open the file again at once, only to read it, are to find nobody who may write it.
+  if (file->dirty_ranges() != nullptr && file->drainer().drained()) file->dirty_ranges()->Leave();
   pub->cls = captured->native;
   const herr_t result = captured->native->close(pub);
   return Report(*captured, result, status);

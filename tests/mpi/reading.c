@@ -9,6 +9,7 @@
  *   unable   one rank cannot take part
  *   block    `same`, in a file that begins with a user block
  *   early    reads with an event set return before slow storage has answered
+ *   reopened what all have just written
  *   crowded  where ranks have fewer processors, those that wait for a late one leave it theirs
  *   fails    a rank's reads fail, of which the others hear nothing
  *   failing  a rank's part of collective reads fails
@@ -42,7 +43,7 @@ enum {
   kGiveUpS = 100,
   kSoonGivenUpS = 30
 };
-enum { kUserBlock = 8192 };
+enum { kUserBlock = 8192, kReopenings = 40 };
 enum { kLateUs = 600000, kSoonUs = 300000, kShortWhileUs = 100000, kCrowdedUs = 60000 };
 
 static int ranks, wrong;
@@ -631,6 +632,34 @@ static void case_short(void) {
   close(raw);
 }
 
+/* What all have written together and closed they read again at once: nobody is left who may write it. */
+static void case_reopened(void) {
+  const hsize_t all = (hsize_t)ranks * kColumns, mine = kColumns, from = (hsize_t)rank * kColumns;
+  for (int round = 0; round < kReopenings; ++round) {
+    hid_t file = open_on(MPI_COMM_WORLD, H5F_ACC_TRUNC, 0);
+    const hid_t space = H5Screate_simple(1, &all, NULL), part = H5Screate_simple(1, &mine, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &from, NULL, &mine, NULL);
+    hid_t set = must(
+        H5Dcreate2(file, "set", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        "making a dataset");
+    for (int i = 0; i < kColumns; ++i) values[i] = value_of(round, (int)from + i);
+    must(H5Dwrite(set, H5T_NATIVE_INT, part, space, together, values), "writing");
+    must(H5Dclose(set), "closing a dataset");
+    must(H5Fclose(file), "closing");
+    file = open_on(MPI_COMM_WORLD, H5F_ACC_RDONLY, 0);
+    set = must(H5Dopen2(file, "set", H5P_DEFAULT), "opening a dataset");
+    must(H5Dread(set, H5T_NATIVE_INT, part, space, together, values), "reading");
+    for (int i = 0; i < kColumns; ++i) {
+      const int expected = value_of(round, (int)from + i);
+      if (values[i] != expected) differ(values[i], expected, i, "a file that is opened again");
+    }
+    must(H5Dclose(set), "closing a dataset");
+    must(H5Fclose(file), "closing");
+    H5Sclose(part);
+    H5Sclose(space);
+  }
+}
+
 int main(int argc, char** argv) {
   static const struct {
     const char* name;
@@ -639,7 +668,7 @@ int main(int argc, char** argv) {
                 {"pieces", case_pieces},  {"written", case_written}, {"unable", case_unable},
                 {"fails", case_fails},    {"short", case_short},     {"block", case_same},
                 {"early", case_early},    {"failing", case_failing}, {"crowded", case_crowded},
-                {"several", case_several}};
+                {"several", case_several}, {"reopened", case_reopened}};
   if (argc < 3) return 2;
   if (strcmp(argv[2], "crowded") == 0) leave_two_processors();
   MPI_Init(&argc, &argv);

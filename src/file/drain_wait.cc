@@ -55,12 +55,26 @@ bool Drainer::StoreHereLocked() {
       backlog_.drain.resizing() || backlog_.pending.in_flight()) {
     return false;
   }
+  StoreOneHereLocked();
+  return true;
+}
+
+void Drainer::StoreOneHereLocked() {
   storing_here_ = true;
   mutex_.unlock();
   StoreOne();
   mutex_.lock();
   storing_here_ = false;
   NotifyLocked();  // others wait, too, and this thread may have what it wanted
+}
+
+bool Drainer::ScheduleOrStoreLocked() {
+  try {
+    ScheduleLocked();
+  } catch (const std::bad_alloc&) {
+    StoreOneHereLocked();
+    return false;
+  }
   return true;
 }
 
@@ -68,7 +82,7 @@ bool Drainer::StoreOrWaitLocked(Deadline deadline) {
   // Where a write is no more than a copy, waking a lane for it takes longer than doing it. Not so for who has only so
   // much time, which storage may exceed.
   if (deadline == kForEver && StoreHereLocked()) return true;
-  ScheduleLocked();
+  if (!ScheduleOrStoreLocked()) return Clock::now() < deadline;
   return WaitLocked(deadline);
 }
 
@@ -85,9 +99,12 @@ void Drainer::StoreInline() {
 }
 
 void Drainer::HandOverLocked() {
-  if (storing_here_ || backlog_.IsStuck()) return;
-  if (backlog_.closing.unfinished() || (backlog_.IsWorthwhile() && !backlog_.IsDrained()))
-    ScheduleLocked();
+  const auto left = [&]() TL_REQUIRES(mutex_) {
+    if (storing_here_ || backlog_.IsStuck()) return false;
+    return backlog_.closing.unfinished() || (backlog_.IsWorthwhile() && !backlog_.IsDrained());
+  };
+  while (left() && !ScheduleOrStoreLocked()) {
+  }
 }
 
 void Drainer::AwaitInFlightLocked(uint64_t begin, uint64_t end) {

@@ -63,8 +63,7 @@ class Drainer final : public LaneTask {
     while (!is_done && in_time) {
       if (by == By::kHelping) {
         in_time = StoreOrWaitLocked(deadline);
-      } else {
-        if (by == By::kKicking) ScheduleLocked();
+      } else if (by == By::kSleeping || ScheduleOrStoreLocked()) {
         in_time = WaitLocked(deadline);
       }
       is_done = done();
@@ -115,6 +114,9 @@ class Drainer final : public LaneTask {
  private:
   // Stores a run on this thread, if storage takes a write for a copy and nobody else stores. False: it did not.
   bool StoreHereLocked() TL_REQUIRES(mutex_);
+  void StoreOneHereLocked() TL_REQUIRES(mutex_);
+  // Asks for a lane, for which there may be no memory: then this thread has done a lane's work once. False: that was so.
+  bool ScheduleOrStoreLocked() TL_REQUIRES(mutex_);
   // One step of a wait for lanes: until something changed, or by doing their next piece of work. False: too late.
   bool StoreOrWaitLocked(Deadline deadline) TL_REQUIRES(mutex_);
   // A wait is over: while it stored, lanes were told of nothing, and take over what is left.

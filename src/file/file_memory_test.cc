@@ -142,5 +142,24 @@ TEST_F(ShortMemory, WhatALaneHasNoMemoryToStoreIsToldAndTriedAgain) {
   }
 }
 
+// Other ranks meet whoever waits: it may not leave because there is no memory for asking a lane.
+TEST_F(ShortMemory, WhoWaitsStoresWhatNoLaneCanBeAskedFor) {
+  std::string expected(kSpace, '.');
+  for (int round = 0; round < 100; ++round) {
+    const std::string text(100, static_cast<char>('a' + round % 26));
+    const uint64_t at = static_cast<uint64_t>(round) * 40;
+    ASSERT_TRUE(bench_.Write(at, text).ok());
+    expected.replace(at, text.size(), text);
+    for (int allocations = 0; allocations < 8; ++allocations) {
+      EXPECT_TRUE(Within(allocations, [&] {
+        static_cast<void>(bench_.file_->drainer().Drain(Wait::kRanks));
+      })) << "round "
+          << round << ", " << allocations;
+    }
+    ASSERT_TRUE(bench_.file_->drainer().Drain(Wait::kRanks).ok());
+    EXPECT_EQ(Difference(bench_.Stored(), expected), "") << round;
+  }
+}
+
 }  // namespace
 }  // namespace tidelane

@@ -50,6 +50,9 @@ Config ConfigFromEnvironment(Status& status) {
   return config;
 }
 
+// Measured (docs/decisions/0018-mpi.md).
+constexpr int kNicenessAmongRanks = 5;
+
 constinit std::atomic<Engine*> made{nullptr};
 
 // Set while files were opened that no Shutdown has seen the end of.
@@ -100,6 +103,8 @@ Engine::Engine()
   enabled_mutations = config_.test_break;
 #endif
   lanes_.SetMostComputing([this] { return FilterLanes(); });
+  // A rank that is late keeps the others waiting, who may wait busily.
+  if (model::RanksOfJob() > 1) lanes_.SetNiceness(kNicenessAmongRanks);
   lanes_.SetIdleWork([this] {
     return arena_.GrowAhead() ? std::chrono::nanoseconds::zero() : arena_.Trim(NowNs());
   });

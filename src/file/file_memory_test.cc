@@ -151,10 +151,9 @@ TEST_F(ShortMemory, WhoWaitsStoresWhatNoLaneCanBeAskedFor) {
     ASSERT_TRUE(bench_.Write(at, text).ok());
     expected.replace(at, text.size(), text);
     for (int allocations = 0; allocations < 8; ++allocations) {
-      EXPECT_TRUE(Within(allocations, [&] {
-        static_cast<void>(bench_.file_->drainer().Drain(Wait::kRanks));
-      })) << "round "
-          << round << ", " << allocations;
+      EXPECT_TRUE(Within(allocations,
+                         [&] { static_cast<void>(bench_.file_->drainer().Drain(Wait::kRanks)); }))
+          << "round " << round << ", " << allocations;
     }
     ASSERT_TRUE(bench_.file_->drainer().Drain(Wait::kRanks).ok());
     EXPECT_EQ(Difference(bench_.Stored(), expected), "") << round;

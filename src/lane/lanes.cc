@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -259,6 +260,8 @@ void Lanes::ThreadMain(unsigned number) {
   on_lane = true;
   LeaveSingleCore(number);
   NameTraceThread(LaneName(number));
+  // Linux gives each thread a niceness of its own; 0 is this one.
+  if (niceness_ != 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + niceness_);
   {
     MutexLock lock(mutex_);
     TaskDone();  // it counted as running from its start

@@ -69,6 +69,9 @@ class Lanes {
   /// Set before the first task.
   void SetMostComputing(std::function<unsigned()> most) { most_computing_ = std::move(most); }
 
+  /// So much nicer than the program are lanes: processors that both want are the program's first. Set before the first task.
+  void SetNiceness(int more) { niceness_ = more; }
+
   /// Whether lanes work by themselves. If not (or if the system refuses threads), whoever waits calls RunQueued.
   bool threaded() const { return count_ != 0 && !refused_.load(std::memory_order_relaxed); }
 
@@ -131,7 +134,8 @@ class Lanes {
   const Clock::duration longest_idle_;
   std::function<Clock::duration()> idle_work_;
   std::function<unsigned()> most_computing_;  // until it was asked
-  std::atomic<bool> refused_{false};          // the system gave us no thread
+  int niceness_ = 0;
+  std::atomic<bool> refused_{false};  // the system gave us no thread
   std::atomic<unsigned> foreground_reads_{0};
   std::atomic<unsigned> yielding_{0};
   Mutex mutex_;

@@ -5,10 +5,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -187,6 +189,19 @@ TEST(LanesTest, StorageHasItsLanesWhileMoreThreadsComputed) {
   storing.leave = true;
   EXPECT_TRUE(Eventually([&] { return lanes.idle(); }));
   EXPECT_EQ(storing.most(), 2);
+}
+
+TEST(LanesTest, TheyMayBeNicerThanTheProgram) {
+  const int own = getpriority(PRIO_PROCESS, 0);
+  for (const int more : {0, 2}) {
+    Lanes lanes(1);
+    if (more != 0) lanes.SetNiceness(more);
+    std::atomic<int> found{-100};
+    lanes.Schedule(Do([&] { found = getpriority(PRIO_PROCESS, 0); }));
+    EXPECT_TRUE(Eventually([&] { return found != -100; }));
+    EXPECT_EQ(found, std::min(own + more, 19));
+    EXPECT_EQ(getpriority(PRIO_PROCESS, 0), own);  // the program's stays
+  }
 }
 
 TEST(LanesTest, SeveralLanesShareOneQueue) {

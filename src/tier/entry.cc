@@ -180,8 +180,8 @@ int Marker::Write(const DirectoryEntry& beside) const {
   text += "\nhost " + host + "\nboot " + boot + "\nmemory " + (in_memory ? "1" : "0") + "\nentry " +
           entry + "\nfolder " + tier + '\n';
   // One that is not whole tells nothing, and what it is for can be found without it.
-  const Descriptor file(openat(beside.folder.get(), MarkerName(beside).c_str(),
-                               kNew | O_TRUNC, S_IRUSR | S_IWUSR));
+  const Descriptor file(
+      openat(beside.folder.get(), MarkerName(beside).c_str(), kNew | O_TRUNC, S_IRUSR | S_IWUSR));
   return file.valid() ? WriteText(file.get(), text) : errno;
 }
 

@@ -639,9 +639,9 @@ static void case_reopened(void) {
     hid_t file = open_on(MPI_COMM_WORLD, H5F_ACC_TRUNC, 0);
     const hid_t space = H5Screate_simple(1, &all, NULL), part = H5Screate_simple(1, &mine, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, &from, NULL, &mine, NULL);
-    hid_t set = must(
-        H5Dcreate2(file, "set", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-        "making a dataset");
+    hid_t set =
+        must(H5Dcreate2(file, "set", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+             "making a dataset");
     for (int i = 0; i < kColumns; ++i) values[i] = value_of(round, (int)from + i);
     must(H5Dwrite(set, H5T_NATIVE_INT, part, space, together, values), "writing");
     must(H5Dclose(set), "closing a dataset");
@@ -664,10 +664,10 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kCases[] = {{"same", case_same},      {"apart", case_apart},     {"ahead", case_ahead},
-                {"pieces", case_pieces},  {"written", case_written}, {"unable", case_unable},
-                {"fails", case_fails},    {"short", case_short},     {"block", case_same},
-                {"early", case_early},    {"failing", case_failing}, {"crowded", case_crowded},
+  } kCases[] = {{"same", case_same},       {"apart", case_apart},      {"ahead", case_ahead},
+                {"pieces", case_pieces},   {"written", case_written},  {"unable", case_unable},
+                {"fails", case_fails},     {"short", case_short},      {"block", case_same},
+                {"early", case_early},     {"failing", case_failing},  {"crowded", case_crowded},
                 {"several", case_several}, {"reopened", case_reopened}};
   if (argc < 3) return 2;
   if (strcmp(argv[2], "crowded") == 0) leave_two_processors();

@@ -182,7 +182,7 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
   log::Snapshot snapshot;
   why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot);
   if (why.ok()) why = log::CheckLength(*device, path, snapshot);
-  if (why.ok()) why = log::Restore(*device, *folder, path, snapshot);
+  if (why.ok()) why = log::Restore(*device, *folder, path, snapshot, place.in_memory);
   if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
   static_cast<void>(RemoveLog(place, entry.name));
   Forget(place, entry.name, path);

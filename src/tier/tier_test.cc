@@ -287,6 +287,30 @@ TEST_F(TierTest, ALogWithoutARightHeaderIsNotTakenForAnothersOne) {
   ExpectHome("a.h5", 'x');
 }
 
+TEST_F(TierTest, TheLogIsNotWrittenOnceMoreWhereItLiesInMemory) {
+  const auto written = [] {  // by this process
+    std::ifstream file("/proc/self/io");
+    std::string word;
+    uint64_t bytes = 0;
+    while (file >> word && word != "wchar:") {
+    }
+    file >> bytes;
+    return bytes;
+  };
+  constexpr uint64_t kSize = 4'000'000;
+  for (const bool in_memory : {false, true}) {
+    const std::string name = Closed("a.h5", 'x', kSize);
+    place_->in_memory = in_memory;
+    const uint64_t before = written();
+    EXPECT_EQ(Drain(name), Drained::kYes);
+    const uint64_t bytes = written() - before;
+    if (bytes == 0) GTEST_SKIP() << "nobody counts here what is written";
+    EXPECT_EQ(bytes < kSize * 3 / 2, in_memory) << bytes;
+    ExpectHome("a.h5", 'x', kSize);
+    fs::remove(path());
+  }
+}
+
 TEST_F(TierTest, WhoWasHandedTheFileKnowsThatItIsGoneOrElsewhere) {
   hands_over_ = true;
   const std::string deleted = Closed("a.h5", 'x');

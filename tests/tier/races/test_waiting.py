@@ -6,8 +6,9 @@ import os
 import pathlib
 import time
 
+import common
 import pytest
-from conftest import as_root, refused
+from conftest import PLUGIN, as_root, refused
 
 SOON = 10  # seconds
 
@@ -53,6 +54,10 @@ def test_no_room(there, mounted):
             file.write(bytes(4096))
     mover = there.start()
     waits(there, "No space left on device")
+    watched = common.run(["timeout", "1.2", PLUGIN.tool, "status", "--tier", "--watch"], there.env())
+    assert " waiting\n" in watched.out, watched.words()
+    if "/dev/shm/" not in watched.out:  # where others' files may go home meanwhile
+        assert "to go" not in watched.out, watched.words()
     done = there.tool("drain", there.path())
     assert done.rc == 1 and "stays in the tier, waiting: No space left on device (since " in done.err, done.words()
     assert refused(there.stock()) and there.seen() == 3

@@ -229,6 +229,17 @@ TEST_F(ConfigTest, BreakExistsOnlyInBrokenBuilds) {
 #endif
 }
 
+TEST_F(ConfigTest, TheMoverHasARateAndANiceness) {
+  Set("TIDELANE_TIER_RATE", "3M");
+  Set("TIDELANE_TIER_NICE", "0");
+  Config config;
+  ASSERT_TRUE(LoadConfig(config).ok());
+  EXPECT_EQ(config.tier_rate, uint64_t{3} << 20);
+  EXPECT_EQ(config.tier_nice, 0u);
+  EXPECT_NE(ErrorOf("TIDELANE_TIER_RATE", "fast"), "");
+  EXPECT_NE(ErrorOf("TIDELANE_TIER_NICE", "20"), "");
+}
+
 TEST_F(ConfigTest, AMistypedWordIsToldWithWhatWasMeant) {
   EXPECT_EQ(ErrorOf("TIDELANE_CLOSE", "defered"),
             "cannot use TIDELANE_CLOSE='defered': accepted are wait, deferred or tier; the nearest "
@@ -282,6 +293,8 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"parallel_writes", "on", "default"},
       {"tier", "off", "default"},
       {"tier_size", "auto", "default"},
+      {"tier_rate", "0", "default"},
+      {"tier_nice", "10", "default"},
       {"tier_drained", "off", "default"},
       {"history", "auto", "default"},
       {"summary", "0", "default"},

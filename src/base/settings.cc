@@ -261,12 +261,21 @@ Until the mover is done, HDF5 refuses the file where Tidelane is not loaded (its
 constexpr char kTierSizeDetails[] =
     R"(`auto`: in memory, a quarter of what /dev/shm has free, at most; in a folder, half of what its file system has free. What finds no room there is written to the file itself, and counted.)";
 
+constexpr char kTierRateDetails[] =
+    R"(Of all files of the tier together, so that other users of slow storage, and the program's own reads there, are left some of it; `0`: as fast as it goes. Whoever opens a file that the mover is at is not kept waiting for it, where there
+are leases; elsewhere (NFS, Lustre) an open for writing waits until the file is home, at this rate. A mover serves all programs of the user whose files are in the tier: what the first one says holds, until it ends. `tidelane drain` knows no rate.)";
+
+constexpr char kTierNiceDetails[] =
+    R"(As `nice` has it; never less nice than the program itself. As with `tier_rate`, the first program's says it for all.)";
+
 constexpr char kTierDrainedDetails[] =
     R"(Schedulers (Slurm, PBS, LSF, Flux, Cobalt) end the mover with the job, and systemd-logind may with the session; then files would stay in the tier, in a node that somebody else has next. Where that is so, closes wait
 as with `close=wait`, and it is counted, unless this is `on`: the job's script ends with `tidelane drain`, or the program is started by `tidelane run`, which drains at its end and sets this by itself.)";
 
 using When = WordOf<&Config::mode, kModes>;
 using TierSize = SizeOrAutoOf<&Config::tier_bytes>;
+using TierRate = SizeOf<&Config::tier_rate, 0, kAny>;
+using TierNice = NumberOf<&Config::tier_nice, 0, 19>;
 using TierDrained = WordOf<&Config::tier_drained, kOffOrOn>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
 using Forked = WordOf<&Config::forked_defers, kWaitOrDeferred>;
@@ -357,6 +366,10 @@ constexpr Setting kSettings[] = {
      "a faster place where files wait that were closed with `close=tier`", kTierDetails},
     {"tier_size", Scope::kProcess, TierSize::kType, "a size, such as 4G, or auto", "",
      "how much may wait there", kTierSizeDetails},
+    {"tier_rate", Scope::kProcess, TierRate::kType, "a size, such as 200M, or 0", "",
+     "how many bytes a second the mover writes at most; `0`: as many as it can", kTierRateDetails},
+    {"tier_nice", Scope::kProcess, TierNice::kType, "a number from 0 to 19", "",
+     "the mover's niceness", kTierNiceDetails},
     {"tier_drained", Scope::kProcess, TierDrained::kType, "", "",
      "`on`: `tidelane drain` runs before the job ends", kTierDrainedDetails},
     {"history", Scope::kProcess, History::kType, "auto, a folder, or off", "",

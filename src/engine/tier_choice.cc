@@ -79,12 +79,14 @@ std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEnt
   parts.log.most = room;
   // It moves when the program has closed the file, or when it is full.
   parts.log.segment_bytes = room / 2;
-  parts.left = [place, name = made.name](int descriptor) {
+  const tier::MoverStart start{.rate = config.tier_rate, .niceness = config.tier_nice};
+  parts.left = [place, start, name = made.name](int descriptor) {
     Count(Counter::kClosesInTier);
     // Nobody there: a new one looks for what was left.
-    if (!tier::HandOver(*place, name, descriptor)) static_cast<void>(tier::StartMover(*place));
+    if (!tier::HandOver(*place, name, descriptor))
+      static_cast<void>(tier::StartMover(*place, start));
   };
-  if (!tier::HasMover(*place)) static_cast<void>(tier::StartMover(*place));
+  if (!tier::HasMover(*place)) static_cast<void>(tier::StartMover(*place, start));
   return std::nullopt;
 }
 

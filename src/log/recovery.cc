@@ -403,10 +403,11 @@ Status CheckLength(Device& file, const std::string& path, const Snapshot& snapsh
       .At(path, size, snapshot.stored - size);
 }
 
-Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot) {
+Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot,
+               bool in_memory) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
   if (Status status = CheckLength(file, path, snapshot); !status.ok()) return status;
-  if (const auto& [segment, slot] = snapshot.newest; segment != nullptr) {
+  if (const auto& [segment, slot] = snapshot.newest; segment != nullptr && !in_memory) {
     if (const int error = Rewrite(*segment, slot); error != 0) return failed(error);
   }
   if (const int error = SyncAll(file, folder, snapshot); error != 0) return failed(error);

@@ -69,8 +69,9 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
 /// Whether the file has all that the log says it has itself: an older copy of it may not.
 Status CheckLength(Device& file, const std::string& path, const Snapshot& snapshot);
 
-/// Makes the file so, on storage, and removes the segments.
-Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot);
+/// Makes the file so, on storage, and removes the segments. `in_memory`: these do not outlive the machine, whatever is done for them.
+Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot,
+               bool in_memory = false);
 
 /// Whether the file is so already, by its superblock and by all bytes that the log has: then the log is of no use.
 bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot);

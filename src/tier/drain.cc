@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -34,14 +35,20 @@ bool IsFile(int fd, const FileIdentity& file) {
 }
 
 // Another mover lets go of its lease when somebody asks for the file.
-Descriptor OpenWithoutLease(int folder, const char* name) {
-  Descriptor file;
-  for (int looks = 0; !file.valid() && looks < kMostLooks; ++looks) {
+int OpenWithoutLease(int folder, const char* name, Descriptor& file) {
+  for (int looks = 0; looks < kMostLooks; ++looks) {
     if (looks != 0) std::this_thread::sleep_for(kLook);
     file = Descriptor(openat(folder, name, kHow));
-    if (!file.valid() && errno != EWOULDBLOCK) break;
+    if (file.valid()) return 0;
+    if (errno != EWOULDBLOCK) return errno;
   }
-  return file;
+  return EWOULDBLOCK;
+}
+
+// Something else has the name, or nothing. After any other error the file may be there.
+bool IsGone(int error) {
+  constexpr std::array kGone{ENOENT, ENOTDIR, ELOOP, EISDIR, ENXIO, ENODEV};
+  return std::ranges::find(kGone, error) != kGone.end();
 }
 
 // Where it is now, if it has a name.
@@ -87,6 +94,25 @@ bool HasEverything(const Place& place, const Entry& entry, const Superblock& own
   return false;
 }
 
+// A log that may be the one which is marked, and does not say so: it must not be taken for another's.
+Status FindDamage(const Place& place, const std::string& entry, const std::string& path) {
+  const std::unique_ptr<log::Folder> folder = log::MakeFolder(FolderOf(place), 0);
+  for (const uint64_t number : {1, 2}) {
+    const std::string name = log::SegmentName(entry, number);
+    std::unique_ptr<Device> segment;
+    log::Sector bytes;
+    uint64_t size = 0;
+    int error = folder->Open(name, false, segment);
+    if (error == ENOENT) continue;
+    if (error == 0) error = segment->Size(size);
+    if (error == 0) error = segment->Read(0, bytes.data(), bytes.size());
+    if (error != 0) return Status::Failed(error, "read " + name + ", the log of").At(path, 0, 0);
+    if (size != 0 && !log::SegmentHeader::Parse(bytes))
+      return Status::Failed(EIO, "use " + name + ", a damaged log, to recover").At(path, 0, 0);
+  }
+  return {};
+}
+
 Drained Useless(const Place& place, const std::string& entry, const std::string& path) {
   // What is no log of ours is left alone.
   if (const int error = RemoveLog(place, entry); error != 0)
@@ -97,18 +123,24 @@ Drained Useless(const Place& place, const std::string& entry, const std::string&
 
 }  // namespace
 
-Descriptor OpenFileOf(const Entry& entry) {
-  Descriptor at_its_path = OpenWithoutLease(AT_FDCWD, entry.path.c_str());
-  if (at_its_path.valid() && IsFile(at_its_path.get(), entry.file)) return at_its_path;
+int OpenFileOf(const Entry& entry, Descriptor& file) {
+  Descriptor at_its_path;
+  int error = OpenWithoutLease(AT_FDCWD, entry.path.c_str(), at_its_path);
+  if (error == 0 && IsFile(at_its_path.get(), entry.file)) {
+    file = std::move(at_its_path);
+    return 0;
+  }
   const std::string folder = entry.path.substr(0, entry.path.rfind('/') + 1);
   const std::unique_ptr<DIR, int (*)(DIR*)> names(opendir(folder.c_str()), closedir);
   while (const dirent* const name = names != nullptr ? readdir(names.get()) : nullptr) {
     if (name->d_ino != entry.file.inode) continue;
-    Descriptor file = OpenWithoutLease(dirfd(names.get()), name->d_name);
-    if (file.valid() && IsFile(file.get(), entry.file)) return file;
+    const int refused = OpenWithoutLease(dirfd(names.get()), name->d_name, file);
+    if (refused == 0 && IsFile(file.get(), entry.file)) return 0;
+    if (refused != 0 && !IsGone(refused)) return refused;
   }
   // Not every file system keeps the numbers of inodes: the mark says the rest.
-  return at_its_path;
+  file = std::move(at_its_path);
+  return IsGone(error) ? ENOENT : error;
 }
 
 void RemoveEntry(const Place& place, const std::string& entry, const std::string& path) {
@@ -116,14 +148,15 @@ void RemoveEntry(const Place& place, const std::string& entry, const std::string
 }
 
 Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, uint64_t spares,
-              Status& why) {
-  const Descriptor opened = handed.valid() ? Descriptor() : OpenFileOf(entry);
-  const int fd = handed.valid() ? handed.get() : opened.get();
-  if (fd < 0) return Drained::kLost;
+              Status& why, Pace* pace) {
   const auto failed = [&](int error, const char* what) {
     why = Status::Failed(error, what).At(entry.path, 0, 0);
     return error == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
   };
+  Descriptor opened;
+  if (const int error = handed.valid() ? 0 : OpenFileOf(entry, opened); error != 0)
+    return error == ENOENT ? Drained::kLost : failed(error, "open");
+  const int fd = handed.valid() ? handed.get() : opened.get();
   struct stat found{};
   if (fstat(fd, &found) != 0) return failed(errno, "look at");
   const std::string path = PathOf(fd, entry);
@@ -135,17 +168,21 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
   Superblock superblock;
   if (const int error = file.Find(superblock); error != 0) return failed(error, "read");
   const bool never_committed = superblock.marked() && superblock.mark() == kNeverCommitted;
-  if (!superblock.marked() || (!never_committed && !IsLogOf(place, entry.name, superblock)))
+  const bool is_anothers =
+      superblock.marked() && !never_committed && !IsLogOf(place, entry.name, superblock);
+  if (is_anothers) why = FindDamage(place, entry.name, path);
+  if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
+  if (!superblock.marked() || is_anothers)
     return IdentityIn(found) == entry.file || handed.valid() ||
                    HasEverything(place, entry, superblock, *file.Changed(superblock))
                ? Useless(place, entry.name, path)
                : Drained::kLost;
-  const std::unique_ptr<Device> device = file.Changed(superblock);
+  const std::unique_ptr<Device> device = file.Changed(superblock, pace);
   const std::unique_ptr<log::Folder> folder = MakeSparingFolder(place, spares);
   log::Snapshot snapshot;
   why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot);
   if (why.ok()) why = log::CheckLength(*device, path, snapshot);
-  if (why.ok()) why = log::Restore(*device, *folder, path, snapshot);
+  if (why.ok()) why = log::Restore(*device, *folder, path, snapshot, place.in_memory);
   if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
   static_cast<void>(RemoveLog(place, entry.name));
   Forget(place, entry.name, path);

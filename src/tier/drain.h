@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "publish/directory_entry.h"
 #include "tier/entry.h"
+#include "tier/pace.h"
 #include "tier/place.h"
 
 namespace tidelane::tier {
@@ -25,16 +26,16 @@ enum class Drained {
   kFailed    ///< the log stays
 };
 
-/// Opens the file of an entry by its path, or by another name in its folder, as programs rename what they have written; not valid: nothing is there
-/// that it could be.
-Descriptor OpenFileOf(const Entry& entry);
+/// Opens the file of an entry by its path, or by another name in its folder, as programs rename what they have written. 0 or an errno; ENOENT:
+/// nothing is there that it could be.
+int OpenFileOf(const Entry& entry, Descriptor& file);
 
 /// Removes what the tier has by the entry's name of a file that is at `path`, or was, but for what somebody has open.
 void RemoveEntry(const Place& place, const std::string& entry, const std::string& path);
 
 /// `handed`: an opening of the file, to write and read, which has no locks afterwards; none: it is opened by its path. `why`: of a failure.
-/// `spares`: so many bytes of its segments may be kept for others (tier/spares.h).
+/// `spares`: so many bytes of its segments may be kept for others (tier/spares.h). `pace`: of what is written, if any.
 Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, uint64_t spares,
-              Status& why);
+              Status& why, Pace* pace = nullptr);
 
 }  // namespace tidelane::tier

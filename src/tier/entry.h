@@ -2,6 +2,7 @@
 /// What a tier knows of a file whose last commit it has: the entry in the tier, beside the log, and the marker beside the file.
 ///
 ///   TIER/E.file, E-wal.0, E-wal.1    the entry, and the log (docs/formats/log.md)
+///   TIER/E.why                       what keeps it from being brought home (tier/trouble.h)
 ///   FOLDER/NAME-tier                 the marker: which machine, which tier, which E
 ///
 /// Invariant: both are whole, or not there: they get their names when they are written.

@@ -13,15 +13,21 @@ namespace {
 
 class GuardedDevice final : public Device {
  public:
-  GuardedDevice(Device& inner, const Superblock& marked, int leased)
-      : inner_(inner), marked_(marked), leased_(leased) {}
+  GuardedDevice(Device& inner, const Superblock& marked, int leased, Pace* pace)
+      : inner_(inner), marked_(marked), leased_(leased), pace_(pace) {}
 
   int Read(uint64_t address, void* buffer, size_t n) override {
     return inner_.Read(address, buffer, n);
   }
   int Write(uint64_t address, const struct iovec* parts, size_t count) override {
-    const int error = MayChange();
-    return error == 0 ? inner_.Write(address, parts, count) : error;
+    if (pace_ == nullptr) {
+      const int error = MayChange();
+      return error == 0 ? inner_.Write(address, parts, count) : error;
+    }
+    int error = pace_->Await([this] { return MayChange(); });
+    if (error == 0) error = inner_.Write(address, parts, count);
+    for (size_t i = 0; error == 0 && i < count; ++i) pace_->Wrote(parts[i].iov_len);
+    return error;
   }
   int Truncate(uint64_t size) override {
     const int error = MayChange();
@@ -46,6 +52,7 @@ class GuardedDevice final : public Device {
   Device& inner_;
   const Superblock marked_;
   const int leased_;  // -1: there is no lease
+  Pace* const pace_;  // may be none
 };
 
 }  // namespace
@@ -74,8 +81,8 @@ int MovedFile::Lock() {
 
 int MovedFile::Find(Superblock& superblock) { return Superblock::Find(*device_, superblock); }
 
-std::unique_ptr<Device> MovedFile::Changed(const Superblock& marked) {
-  return std::make_unique<GuardedDevice>(*device_, marked, leased_ ? fd_ : -1);
+std::unique_ptr<Device> MovedFile::Changed(const Superblock& marked, Pace* pace) {
+  return std::make_unique<GuardedDevice>(*device_, marked, leased_ ? fd_ : -1, pace);
 }
 
 }  // namespace tidelane::tier

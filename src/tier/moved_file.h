@@ -13,6 +13,7 @@
 
 #include "device/device.h"
 #include "log/mark.h"
+#include "tier/pace.h"
 
 namespace tidelane::tier {
 
@@ -31,7 +32,8 @@ class MovedFile {
   /// Empty: it is no HDF5 file. After Lock; 0 or an errno.
   int Find(Superblock& superblock);
   /// To be changed as long as it is marked so. Its writes fail with EWOULDBLOCK where somebody wants it, with ESTALE where it is another one by now.
-  std::unique_ptr<Device> Changed(const Superblock& marked);
+  /// `pace`: of its writes, if any.
+  std::unique_ptr<Device> Changed(const Superblock& marked, Pace* pace = nullptr);
 
  private:
   const int fd_;

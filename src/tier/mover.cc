@@ -19,12 +19,15 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "tier/drain.h"
+#include "tier/pace.h"
 #include "tier/spares.h"
+#include "tier/trouble.h"
 
 namespace tidelane::tier {
 namespace {
@@ -42,7 +45,10 @@ constexpr auto kLookAround = std::chrono::milliseconds(500);
 constexpr uint64_t kSpares = uint64_t{512} << 20;
 // How long until it is tried again.
 constexpr auto kAfterUse = std::chrono::milliseconds(500);
-constexpr auto kAfterFailure = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kAfterFailure = std::chrono::seconds(1);
+constexpr auto kLongestPause = std::chrono::minutes(1);
+// A program that closes a file soon keeps nobody waiting.
+constexpr auto kUsualUse = std::chrono::seconds(1);
 
 // A path of the socket that fits into its address, wherever the tier is.
 sockaddr_un AddressOf(const Place& place) {
@@ -100,6 +106,7 @@ class Mover {
 
   void Run() {
     Entry::RemoveDrafts(place_);
+    Trouble::RemoveDrafts(place_);
     std::thread taking([this] { Take(); });
     auto busy_at = Clock::now();
     for (;;) {
@@ -129,8 +136,10 @@ class Mover {
   // When an entry is looked at again.
   struct Next {
     Clock::time_point at;
-    bool hopeless = false;  // as long as nobody does anything
-    Descriptor file;        // that was handed over
+    bool hopeless = false;                            // as long as nobody does anything
+    Descriptor file;                                  // that was handed over
+    std::chrono::milliseconds pause = kAfterFailure;  // after the next failure
+    Clock::time_point in_use_since;                   // none: it was not
   };
 
   void Take() {
@@ -166,6 +175,7 @@ class Mover {
   // Whatever nobody has handed over. `waits`: something is to be tried again.
   bool MoveFound(bool& waits) {
     const std::vector<std::string> found = Entry::AllIn(place_);
+    Trouble::RemoveStray(place_, found);
     // Others have brought home, or given up, what is not there any more.
     std::erase_if(next_,
                   [&](const auto& next) { return !std::ranges::binary_search(found, next.first); });
@@ -188,12 +198,15 @@ class Mover {
     if (const int error = Entry::Read(place_, name, entry); error != 0) {
       next_.erase(name);
       // What cannot be read stays, and is no work.
-      if (error != ENOENT)
-        next_[name] = {.at = Clock::now() + kAfterFailure, .hopeless = true, .file = {}};
+      if (error != ENOENT) {
+        Next& next = next_[name];
+        next.at = Clock::now() + kAfterFailure;
+        next.hopeless = true;
+      }
       return;
     }
     Status why;
-    const Drained drained = Drain(place_, entry, file, kSpares, why);
+    const Drained drained = Drain(entry, file, why);
     if (drained == Drained::kYes || drained == Drained::kUseless) {
       next_.erase(name);
       return;
@@ -201,16 +214,52 @@ class Mover {
     if (drained == Drained::kFailed)
       std::fprintf(stderr, "tidelane-mover: %s\n", why.Message().c_str());
     Next& next = next_[name];
-    next.at = Clock::now() + kAfterFailure;
-    if (drained == Drained::kInUse) next.at = Clock::now() + kAfterUse;
-    // A full disk may be so no more.
-    next.hopeless = drained == Drained::kLost ||
-                    (drained == Drained::kFailed && why.code() != ENOSPC && why.code() != EDQUOT);
+    Wait(next, drained, why);
+    if (const std::string reason = ReasonOf(next, drained, why); !reason.empty())
+      Trouble::Tell(place_, name, reason, pace_.bytes());
     next.file = std::move(file);
+  }
+
+  Drained Drain(const Entry& entry, const Descriptor& file, Status& why) try {
+    Trouble before;
+    const bool had_trouble = Trouble::Read(place_, entry.name, before);
+    // Beyond where it stood still it goes on.
+    pace_.Begin(before.bytes, [this, had_trouble, name = entry.name] {
+      if (had_trouble) Trouble::Remove(place_, name);
+    });
+    return tier::Drain(place_, entry, file, kSpares, why, &pace_);
+  } catch (const std::bad_alloc&) {
+    why = Status::Failed(ENOMEM, "recover");
+    return Drained::kFailed;
+  }
+
+  // Until it is tried again.
+  static void Wait(Next& next, Drained drained, const Status& why) {
+    const auto now = Clock::now();
+    if (drained == Drained::kInUse) {
+      next.at = now + kAfterUse;
+      next.hopeless = false;
+      if (next.in_use_since == Clock::time_point()) next.in_use_since = now;
+      return;
+    }
+    next.in_use_since = {};
+    next.at = now + next.pause;
+    next.pause = std::min<std::chrono::milliseconds>(2 * next.pause, kLongestPause);
+    // A full disk may be so no more.
+    next.hopeless = drained == Drained::kLost || (why.code() != ENOSPC && why.code() != EDQUOT);
+  }
+
+  // Empty: that it waits is as it should be.
+  static std::string ReasonOf(const Next& next, Drained drained, const Status& why) {
+    if (drained == Drained::kFailed) return Trouble::ReasonOf(why);
+    if (drained == Drained::kLost) return "the file is not at its place any more";
+    return Clock::now() - next.in_use_since < kUsualUse ? std::string()
+                                                        : "a program has the file open";
   }
 
   const Place& place_;
   const MoverOptions options_;
+  Pace pace_{options_.rate};
   const Descriptor listening_;
   std::atomic<bool> ending_{false};
   std::mutex mutex_;

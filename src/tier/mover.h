@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "tier/entry.h"
@@ -17,7 +18,13 @@ namespace tidelane::tier {
 
 struct MoverOptions {
   std::chrono::milliseconds idle = std::chrono::seconds(5);  ///< then it ends
-  bool once = false;  ///< ends as soon as nothing can be done
+  uint64_t rate = 0;  ///< bytes a second, of all files together; 0: as fast as it goes
+};
+
+/// What a program asks of the mover that it starts. One that is there already goes on as it is.
+struct MoverStart {
+  uint64_t rate = 0;
+  unsigned niceness = 10;
 };
 
 /// Moves until there is nothing more to do. 0; or an errno, where the tier cannot be used. 0 at once where there is a mover already.
@@ -29,6 +36,6 @@ bool HandOver(const Place& place, const std::string& entry, int fd);
 bool HasMover(const Place& place);
 /// Starts one that outlives this process, is no child of it, and has nothing of it: the program `tidelane-mover` beside the plugin. False:
 /// there is no such program, or no process.
-bool StartMover(const Place& place);
+bool StartMover(const Place& place, const MoverStart& start);
 
 }  // namespace tidelane::tier

@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +21,6 @@ namespace {
 
 constexpr char kProgram[] = "tidelane-mover";
 constexpr size_t kStack = size_t{64} << 10;
-constexpr int kNiceness = 10;
 
 std::string Program() {
   Dl_info found{};
@@ -52,7 +50,6 @@ int Exec(void* argument) {
   for (const int standard : {0, 1, 2}) dup2(nothing, standard);
   syscall(SYS_close_range, 3u, ~0u, 0u);
   if (chdir("/") != 0) _exit(1);
-  setpriority(PRIO_PROCESS, 0, kNiceness);
   execve(start.program, start.arguments, start.environment);
   _exit(1);
 }
@@ -65,7 +62,7 @@ int Detach(void* argument) {
 
 }  // namespace
 
-bool StartMover(const Place& place) {
+bool StartMover(const Place& place, const MoverStart& wanted) {
   const std::string program = Program();
   if (program.empty()) return false;
   void* const stacks = mmap(nullptr, 2 * kStack, PROT_READ | PROT_WRITE,
@@ -74,7 +71,11 @@ bool StartMover(const Place& place) {
   std::string name = kProgram;
   std::string path = place.path;
   std::string search = "PATH=/usr/local/bin:/usr/bin:/bin";
-  std::array<char*, 3> arguments{name.data(), path.data(), nullptr};
+  std::string idle = std::to_string(MoverOptions().idle.count());
+  std::string rate = std::to_string(wanted.rate);
+  std::string niceness = std::to_string(wanted.niceness);
+  std::array<char*, 6> arguments{name.data(), path.data(),     idle.data(),
+                                 rate.data(), niceness.data(), nullptr};
   std::array<char*, 2> environment{search.data(), nullptr};
   auto* const stack = static_cast<std::byte*>(stacks);
   Start start{.program = program.c_str(),

@@ -263,6 +263,54 @@ TEST_F(TierTest, AFileThatWasCutToNothingIsNotBroughtBack) {
   EXPECT_EQ(InTier(), std::vector<std::string>());
 }
 
+TEST_F(TierTest, AFileThatCannotBeOpenedIsNotTakenForOneThatIsGone) {
+  const std::string name = Closed("a.h5", 'x');
+  Entry entry;
+  ASSERT_EQ(Entry::Read(*place_, name, entry), 0);
+  entry.path = folder_ + '/' + std::string(1000, 'x') + "/a.h5";  // no permission would do for root
+  Status why;
+  EXPECT_EQ(tier::Drain(*place_, entry, {}, 0, why), Drained::kFailed);
+  EXPECT_EQ(why.code(), ENAMETOOLONG);
+  EXPECT_EQ(Drain(name), Drained::kYes);
+}
+
+TEST_F(TierTest, ALogWithoutARightHeaderIsNotTakenForAnothersOne) {
+  const std::string name = Closed("a.h5", 'x');
+  const std::string log = place_->path + '/' + log::SegmentName(name, 1);
+  std::fstream file(log, std::ios::in | std::ios::out | std::ios::binary);
+  char first = 0;
+  file.get(first);
+  file.seekp(0).put('?').flush();
+  EXPECT_EQ(Drain(name), Drained::kFailed);
+  file.seekp(0).put(first).flush();
+  EXPECT_EQ(Drain(name), Drained::kYes);
+  ExpectHome("a.h5", 'x');
+}
+
+TEST_F(TierTest, TheLogIsNotWrittenOnceMoreWhereItLiesInMemory) {
+  const auto written = [] {  // by this process
+    std::ifstream file("/proc/self/io");
+    std::string word;
+    uint64_t bytes = 0;
+    while (file >> word && word != "wchar:") {
+    }
+    file >> bytes;
+    return bytes;
+  };
+  constexpr uint64_t kSize = 4'000'000;
+  for (const bool in_memory : {false, true}) {
+    const std::string name = Closed("a.h5", 'x', kSize);
+    place_->in_memory = in_memory;
+    const uint64_t before = written();
+    EXPECT_EQ(Drain(name), Drained::kYes);
+    const uint64_t bytes = written() - before;
+    if (bytes == 0) GTEST_SKIP() << "nobody counts here what is written";
+    EXPECT_EQ(bytes < kSize * 3 / 2, in_memory) << bytes;
+    ExpectHome("a.h5", 'x', kSize);
+    fs::remove(path());
+  }
+}
+
 TEST_F(TierTest, WhoWasHandedTheFileKnowsThatItIsGoneOrElsewhere) {
   hands_over_ = true;
   const std::string deleted = Closed("a.h5", 'x');

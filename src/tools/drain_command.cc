@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "device/claim.h"
 #include "tier/drain.h"
 #include "tier/mover.h"
+#include "tier/trouble.h"
 #include "tools/terminal.h"
 #include "tools/tiers.h"
 
@@ -62,11 +64,13 @@ class Draining {
   }
 
  private:
-  // A mover goes on with what it has begun, and is not disturbed as long as it gets on.
+  // A mover goes on with what it has begun, and is not disturbed as long as it gets on. What stands still is tried here, and says why.
   static void AwaitMover(const TieredFile& file) {
     uint64_t before = UINT64_MAX;
     auto changed_at = Clock::now();
-    while (IsThere(file) && tier::HasMover(*file.place)) {
+    tier::Trouble trouble;
+    while (IsThere(file) && tier::HasMover(*file.place) &&
+           !tier::Trouble::Read(*file.place, file.entry.name, trouble)) {
       const uint64_t now = file.place->used();
       if (now != std::exchange(before, now)) changed_at = Clock::now();
       if (Clock::now() - changed_at > kPatience) return;
@@ -92,20 +96,30 @@ class Draining {
           progress.Hide();
           return Complain(path + ": a program has it open");
         case tier::Drained::kLost: progress.Hide(); return Lost(file);
-        case tier::Drained::kFailed: progress.Hide(); return Complain(InWords(why));
+        case tier::Drained::kFailed: progress.Hide(); return StandsStill(file, why);
       }
     }
   }
 
   // Waits for a mover that has it. False: a program has it, as far as can be told: a mover may begin between two looks.
   static bool IsMoved(const tier::Entry& entry) {
-    const Descriptor file = tier::OpenFileOf(entry);
+    Descriptor file;
+    if (tier::OpenFileOf(entry, file) != 0) return false;
     for (int looks = 0; file.valid() && looks < kMostLooks; ++looks) {
       const bool moved = AwaitMove(file.get());
       std::this_thread::sleep_for(kLook);
       if (moved || !IsClaimed(file.get())) return true;
     }
     return false;
+  }
+
+  // Told as a mover would, for whoever asks later.
+  void StandsStill(const TieredFile& file, const Status& why) {
+    const std::string& entry = file.entry.name;
+    tier::Trouble::Tell(*file.place, entry, tier::Trouble::ReasonOf(why), 0);
+    tier::Trouble trouble{.reason = tier::Trouble::ReasonOf(why), .since = std::time(nullptr)};
+    static_cast<void>(tier::Trouble::Read(*file.place, entry, trouble));
+    Complain(file.entry.path + " stays in the tier, " + WaitingInWords(trouble));
   }
 
   void Lost(const TieredFile& file) {

@@ -81,7 +81,16 @@ class Looking final : public Survey {
     if (tiered.has_value()) {
       facts["tier"] = tiered->place->path;
       facts["entry"] = tiered->entry;
-      return Add(kInTier, path, facts, tiered->place->path + "; tidelane drain brings it here");
+      std::string words = tiered->place->path + "; ";
+      tier::Trouble trouble;
+      if (tier::Trouble::Read(*tiered->place, tiered->entry, trouble)) {
+        facts["waiting"] = trouble.reason;
+        facts["waiting_seconds"] = trouble.age();
+        words += WaitingInWords(trouble);
+      } else {
+        words += "tidelane drain brings it here";
+      }
+      return Add(kInTier, path, facts, words);
     }
     log::Snapshot snapshot;
     if (status.ok()) status = file.Read(snapshot);

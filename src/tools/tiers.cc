@@ -8,6 +8,7 @@
 
 #include "base/config.h"
 #include "log/format.h"
+#include "tools/survey.h"
 
 namespace tidelane::tools {
 namespace {
@@ -49,12 +50,18 @@ std::vector<TieredFile> FilesIn(const std::vector<std::shared_ptr<const tier::Pl
   std::vector<TieredFile> files;
   for (const auto& place : places) {
     for (const std::string& name : tier::Entry::AllIn(*place)) {
-      TieredFile file{.place = place, .entry = {}, .bytes = BytesOf(*place, name)};
+      TieredFile file{.place = place, .entry = {}, .bytes = BytesOf(*place, name), .trouble = {}};
+      tier::Trouble trouble;
+      if (tier::Trouble::Read(*place, name, trouble)) file.trouble = trouble;
       if (tier::Entry::Read(*place, name, file.entry) == 0) files.push_back(std::move(file));
     }
   }
   std::ranges::sort(files, {}, [](const TieredFile& file) { return file.entry.path; });
   return files;
+}
+
+std::string WaitingInWords(const tier::Trouble& trouble) {
+  return "waiting: " + trouble.reason + " (since " + AgeInWords(trouble.age()) + ")";
 }
 
 Status LogInTier(const std::string& path, const Superblock& marked,

@@ -103,7 +103,7 @@ def check_drained(dead, w):
     check_views(w, 'when the mover has ended')
     for entry, what in w.tier.items():
         if what.path is None:
-            raise Violation('segments of %s stay in T for ever: there is no E.file' % entry)
+            raise Violation('%s of %s stay in T for ever: there is no E.file' % ('segments' if what.segments else 'notes', entry))
         if w.names.get(what.path) == what.inode:
             raise Violation('%s stays in T, and nobody has its file' % entry)
     for name, number in w.names.items():

@@ -1,6 +1,6 @@
 """The mover: takes what programs hand over, looks through T for what dead ones have left, brings it into the files, tidies up."""
-from steps import removal
-from world import Description
+from steps import removal, remove_note
+from world import Description, Entry
 
 
 def is_running(w, me):
@@ -27,6 +27,10 @@ def idle(w, me):
             yield after
             return
     for entry, what in w.tier.items():
+        if what.note and not what.path and w.has('N: a note without its entry is collected'):
+            yield remove_note(w.then(me, 'idle'), entry)
+            return
+    for entry, what in w.tier.items():
         if entry not in p.seen and what.path:
             yield w.then(me, 'by the path', entry=entry, description='%s:%s' % (me, entry), seen=p.seen | {entry})
 
@@ -37,6 +41,22 @@ def leave(w, me):
     after = w.then(me, 'idle', description=None, entry=None, inode=None)
     after.close(me, p.description)
     return after
+
+
+def tell(w, me):
+    """The same, and says why: when nobody waits for the file any more."""
+    entry = w.processes[me].entry
+    after = leave(w, me)
+    after.processes[me] = after.processes[me]._replace(at='note', entry=entry)
+    return after
+
+
+def write_note(w, me):
+    """Whoever has the file may have ended the entry meanwhile."""
+    after = w.then(me, 'idle', entry=None)
+    e = w.processes[me].entry
+    after.tier[e] = after.tier.get(e, Entry(None, None))._replace(note=True)
+    yield after
 
 
 def handed(w, me):
@@ -77,7 +97,7 @@ def try_for(lock, then, rule=None):
         elif w.can_lock(mine, lock):
             yield w.then(me, following).lock(mine, lock)
         else:
-            yield leave(w, me)
+            yield tell(w, me)
 
     return step
 
@@ -126,7 +146,7 @@ def move(which):
         yield from break_lease(w, me)
         p = w.processes[me]
         if w.scene.is_full:
-            yield leave(w, me) if w.has('V3: who finds no room gives the file up') else w.then(me, 'no room')
+            yield tell(w, me) if w.has('V3: who finds no room gives the file up') else w.then(me, 'no room')
             return
         last = 'look once more' if w.has('V3: the superblock comes last') else 'remove segments'
         after = w.then(me, last if which == 1 else 'move 1')
@@ -165,5 +185,5 @@ STEPS = {'new': start, 'take mover.lock': take_lock, 'idle': idle, 'handed': han
          'claim': try_for('claim', lambda w: 'SH' if w.has('V2: the claim comes before flock') else 'lease', 'V2: the claim is taken'),
          'SH': try_for('SH', lambda w: 'lease' if w.has('V2: the claim comes before flock') else 'byte', 'V2: flock is taken'),
          'lease': lease, 'look': look, 'cut an empty file': cut_empty, 'move 0': move(0), 'move 1': move(1),
-         'look once more': look_once_more, 'unmark': unmark, 'done': done}
+         'look once more': look_once_more, 'unmark': unmark, 'done': done, 'note': write_note}
 STEPS.update(removal('done'))

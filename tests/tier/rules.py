@@ -39,6 +39,7 @@ RULES = {
     'V3: M is removed where the file is': 'rename both',
     'V3: M is removed only if it names E': 'create over it again',
     'V3: E.file is removed last': 'overwrite',
+    'N: a note without its entry is collected': 'no room',
 }
 # Not needed beside the others: nothing is found without them. Each with the scenes that come nearest.
 NEEDLESS = {
@@ -50,6 +51,8 @@ NEEDLESS = {
     'O3: the mark is read again when it has the claim': 'reopen',
     # The claims are enough.
     'V: one mover': 'overwrite',
+    # The next mover collects it: until one comes it would lie there.
+    'N: the note goes with its entry': 'no room',
     # Where there are leases. Where there are none it makes what BEYOND shows rarer.
     'V3: the mark is read again before the superblock is written': 'stock creates over',
 }

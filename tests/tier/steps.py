@@ -89,8 +89,8 @@ def removal(then):
 
     def order(w):
         if not w.has('V3: E.file is removed last'):
-            return 'E.file', 'segments', 'look at M', 'M', then
-        return 'segments', 'look at M', 'M', 'E.file', then
+            return 'E.file', 'segments', 'look at M', 'M', 'note', then
+        return 'segments', 'look at M', 'M', 'E.file', 'note', then
 
     def after(w, name):
         names = order(w)
@@ -135,9 +135,19 @@ def removal(then):
             drop_nothing(next_world, e)
         yield next_world
 
-    return {'remove segments': segments, 'remove look at M': look, 'remove M': remove_marker, 'remove E.file': remove_file}
+    def note(w, me):
+        yield remove_note(w.then(me, after(w, 'note')), w.processes[me].entry, w.has('N: the note goes with its entry'))
+
+    return {'remove segments': segments, 'remove look at M': look, 'remove M': remove_marker, 'remove E.file': remove_file, 'remove note': note}
+
+
+def remove_note(w, e, does=True):
+    if does and e in w.tier:
+        w.tier[e] = w.tier[e]._replace(note=False)
+        drop_nothing(w, e)
+    return w
 
 
 def drop_nothing(w, e):
-    if w.tier[e].path is None and not w.tier[e].segments:
+    if w.tier[e].path is None and not w.tier[e].segments and not w.tier[e].note:
         del w.tier[e]

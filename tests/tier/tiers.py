@@ -63,9 +63,9 @@ class Place:
 
     # Movers.
 
-    def start(self, env=()):
+    def start(self, env=(), words=()):
         mover = subprocess.Popen(
-            [str(self.plugin.folder / MOVER), str(self.own), IDLE], env=common.native_env() | dict(env), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+            [str(self.plugin.folder / MOVER), str(self.own), IDLE, *map(str, words)], env=common.native_env() | dict(env), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
         )  # fmt: skip
         self.movers.append(mover)
         return mover

@@ -29,6 +29,7 @@ class Entry(NamedTuple):
     path: object  # as E.file says; None: there is no E.file
     inode: object
     segments: tuple = ()  # (id, block 0 or None, block 1 or None), the oldest first
+    note: bool = False  # E.why: what keeps a mover from bringing the file home
 
 
 class Description(NamedTuple):

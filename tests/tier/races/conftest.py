@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ BUILD = os.environ.get("TIDELANE_TIER_BUILD") or os.path.join(tempfile.gettempdi
 BUILT = common.Built(BUILD)
 ALONE = tiers.without_mover(PLUGIN, os.path.join(BUILD, "alone"))
 EMPTY = "empty"
+SMALL = ("--rows", "20", "--state", "3000")
 ALL = "TIDELANE_TIER_ALL" in os.environ  # every stop, every way; else some of them
 # Where a mover of a.h5 is stopped: its first calls on the file, those between, what makes it plain, and what tidies up.
 STOPS = {
@@ -44,23 +46,27 @@ class There(tiers.Place):
     def path(self, name="a.h5"):
         return self.data / name
 
-    def make(self, name="a.h5", commit=3, *, tier=True, mover=False, native=False, latest=False, go_on=False, rc=0, env=(), leave="close"):
+    def make(self, name="a.h5", commit=3, *, tier=True, mover=False, native=False, latest=False, go_on=False, rc=0, env=(), leave="close", words=SMALL):
         """A file of a commit: created anew, or (go_on) so many more. It waits in the tier, unless tier is False or it is HDF5's own (native)."""
-        words = ["--steps", str(commit - 1), "--rows", "20", "--state", "3000", "--leave", leave, *["--latest"] * latest, *["--continue"] * go_on]
+        words = ["--steps", str(commit - 1), *words, "--leave", leave, *["--latest"] * latest, *["--continue"] * go_on]
         where = common.native_env() if native else self.env(mover, tier)
         done = common.run([BUILT.writer, "--file", self.path(name), "--report", "/dev/null", *words], where | dict(env), timeout=60)
         assert rc is None or done.rc == rc, done.words()
         return done
 
-    def read(self, name, env, mode):
-        return meaning(common.run([BUILT.writer, "--read", self.path(name), "--mode", mode, "--rows", "20", "--state", "3000"], env, timeout=30))
+    def read(self, name, env, mode, words):
+        return meaning(common.run([BUILT.writer, "--read", self.path(name), "--mode", mode, *words], env, timeout=30))
 
-    def seen(self, name="a.h5", mode="r", *, mover=False, tier=False, env=()):
+    def seen(self, name="a.h5", mode="r", *, mover=False, tier=False, env=(), words=SMALL):
         """With the plugin."""
-        return self.read(name, self.env(mover, tier) | dict(env), mode)
+        return self.read(name, self.env(mover, tier) | dict(env), mode, words)
 
-    def stock(self, name="a.h5", mode="r"):
-        return self.read(name, common.native_env(), mode)
+    def tool(self, *words):
+        """The program tidelane, which knows the tier as programs do."""
+        return common.run([self.plugin.tool, *words], self.env(), timeout=60)
+
+    def stock(self, name="a.h5", mode="r", words=SMALL):
+        return self.read(name, common.native_env(), mode, words)
 
     def must_drain(self, **more):
         """A mover to its end, and nothing is left. Movers that the plugin has started are ended first: a second one would leave the file to them."""
@@ -104,6 +110,27 @@ def there(tmp_path):
     place = There(tmp_path / "counted", PLUGIN, ALONE)
     yield place
     place.kill_movers()
+
+
+@pytest.fixture
+def mounted(there, request):
+    """Mounts a small file system over one of the two folders."""
+    mounts = []
+
+    def mount(folder, size):
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, timeout=20)
+        if done.returncode != 0:
+            pytest.skip("cannot mount here")
+        mounts.append(folder)
+
+    def more(folder, size):
+        subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True, timeout=20)
+
+    mount.more = more
+    yield mount
+    there.kill_movers()
+    for folder in mounts:
+        subprocess.run(["umount", "-l", folder], timeout=20, check=True)
 
 
 @pytest.fixture(params=list(STOPS) if ALL else ["log", "middle", "plain", "entry"])

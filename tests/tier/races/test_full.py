@@ -1,7 +1,6 @@
 """No room: in the tier, where the file lies, in either by a limit. What was acknowledged is kept, and comes to its place when there is room again."""
 
 import signal
-import subprocess
 import time
 
 import common
@@ -9,27 +8,6 @@ import pytest
 from conftest import BUILT, as_root, meaning, refused
 
 LARGE = ["--rows", "20", "--state", "300000"]  # 2.4 MB a commit
-
-
-@pytest.fixture
-def mounted(there, request):
-    """Mounts a small file system over one of the two folders."""
-    mounts = []
-
-    def mount(folder, size):
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, timeout=20)
-        if done.returncode != 0:
-            pytest.skip("cannot mount here")
-        mounts.append(folder)
-
-    def more(folder, size):
-        subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True, timeout=20)
-
-    mount.more = more
-    yield mount
-    there.kill_movers()
-    for folder in mounts:
-        subprocess.run(["umount", "-l", folder], timeout=20, check=True)
 
 
 def large(there, *words, env=(), rc=0):

@@ -1,0 +1,42 @@
+#include "tier/pace.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace tidelane::tier {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+// So long does somebody who wants the file wait for who sleeps here.
+constexpr auto kLook = std::chrono::milliseconds(20);
+
+}  // namespace
+
+void Pace::Begin(uint64_t before, std::function<void()> passed) {
+  bytes_ = 0;
+  before_ = before;
+  passed_ = std::move(passed);
+}
+
+int Pace::Await(const std::function<int()>& may_change) const {
+  for (;;) {
+    if (const int error = may_change(); error != 0) return error;
+    const auto left = free_at_ - Clock::now();
+    if (left <= Clock::duration::zero()) return 0;
+    std::this_thread::sleep_for(std::min<Clock::duration>(left, kLook));
+  }
+}
+
+void Pace::Wrote(uint64_t bytes) {
+  bytes_ += bytes;
+  if (rate_ != 0) {
+    const std::chrono::duration<double> takes(static_cast<double>(bytes) /
+                                              static_cast<double>(rate_));
+    free_at_ =
+        std::max(free_at_, Clock::now()) + std::chrono::duration_cast<Clock::duration>(takes);
+  }
+  if (bytes_ > before_ && passed_) std::exchange(passed_, nullptr)();
+}
+
+}  // namespace tidelane::tier

@@ -49,13 +49,14 @@ def test_a_file_of_many_batches(query, source):  # noqa: F811
     with h5py.File(query.folder / "large.h5", "w") as file:
         file["index"] = np.arange(150_001)
         file["text"] = np.array([b"%d" % i for i in range(150_001)], "S40")
-    done = query("large.h5", "index != 77", "-c", "text", "--arrow", "-o", "out.h5")
+        file["third"] = np.arange(150_001) % 3 == 0
+    done = query("large.h5", "index != 77", "-c", "text,third", "--arrow", "-o", "out.h5")
     assert done.stdout == "150000 hits in 150001 elements\n" and done.returncode == 0, done
     fields, batches = arrow_reader.tables_of((query.folder / "out.h5").read_bytes())
-    assert fields == [("index_", "uint64"), ("index", "int64"), ("text", "text")], "two columns of one name"
+    assert fields == [("index_", "uint64"), ("index", "int64"), ("text", "text"), ("third", "truth")], "two columns of one name"
     assert len(batches) >= 3 and max(len(batch[0]) for batch in batches) < 100_000
     expected = [i for i in range(150_001) if i != 77]
-    assert [sum(parts, []) for parts in zip(*batches)] == [expected, expected, [str(i) for i in expected]]
+    assert [sum(parts, []) for parts in zip(*batches)] == [expected, expected, [str(i) for i in expected], [i % 3 == 0 for i in expected]]
     assert "out.h5 exists already" in error_line(query("large.h5", "index == 7", "--arrow", "-o", "out.h5"))
     assert query("large.h5", "index == 7", "--arrow", "-o", "out.h5", "--force").returncode == 0
     assert arrow_reader.columns_of((query.folder / "out.h5").read_bytes()) == {"index_": [7], "index": [7]}

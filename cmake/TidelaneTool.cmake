@@ -8,6 +8,13 @@ if(NOT TIDELANE_CLI11_INCLUDE_DIR)
   message(FATAL_ERROR "No CLI/CLI.hpp found. `make build` installs it; on Debian it is the package libcli11-dev.")
 endif()
 
+# For `tidelane query --arrow`, without which the program is whole otherwise.
+find_path(TIDELANE_FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h)
+mark_as_advanced(TIDELANE_FLATBUFFERS_INCLUDE_DIR)
+if(NOT TIDELANE_FLATBUFFERS_INCLUDE_DIR)
+  message(STATUS "No flatbuffers/flatbuffers.h: `tidelane query` has no --arrow (on Debian: libflatbuffers-dev)")
+endif()
+
 # tidelane_tool(<rooms' name>)
 function(tidelane_tool name)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/tools/*.cc")
@@ -21,6 +28,11 @@ function(tidelane_tool name)
   tidelane_link_rooms(tidelane_tool ${name} 5 tier)
   target_link_libraries(tidelane_tool PRIVATE nlohmann_json::nlohmann_json)
   target_include_directories(tidelane_tool SYSTEM PRIVATE "${TIDELANE_CLI11_INCLUDE_DIR}")
+  if(TIDELANE_FLATBUFFERS_INCLUDE_DIR)
+    set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/tools/arrow_messages.cc" APPEND PROPERTY
+      COMPILE_DEFINITIONS TIDELANE_FLATBUFFERS)
+    target_include_directories(tidelane_tool SYSTEM PRIVATE "${TIDELANE_FLATBUFFERS_INCLUDE_DIR}")
+  endif()
   # A folder of its own, which build/env.sh puts on PATH.
   set_target_properties(tidelane_tool PROPERTIES OUTPUT_NAME tidelane RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tool")
   if(TIDELANE_SANITIZE)  # driven by scripts that nobody instrumented: built there by hand only

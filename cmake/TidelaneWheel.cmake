@@ -25,7 +25,7 @@ endfunction()
 function(tidelane_wheel_needs)
   set(missing "")
   foreach(pair "nlohmann/json.hpp|nlohmann-json3-dev" "libdeflate.h|libdeflate-dev" "zlib.h|zlib1g-dev"
-               "isa-l/igzip_lib.h|libisal-dev" "CLI/CLI.hpp|libcli11-dev")
+               "isa-l/igzip_lib.h|libisal-dev" "CLI/CLI.hpp|libcli11-dev" "flatbuffers/flatbuffers.h|libflatbuffers-dev")
     string(REPLACE "|" ";" pair "${pair}")
     list(GET pair 0 header)
     list(GET pair 1 package)
@@ -39,6 +39,7 @@ function(tidelane_wheel_needs)
     tidelane_wheel_fetch(missing)
     set(CMAKE_PREFIX_PATH "${CMAKE_PREFIX_PATH}" PARENT_SCOPE)
   endif()
+  list(REMOVE_ITEM missing libflatbuffers-dev)  # without it an option of the program is not there, and says so
   if(missing)
     list(JOIN missing " " missing)
     message(FATAL_ERROR "PyPI has not: ${missing} (Debian's names), and they could not be fetched. Run this, then pip again:   "

@@ -27,6 +27,7 @@ for group in "$@"; do
       need zlib1g-dev header zlib.h
       need libisal-dev header isa-l/igzip_lib.h
       need libcli11-dev header CLI/CLI.hpp
+      need libflatbuffers-dev header flatbuffers/flatbuffers.h
       need python3 program python3
       ;;
     hdf5)  # what building HDF5 ourselves takes

@@ -1,5 +1,6 @@
 /// \file
-/// Conditions of numbers run the loops of loops.h, or one of their own for long double; those of strings compare one by one.
+/// Conditions of numbers run the loops of loops.h, or one of their own for long double; those of fixed strings are fixed_strings.h's, and
+/// strings of variable length are compared one by one.
 ///
 /// Thread safety: what Make gives is never changed.
 #include "predicate/matcher.h"
@@ -8,9 +9,9 @@
 #include <cfenv>
 #include <cmath>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
+#include "predicate/fixed_strings.h"
 #include "predicate/interval.h"
 #include "predicate/loops.h"
 
@@ -107,49 +108,16 @@ struct LongDoubles {
   bool swapped = false;
 };
 
-int Sign(int x) { return x < 0 ? -1 : static_cast<int>(x > 0); }
-
-bool Holds(Comparison comparison, std::string_view element, const std::string& first,
-           const std::string& second) {
-  if (comparison == Comparison::kEqual) return element == first;
-  if (comparison == Comparison::kNotEqual) return element != first;
-  const int order = Sign(element.compare(first));
-  switch (comparison) {
-    case Comparison::kLess: return order < 0;
-    case Comparison::kGreater: return order > 0;
-    case Comparison::kLessEqual: return order <= 0;
-    case Comparison::kGreaterEqual: return order >= 0;
-    default: return order >= 0 && element.compare(second) <= 0;
+struct Strings final : Matcher::Loops {
+  explicit Strings(FixedStrings made) : strings(std::move(made)) {}
+  void Run(const unsigned char* elements, size_t count, uint64_t* words) const override {
+    strings.Run(elements, count, words);
   }
-}
-
-struct FixedStrings {
-  using Scope = NoScope;
-  bool Matches(const unsigned char* element) const {
-    const std::string_view whole(reinterpret_cast<const char*>(element), size);
-    if (comparison == Comparison::kEqual || comparison == Comparison::kNotEqual) {
-      // Most elements differ early: that is told before their end is looked for.
-      const bool equal = BeginsAs(whole) && Length(whole) == first.size();
-      return equal == (comparison == Comparison::kEqual);
-    }
-    return Holds(comparison, whole.substr(0, Length(whole)), first, second);
-  }
-  bool BeginsAs(std::string_view whole) const {
-    return first.empty() || (whole.front() == first.front() && whole.starts_with(first));
-  }
-  size_t Length(std::string_view whole) const {
-    if (pad == ElementType::Pad::kNullTerminated) {
-      const size_t end = whole.find('\0');
-      return end == std::string_view::npos ? whole.size() : end;
-    }
-    return whole.find_last_not_of(pad == ElementType::Pad::kNullPadded ? '\0' : ' ') + 1;
+  uint64_t Count(const unsigned char* elements, size_t count) const override {
+    return strings.Count(elements, count);
   }
 
-  Comparison comparison = Comparison::kEqual;
-  std::string first;
-  std::string second;
-  ElementType::Pad pad = ElementType::Pad::kNullTerminated;
-  size_t size = 0;
+  FixedStrings strings;
 };
 
 struct VariableStrings {
@@ -157,7 +125,7 @@ struct VariableStrings {
   bool Matches(const unsigned char* element) const {
     const char* string = nullptr;
     std::memcpy(&string, element, sizeof string);
-    return Holds(comparison, string != nullptr ? string : "", first, second);
+    return HoldsOfStrings(comparison, string != nullptr ? string : "", first, second);
   }
 
   Comparison comparison = Comparison::kEqual;
@@ -223,9 +191,10 @@ LoopsPtr StringsOf(const Condition& condition, const ElementType& type) {
                           ? Known::kNever
                           : Known::kNothing;
   if (type.kind == ElementType::Kind::kFixedString) {
-    FixedStrings test = {condition.comparison, first, second, type.pad, type.size};
-    auto loops = std::make_shared<OneByOne<FixedStrings>>(std::move(test), type.size);
-    loops->known = known;
+    auto loops = std::make_shared<Strings>(FixedStrings(condition, type));
+    loops->known = known == Known::kNever || loops->strings.never() ? Known::kNever
+                   : loops->strings.always()                        ? Known::kAlways
+                                                                    : Known::kNothing;
     return loops;
   }
   VariableStrings test = {condition.comparison, first, second};

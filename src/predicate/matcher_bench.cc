@@ -86,6 +86,12 @@ std::vector<Subject> Subjects() {
           {"long_double", of(Kind::kFloat, sizeof(Number)), above},
           {"string8",
            {.kind = Kind::kFixedString, .size = 8},
+           {Comparison::kEqual, {std::string("abcd")}}},
+          {"string16",
+           {.kind = Kind::kFixedString, .size = 16},
+           {Comparison::kLess, {std::string("abcd")}}},
+          {"string40",
+           {.kind = Kind::kFixedString, .size = 40},
            {Comparison::kEqual, {std::string("abcd")}}}};
 }
 

@@ -1,6 +1,7 @@
 /// \file
 /// Strings: where they end, and their order by bytes without sign.
 #include <cstring>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "predicate/fixed_strings.h"
 #include "predicate/matcher.h"
 
 namespace tidelane::predicate {
@@ -140,6 +142,93 @@ TEST(MatcherStringsTest, RandomOfAFewLetters) {
       ASSERT_EQ(matches[i], Expected(comparison, element, first, second));
     }
   }
+}
+
+// Elements of which many begin as a constant does, or are nearly equal to it, in memory of exactly their size.
+class NearlyEqual {
+ public:
+  explicit NearlyEqual(unsigned seed) : random_(seed) {}
+
+  void Check() {
+    const size_t size = 1 + random_() % (Chance(4) ? 70 : 24);
+    const ElementType type = {.kind = Kind::kFixedString,
+                              .size = static_cast<uint32_t>(size),
+                              .pad = static_cast<Pad>(random_() % 3)};
+    const std::string seed = Any(size);
+    Condition condition = {static_cast<Comparison>(random_() % 7), {Constant(seed)}};
+    if (condition.comparison == Comparison::kBetween) condition.values.emplace_back(Constant(seed));
+    const size_t count = random_() % 200;
+    const auto elements = std::make_unique<unsigned char[]>(size * count);
+    for (size_t i = 0; i < count; ++i) {
+      std::string element = Changed(seed);
+      element.resize(size, type.pad == Pad::kSpacePadded ? ' ' : '\0');
+      std::memcpy(elements.get() + i * size, element.data(), size);
+    }
+    const std::vector<bool> matches = MatchesOf(condition, type, elements.get(), count);
+    const FixedStrings exact(condition, type);
+    for (size_t i = 0; i < count; ++i) {
+      const unsigned char* const element = elements.get() + i * size;
+      ASSERT_EQ(matches[i], exact.Matches(element))
+          << "size " << size << " pad " << static_cast<int>(type.pad) << " comparison "
+          << static_cast<int>(condition.comparison) << " element "
+          << testing::PrintToString(std::string(element, element + size)) << " constants "
+          << testing::PrintToString(std::get<std::string>(condition.values.front())) << " "
+          << testing::PrintToString(std::get<std::string>(condition.values.back()));
+    }
+  }
+
+ private:
+  bool Chance(unsigned of) { return random_() % of == 0; }
+
+  char Letter() {
+    static const std::string letters = "\0 \x01\x1f!aab\x7f\x80\xff\xff"s;
+    return letters[random_() % letters.size()];
+  }
+
+  std::string Any(size_t size) {
+    std::string text(size, Chance(4) ? Letter() : 'a');
+    for (char& c : text) {
+      if (Chance(4)) c = Letter();
+    }
+    return text;
+  }
+
+  std::string Changed(std::string text) {
+    for (unsigned changes = random_() % 3; changes > 0; --changes)
+      text[random_() % text.size()] = Letter();
+    if (Chance(3)) text.resize(random_() % (text.size() + 1));
+    return text;
+  }
+
+  // Also longer than an element, and one that ends as padding does.
+  std::string Constant(const std::string& seed) {
+    std::string text = Changed(seed);
+    if (Chance(4)) text.append(random_() % 3, Letter());
+    if (Chance(8)) text = Any(random_() % 80);
+    return text;
+  }
+
+  std::mt19937 random_;
+};
+
+TEST(MatcherStringsTest, AsOneByOneForEveryLengthAndPadding) {
+  NearlyEqual nearly(11);
+  for (int round = 0; round < 6000 && !testing::Test::HasFatalFailure(); ++round) nearly.Check();
+}
+
+TEST(MatcherStringsTest, WhatNoPaddedElementCanBeIsKnown) {
+  const auto of = [](Comparison comparison, const std::string& constant, Pad pad) {
+    std::string why;
+    const ElementType type = {.kind = Kind::kFixedString, .size = 4, .pad = pad};
+    return *Matcher::Make({comparison, {constant}}, type, Constants::kExact, why);
+  };
+  EXPECT_TRUE(of(Comparison::kEqual, "abcde", Pad::kNullPadded).never());
+  EXPECT_TRUE(of(Comparison::kNotEqual, "abcde", Pad::kNullPadded).always());
+  EXPECT_TRUE(of(Comparison::kEqual, "abc ", Pad::kSpacePadded).never());
+  EXPECT_TRUE(of(Comparison::kEqual, "a\0b"s, Pad::kNullTerminated).never());
+  EXPECT_FALSE(of(Comparison::kEqual, "a\0b"s, Pad::kNullPadded).never());
+  EXPECT_TRUE(of(Comparison::kLess, "", Pad::kNullTerminated).never());
+  EXPECT_TRUE(of(Comparison::kGreaterEqual, "", Pad::kNullTerminated).always());
 }
 
 }  // namespace

@@ -254,7 +254,8 @@ Command QueryCommand() {
       "names than x, x_1, a/b or a.b stand in backquotes.",
       "Prints the first hits as a table: indices, and the values of the columns that the query "
       "names and of --columns; then how many hits there are. Or their number alone, or all of them "
-      "as CSV, or as a new HDF5 file. Nothing of the size of a dataset or of the hits is ever in "
+      "as CSV, as Arrow, or as a new HDF5 file. Nothing of the size of a dataset or of the hits is "
+      "ever in "
       "memory.",
       "FILE is read through Tidelane, whose worker threads read and decode large chunks, by the "
       "HDF5 of this machine or the one given. Decimal constants are numbers of the column's type, "
@@ -267,6 +268,7 @@ Command QueryCommand() {
       {"-n,--limit", "N", "hits that the table has (default: 20; 0: all)"},
       {"--count", "", "print the number of hits alone"},
       {"--csv", "", "print all hits as CSV (RFC 4180), numbers so that they read back the same"},
+      {"--arrow", "", "print all hits as an Arrow stream; with --output an Arrow file"},
       {"-o,--output", "FILE", "write all hits into a new HDF5 file", false, Completes::kFile},
       {"--force", "", "replace the file of --output"},
       {"--explain", "",
@@ -276,6 +278,7 @@ Command QueryCommand() {
   command.examples = {
       {"tidelane query run.h5 'Energy > 1.9 and x < 3'", "the first 20 hits, and their number"},
       {"tidelane query run.h5 'Energy > 1.9' -c x,y --csv > hits.csv", "all hits"},
+      {"tidelane query run.h5 'Energy > 1.9' --arrow -o hits.arrow", "for pandas, Polars, DuckDB"},
       {"tidelane query run.h5 -d /events \"kind == 'tau'\" --count", "a table of records"}};
   command.main = Query;
   return command;

@@ -121,7 +121,13 @@ size_t SequenceSize(std::string_view text) {
   for (size_t i = 1; i < size; ++i) {
     if ((static_cast<uint8_t>(text[i]) & 0xc0) != 0x80) return 0;
   }
-  return size;
+  if (size < 3) return size;
+  // Too long for what it says, half of a pair of UTF-16, or beyond Unicode.
+  const auto next = static_cast<uint8_t>(text[1]);
+  const bool overlong = (lead == 0xe0 && next < 0xa0) || (lead == 0xf0 && next < 0x90);
+  const bool half = lead == 0xed && next > 0x9f;
+  const bool beyond = lead == 0xf4 && next > 0x8f;
+  return overlong || half || beyond ? 0 : size;
 }
 
 bool IsControl(std::string_view sequence) {
@@ -211,6 +217,15 @@ std::string Shown(std::string_view text, size_t most) {
     }
   }
   return out;
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t size = SequenceSize(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
 }
 
 size_t Characters(std::string_view text) {

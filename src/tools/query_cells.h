@@ -30,6 +30,7 @@ std::string_view TextOf(const CellType& type, const std::byte* element);
 void AppendField(std::string& out, std::string_view text);
 /// For a table: one line, at most `most` characters, control characters and what is no UTF-8 as \xhh.
 std::string Shown(std::string_view text, size_t most);
+bool IsUtf8(std::string_view text);
 /// Columns that a text takes on a terminal, about: characters of UTF-8.
 size_t Characters(std::string_view text);
 

@@ -11,6 +11,7 @@
 #include "base/words.h"
 #include "predicate/text.h"
 #include "tools/locate.h"
+#include "tools/query_arrow.h"
 #include "tools/query_hdf5.h"
 #include "tools/query_print.h"
 #include "tools/query_scan.h"
@@ -93,6 +94,7 @@ class Hits {
 
   bool Give(std::string& error) {
     if (arguments_.Has("csv")) return PrintCsv(scan_, error);
+    if (arguments_.Has("arrow")) return WriteArrowHits(error);
     if (arguments_.Has("output")) return Write(error);
     if (arguments_.Has("explain")) return Explain(error);
     if (arguments_.Has("count")) {
@@ -111,6 +113,13 @@ class Hits {
       return false;
     progress_.Hide();
     return PrintLine(HitsInWords(scan_.found(), scan_), error);
+  }
+
+  bool WriteArrowHits(std::string& error) {
+    const bool is_file = arguments_.operands.size() > 4;
+    if (!WriteArrow(scan_, is_file ? arguments_.operands[4] : "", error)) return false;
+    progress_.Hide();
+    return !is_file || PrintLine(HitsInWords(scan_.found(), scan_), error);
   }
 
   bool Explain(std::string& error) {

@@ -24,6 +24,7 @@
 #include "base/fresh_file.h"
 #include "base/nearest.h"
 #include "predicate/text.h"
+#include "tools/arrow_messages.h"
 #include "tools/find_hdf5.h"
 #include "tools/locate.h"
 #include "tools/plugin_environment.h"
@@ -43,6 +44,11 @@ constexpr int kInterrupted = 130;
 
 void EndInterrupted(int) { _exit(kInterrupted); }
 
+// -o - is stdout, where hits can be written in one go.
+bool HasNewFile(const Arguments& arguments) {
+  return arguments.Has("output") && !(arguments.Has("arrow") && arguments.Get("output") == "-");
+}
+
 std::string WrongOptions(const Arguments& arguments) {
   const std::vector<std::string>& operands = arguments.operands;
   if (operands.empty()) return "no file: tidelane query FILE 'Energy > 1.9'";
@@ -50,8 +56,8 @@ std::string WrongOptions(const Arguments& arguments) {
   if (operands.size() > 2)
     return "'" + operands[2] + "' is one word too many: the query is one word, in quotes";
   std::string given;
-  for (const char* way : {"count", "csv", "output"}) {
-    if (!arguments.Has(way)) continue;
+  for (const char* way : {"count", "csv", "arrow", "output"}) {
+    if (!arguments.Has(way) || (given == "arrow" && way == std::string_view("output"))) continue;
     if (!given.empty()) return "--" + given + " and --" + way + " are one or the other";
     given = way;
   }
@@ -60,6 +66,11 @@ std::string WrongOptions(const Arguments& arguments) {
   if (arguments.Has("group") && arguments.Has("dataset"))
     return "--group and --dataset are one or the other";
   if (arguments.Has("force") && !arguments.Has("output")) return "--force is for --output";
+  if (arguments.Has("arrow") && !ArrowIsBuilt())
+    return "this tidelane was built without Arrow: it takes flatbuffers' headers (on Debian the "
+           "package libflatbuffers-dev) when it is built";
+  if (arguments.Has("arrow") && !HasNewFile(arguments) && isatty(STDOUT_FILENO) != 0)
+    return "--arrow is nothing for a terminal: --output FILE, or a pipe";
   const std::string limit = arguments.Get("limit", "20");
   uint64_t rows = 0;
   const auto end = std::from_chars(limit.data(), limit.data() + limit.size(), rows);
@@ -245,7 +256,7 @@ int Query(const Arguments& arguments) {
   const sigset_t ends = SignalsThatEnd();
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   NewFile output;
-  if (arguments.Has("output")) {
+  if (HasNewFile(arguments)) {
     error = output.Begin(arguments.Get("output"), arguments.operands[0], arguments.Has("force"));
     if (!error.empty()) return Fail(kUsage, error);
   }
@@ -256,7 +267,7 @@ int Query(const Arguments& arguments) {
   int pid = 0;
   const Ended ended = RunInFront(ChildWords(arguments, library, plugins, output.temporary()), pid);
   const int status = EndOf(ended, library);
-  if (status == kDone && arguments.Has("output")) {
+  if (status == kDone && HasNewFile(arguments)) {
     if (error = output.End(); !error.empty()) return Fail(kFailed, error);
   }
   return status;

@@ -19,14 +19,6 @@ constexpr size_t kMostCell = 40;   // characters of a string
 constexpr size_t kMostKept = 200;  // rows of which the widths of columns are those
 constexpr size_t kFlushBytes = 1 << 16;
 
-// "index", or one for each dimension.
-std::vector<std::string> IndexNames(size_t rank) {
-  if (rank == 1) return {"index"};
-  std::vector<std::string> names;
-  for (size_t d = 0; d < rank; ++d) names.push_back("index" + std::to_string(d));
-  return names;
-}
-
 void CoordinatesOf(uint64_t position, const std::vector<uint64_t>& shape,
                    std::vector<uint64_t>& coordinates) {
   coordinates.resize(shape.size());
@@ -133,6 +125,13 @@ std::string TextOr(const Json& json, const char* key, const char* otherwise) {
 }
 
 }  // namespace
+
+std::vector<std::string> IndexNames(size_t rank) {
+  if (rank == 1) return {"index"};
+  std::vector<std::string> names;
+  for (size_t d = 0; d < rank; ++d) names.push_back("index" + std::to_string(d));
+  return names;
+}
 
 std::string HitsInWords(uint64_t hits, const QueryScan& scan) {
   return (hits == 0 ? "no hits" : CountInWords(hits, "hit")) + " in " +

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tools/query_scan.h"
 
@@ -20,6 +21,8 @@ bool PrintTable(QueryScan& scan, uint64_t limit, const std::function<void()>& be
                 std::string& error);
 /// "3 hits in 10 elements"
 std::string HitsInWords(uint64_t hits, const QueryScan& scan);
+/// "index", or one for each dimension.
+std::vector<std::string> IndexNames(size_t rank);
 /// All hits.
 bool PrintCsv(QueryScan& scan, std::string& error);
 /// How it is, or was, done.

@@ -75,6 +75,7 @@ def test_every_setting_is_an_option(tidelane):
         (["query", "run.h5", "x", ">", "1"], 2, "'>' is one word too many: the query is one word, in quotes"),
         (["query", "run.h5", "x > 1", "--cvs"], 2, "the nearest is --csv"),
         (["query", "run.h5", "x > 1", "--csv", "--count"], 2, "--count and --csv are one or the other"),
+        (["query", "run.h5", "x > 1", "--csv", "--arrow"], 2, "--csv and --arrow are one or the other"),
         (["query", "run.h5", "x > 1", "--csv", "--explain"], 2, "--explain goes with --count or alone"),
         (["query", "run.h5", "x > 1", "-g", "a", "-d", "b"], 2, "--group and --dataset are one or the other"),
         (["query", "run.h5", "x > 1", "-n", "some"], 2, "--limit is a number of hits"),

@@ -56,7 +56,7 @@ def test_every_command_runs(tidelane):
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         ran += 1
     assert ran >= 10
-    for made in ("run.html", "run.json", "run.trace", "perfetto.json", "hits.csv", "hits.h5"):
+    for made in ("run.html", "run.json", "run.trace", "perfetto.json", "hits.csv", "hits.h5", "hits.arrow"):
         assert (tidelane.folder / made).stat().st_size > 0, made
 
 

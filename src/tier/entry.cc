@@ -16,7 +16,6 @@ namespace tidelane::tier {
 namespace {
 
 constexpr char kEntryEnd[] = ".file";
-constexpr std::string_view kMarkerEnd = "-tier";
 constexpr int kNew = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
 std::string MarkerName(const DirectoryEntry& beside) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/identity.h"
@@ -37,6 +38,9 @@ struct Entry {
   /// The names of all there are.
   static std::vector<std::string> AllIn(const Place& place);
 };
+
+/// Behind the file's name.
+inline constexpr std::string_view kMarkerEnd = "-tier";
 
 struct Marker {
   std::string host;

@@ -212,10 +212,11 @@ Command StatusCommand() {
       "published yet (publish=atomic). Logs that belong to no file are stray. Without an operand: "
       "of this folder. Nothing is changed."};
   command.operands = Operands::kFiles;
-  command.options = {{"-r,--recursive", "", "the folders below, too"},
-                     {"--tier", "", "what the fast tiers have, instead"},
-                     {"--watch", "", "with --tier: until nothing is there any more"},
-                     {"--json", "", "as JSON, for scripts"}};
+  command.options = {
+      {"-r,--recursive", "", "the folders below, too"},
+      {"--tier", "", "what the fast tiers have, instead; of these files, if any are named"},
+      {"--watch", "", "with --tier: until nothing is there any more"},
+      {"--json", "", "as JSON, for scripts"}};
   command.examples = {{"tidelane status --tier --watch", "how far the mover is"},
                       {"tidelane status -r /scratch/run7", "before anything is copied from there"}};
   command.main = ShowStatus;
@@ -232,7 +233,8 @@ Command DrainCommand() {
       "own place. This does the same, and returns when it is done: of FILE, of all files below "
       "FOLDER, or of all there are. For the end of a job script, where the scheduler would end the "
       "mover, and before files are copied or sent.",
-      "The tiers are the one in memory, and the one that TIDELANE_TIER names."};
+      "The tiers are the one in memory, the one that TIDELANE_TIER names, and those "
+      "in which FILE is, or files below FOLDER are."};
   command.operands = Operands::kFiles;
   command.options = {
       {"--discard", "", "also remove what belongs to files that are not there any more"}};

@@ -7,14 +7,15 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/words.h"
 #include "device/claim.h"
+#include "log/recover_file.h"
 #include "tier/drain.h"
 #include "tier/mover.h"
 #include "tier/trouble.h"
@@ -24,19 +25,19 @@
 namespace tidelane::tools {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr int kMostLooks = 50;
 constexpr auto kPatience = std::chrono::seconds(10);
 using Clock = std::chrono::steady_clock;
 
-// Whether the file is one of the operands, or below one.
-bool IsWanted(const std::string& path, const std::vector<fs::path>& operands) {
-  for (const fs::path& operand : operands) {
-    const fs::path rest = fs::path(path).lexically_relative(operand);
-    if (!rest.empty() && *rest.begin() != "..") return true;
-  }
-  return operands.empty();
+// That the marker beside a file names.
+std::string TierInWords(const std::string& path) {
+  DirectoryEntry beside;
+  tier::Marker marker;
+  if (DirectoryEntry::Find(path.c_str(), true, beside) != 0 ||
+      tier::Marker::Read(beside, marker) != 0)
+    return {};
+  return "; it is in the tier " + marker.tier + " of " + marker.host;
 }
 
 class Draining {
@@ -60,6 +61,20 @@ class Draining {
       done += file.bytes;
     }
     progress.Hide();
+    return failed_ ? kFailed : kDone;
+  }
+
+  // Files that wait in a tier of another machine, or in one that is gone.
+  int ComplainOfOthers(const std::vector<std::string>& with_markers) {
+    for (const std::string& path : with_markers) {
+      log::FileByName file;
+      std::optional<tier::FoundLog> found;
+      if (!file.Open(path, log::Purpose::kLook).ok() || !file.marked()) continue;
+      Status status = LogInTier(path, file.superblock(), found);
+      log::Snapshot snapshot;
+      if (status.ok() && !found.has_value()) status = file.Read(snapshot);
+      if (!status.ok()) Complain(status.Message() + TierInWords(path));
+    }
     return failed_ ? kFailed : kDone;
   }
 
@@ -148,18 +163,15 @@ class Draining {
 }  // namespace
 
 int DrainFiles(const Arguments& arguments) {
-  std::vector<fs::path> operands;
-  for (const std::string& operand : arguments.operands) {
-    std::error_code error;
-    operands.push_back(fs::canonical(operand, error));
-    if (error) return Fail(kUsage, operand + ": " + error.message());
-  }
-  std::vector<TieredFile> wanted;
-  for (TieredFile& file : FilesIn(Tiers())) {
-    if (IsWanted(file.entry.path, operands)) wanted.push_back(std::move(file));
-  }
+  std::vector<std::filesystem::path> operands;
+  if (const int status = WholePaths(arguments.operands, operands); status != kDone) return status;
+  const std::vector<std::string> with_markers = FilesWithMarkers(operands);
+  std::vector<TieredFile> wanted = FilesIn(Tiers(with_markers));
+  std::erase_if(wanted,
+                [&](const TieredFile& file) { return !IsBelow(file.entry.path, operands); });
   Draining draining(arguments.Has("discard"));
-  const int status = draining.Run(wanted);
+  static_cast<void>(draining.Run(wanted));
+  const int status = draining.ComplainOfOthers(with_markers);
   draining.Print();
   return status;
 }

@@ -13,9 +13,7 @@ constexpr auto kWindow = std::chrono::seconds(10);
 
 }  // namespace
 
-Seen Look(const std::vector<std::shared_ptr<const tier::Place>>& places) {
-  return {.at = Clock::now(), .files = FilesIn(places)};
-}
+Seen Look(const Places& places) { return {.at = Clock::now(), .files = FilesIn(places)}; }
 
 DrainRate::DrainRate(const Seen& first) : files_(first.files), sums_{{first.at, 0}} {}
 

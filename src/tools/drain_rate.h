@@ -22,7 +22,7 @@ struct Seen {
   std::vector<TieredFile> files;
 };
 
-Seen Look(const std::vector<std::shared_ptr<const tier::Place>>& places);
+Seen Look(const Places& places);
 
 class DrainRate {
  public:

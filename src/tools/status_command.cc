@@ -165,7 +165,7 @@ class Looking final : public Survey {
 }  // namespace
 
 int ShowStatus(const Arguments& arguments) {
-  if (arguments.Has("tier")) return ShowTiers(arguments.Has("json"), arguments.Has("watch"));
+  if (arguments.Has("tier")) return ShowTiers(arguments);
   Looking looking(arguments.Has("json"));
   const int status = looking.Run(arguments);
   if (status != kUsage) looking.End();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,7 +31,7 @@ Json AsJson(const TieredFile& file) {
   return facts;
 }
 
-Json AsJson(const std::vector<std::shared_ptr<const tier::Place>>& places, const Seen& seen) {
+Json AsJson(const Places& places, const Seen& seen) {
   Json tiers = Json::array();
   for (const auto& place : places) {
     Json files = Json::array();
@@ -45,8 +46,7 @@ Json AsJson(const std::vector<std::shared_ptr<const tier::Place>>& places, const
   return tiers;
 }
 
-std::string InWords(const std::vector<std::shared_ptr<const tier::Place>>& places,
-                    const Seen& seen) {
+std::string InWords(const Places& places, const Seen& seen) {
   std::string text;
   for (const auto& place : places) {
     uint64_t bytes = 0;
@@ -68,20 +68,28 @@ std::string InWords(const std::vector<std::shared_ptr<const tier::Place>>& place
 
 }  // namespace
 
-int ShowTiers(bool as_json, bool watches) {
-  const auto places = Tiers();
-  Seen seen = Look(places);
-  if (as_json) {
+int ShowTiers(const Arguments& arguments) {
+  std::vector<std::filesystem::path> operands;
+  if (const int status = WholePaths(arguments.operands, operands); status != kDone) return status;
+  const Places places = Tiers(FilesWithMarkers(operands));
+  const auto look = [&] {
+    Seen seen = Look(places);
+    std::erase_if(seen.files,
+                  [&](const TieredFile& file) { return !IsBelow(file.entry.path, operands); });
+    return seen;
+  };
+  Seen seen = look();
+  if (arguments.Has("json")) {
     std::puts(AsJson(places, seen).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return kDone;
   }
   std::fputs(InWords(places, seen).c_str(), stdout);
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   DrainRate rate(seen);
-  while (watches && !seen.files.empty()) {
+  while (arguments.Has("watch") && !seen.files.empty()) {
     std::fflush(stdout);
     std::this_thread::sleep_for(kLook);
-    seen = Look(places);
+    seen = look();
     rate.Add(seen);
     if (terminal) std::fputs("\033[H\033[2J", stdout);
     std::fputs((InWords(places, seen) + rate.InWords()).c_str(), stdout);

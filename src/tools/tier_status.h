@@ -4,9 +4,12 @@
 /// Thread safety: one thread.
 #pragma once
 
+#include "tools/arguments.h"
+
 namespace tidelane::tools {
 
-/// `watches`: again and again, until nothing is there or the program is interrupted.
-int ShowTiers(bool as_json, bool watches);
+/// Of all files, or of those that the operands name, or that lie below them. `--watch`: again and again, until nothing is there or the
+/// program is interrupted.
+int ShowTiers(const Arguments& arguments);
 
 }  // namespace tidelane::tools

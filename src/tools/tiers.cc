@@ -4,14 +4,21 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/config.h"
 #include "log/format.h"
+#include "publish/directory_entry.h"
+#include "tools/arguments.h"
 #include "tools/survey.h"
+#include "tools/terminal.h"
 
 namespace tidelane::tools {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr uint64_t kBlock = 512;
 
@@ -34,8 +41,41 @@ uint64_t BytesOf(const tier::Place& place, const std::string& entry) {
 
 }  // namespace
 
-std::vector<std::shared_ptr<const tier::Place>> Tiers() {
-  std::vector<std::shared_ptr<const tier::Place>> places;
+int WholePaths(const std::vector<std::string>& operands, std::vector<fs::path>& paths) {
+  for (const std::string& operand : operands) {
+    std::error_code error;
+    paths.push_back(fs::canonical(operand, error));
+    if (error) return Fail(kUsage, operand + ": " + error.message());
+  }
+  return kDone;
+}
+
+bool IsBelow(const std::string& path, const std::vector<fs::path>& operands) {
+  for (const fs::path& operand : operands) {
+    const fs::path rest = fs::path(path).lexically_relative(operand);
+    if (!rest.empty() && *rest.begin() != "..") return true;
+  }
+  return operands.empty();
+}
+
+std::vector<std::string> FilesWithMarkers(const std::vector<fs::path>& operands) {
+  std::vector<std::string> files;
+  for (const fs::path& operand : operands) {
+    if (tier::Marker::IsBeside(operand.native())) files.push_back(operand);
+    std::error_code error;
+    fs::recursive_directory_iterator below(operand, fs::directory_options::skip_permission_denied,
+                                           error);
+    for (; !error && below != fs::recursive_directory_iterator(); below.increment(error)) {
+      const std::string_view path = below->path().native();
+      if (path.ends_with(tier::kMarkerEnd))
+        files.emplace_back(path.substr(0, path.size() - tier::kMarkerEnd.size()));
+    }
+  }
+  return files;
+}
+
+Places Tiers(const std::vector<std::string>& with_markers) {
+  Places places;
   std::vector<std::string> settings{tier::kMemory};
   if (std::string set = TierThatIsSet(); !set.empty() && set != tier::kMemory)
     settings.push_back(std::move(set));
@@ -43,10 +83,21 @@ std::vector<std::shared_ptr<const tier::Place>> Tiers() {
     auto place = std::make_shared<tier::Place>();
     if (tier::Place::Open(setting, false, *place).ok()) places.push_back(std::move(place));
   }
+  for (const std::string& file : with_markers) {
+    DirectoryEntry beside;
+    tier::Marker marker;
+    if (DirectoryEntry::Find(file.c_str(), true, beside) != 0 ||
+        tier::Marker::Read(beside, marker) != 0)
+      continue;
+    auto place = std::make_shared<tier::Place>();
+    const auto is_known = [&](const auto& known) { return known->path == marker.tier; };
+    if (std::ranges::none_of(places, is_known) && tier::Place::OpenAt(marker.tier, *place).ok())
+      places.push_back(std::move(place));
+  }
   return places;
 }
 
-std::vector<TieredFile> FilesIn(const std::vector<std::shared_ptr<const tier::Place>>& places) {
+std::vector<TieredFile> FilesIn(const Places& places) {
   std::vector<TieredFile> files;
   for (const auto& place : places) {
     for (const std::string& name : tier::Entry::AllIn(*place)) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,10 +28,21 @@ struct TieredFile {
   std::optional<tier::Trouble> trouble;
 };
 
-/// The tier in memory, and the one that is set, as far as they are there.
-std::vector<std::shared_ptr<const tier::Place>> Tiers();
+using Places = std::vector<std::shared_ptr<const tier::Place>>;
+
+/// The operands of a command as whole paths: kUsage, told, where one is not there.
+int WholePaths(const std::vector<std::string>& operands, std::vector<std::filesystem::path>& paths);
+/// Whether the file is one of these, or below one; true where there are none.
+bool IsBelow(const std::string& path, const std::vector<std::filesystem::path>& operands);
+
+/// Of these files, and of those below these folders, the ones with a marker beside them.
+std::vector<std::string> FilesWithMarkers(const std::vector<std::filesystem::path>& operands);
+
+/// The tier in memory, the one that is set, and those which the markers of these files name (a program may have had another one set than
+/// this command has): as far as they are there.
+Places Tiers(const std::vector<std::string>& with_markers = {});
 /// All that lies there, in the order of names of its files.
-std::vector<TieredFile> FilesIn(const std::vector<std::shared_ptr<const tier::Place>>& places);
+std::vector<TieredFile> FilesIn(const Places& places);
 /// "waiting: No space left on device (since 12 s)".
 std::string WaitingInWords(const tier::Trouble& trouble);
 /// Where the log of a marked file is, if it is in a tier.

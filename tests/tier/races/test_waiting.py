@@ -183,10 +183,40 @@ def test_who_opens_the_file_does_not_wait_for_the_rate(there):
 def test_a_program_says_how(there):
     """The mover that it starts has the settings on its command line, and is as nice."""
     there.make(mover=True, env={"TIDELANE_TIER_RATE": "3M", "TIDELANE_TIER_NICE": "15"})
-    (mover,) = there.started()
     until = time.monotonic() + SOON
+    while len(started := there.started()) != 1:  # of two that were started at once one ends
+        assert started and time.monotonic() < until
+        time.sleep(0.01)
+    (mover,) = started
     while os.getpriority(os.PRIO_PROCESS, mover) != 15:
         assert time.monotonic() < until
         time.sleep(0.01)
     words = pathlib.Path(f"/proc/{mover}/cmdline").read_bytes().split(b"\0")
     assert words[1:5] == [os.fsencode(there.own), b"5000", str(3 << 20).encode(), b"15"]
+
+
+def unset(there, *words):
+    """The program tidelane, which nobody has told of the tier."""
+    return common.run([PLUGIN.tool, *words], there.env(tier=False), timeout=60)
+
+
+@pytest.mark.parametrize("operand", ["a.h5", ""])
+def test_files_lead_to_a_tier_that_is_not_set(there, operand):
+    """A job script forgets it easily, and "nothing in the tier" would be wrong."""
+    there.make()
+    there.make("other.h5")
+    others = 0 if operand else 1
+    shown = unset(there, "status", "--tier", there.data / operand)
+    assert str(there.path()) in shown.out and shown.out.count("other.h5") == others, shown.words()
+    done = unset(there, "drain", there.data / operand)
+    assert done.rc == 0 and f"drained {there.path()}" in done.out and done.out.count("other.h5") == others, done.words()
+    assert there.stock() == 3 and (there.stock("other.h5") == 3) == bool(others)
+
+
+def test_a_tier_that_is_not_there_is_no_success(there):
+    there.make()
+    hidden = there.tier.rename(there.root / "hidden")
+    done = unset(there, "drain", there.data)
+    assert done.rc == 1 and f"it is in the tier {there.own} of " in done.err and str(there.path()) in done.err, done.words()
+    hidden.rename(there.tier)
+    assert unset(there, "drain", there.data).rc == 0 and there.stock() == 3

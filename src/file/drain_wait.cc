@@ -49,30 +49,25 @@ bool Drainer::WaitLocked(Deadline deadline) {
   return true;
 }
 
-bool Drainer::StoreHereLocked() {
+bool Drainer::StoreHereLocked(Here when) {
   const bool something = backlog_.closing.unfinished() || !backlog_.IsDrained();
-  if (!backlog_.policy.StorageIsMemorySpeed() || !something || storing_here_ || scheduled_ ||
-      backlog_.drain.resizing() || backlog_.pending.in_flight()) {
-    return false;
-  }
-  StoreOneHereLocked();
-  return true;
-}
-
-void Drainer::StoreOneHereLocked() {
+  const bool quick = backlog_.policy.StorageIsMemorySpeed() && something && !storing_here_ &&
+                     !scheduled_ && !backlog_.drain.resizing() && !backlog_.pending.in_flight();
+  if (when == Here::kIfQuick && !quick) return false;
   storing_here_ = true;
   mutex_.unlock();
   StoreOne();
   mutex_.lock();
   storing_here_ = false;
   NotifyLocked();  // others wait, too, and this thread may have what it wanted
+  return true;
 }
 
 bool Drainer::ScheduleOrStoreLocked() {
   try {
     ScheduleLocked();
   } catch (const std::bad_alloc&) {
-    StoreOneHereLocked();
+    StoreHereLocked(Here::kAnyway);
     return false;
   }
   return true;
@@ -81,7 +76,7 @@ bool Drainer::ScheduleOrStoreLocked() {
 bool Drainer::StoreOrWaitLocked(Deadline deadline) {
   // Where a write is no more than a copy, waking a lane for it takes longer than doing it. Not so for who has only so
   // much time, which storage may exceed.
-  if (deadline == kForEver && StoreHereLocked()) return true;
+  if (deadline == kForEver && StoreHereLocked(Here::kIfQuick)) return true;
   if (!ScheduleOrStoreLocked()) return Clock::now() < deadline;
   return WaitLocked(deadline);
 }
@@ -93,7 +88,7 @@ void Drainer::StoreInline() {
   while (backlog_.pending.ordinary() != 0 && !backlog_.IsStuck() &&
          backlog_.policy.ProgramStores()) {
     backlog_.planner.Hurry();
-    if (!StoreHereLocked()) break;
+    if (!StoreHereLocked(Here::kIfQuick)) break;
   }
   HandOverLocked();
 }

@@ -24,12 +24,10 @@ int WriteRun(Store& store, Run& run) {
 
 }  // namespace
 
-// A lane keeps the file.
-std::shared_ptr<LaneTask> Drainer::Task() { return {file_.whole(), this}; }
-
 void Drainer::ScheduleLocked() {
   if (scheduled_ || storing_here_) return;
-  file_.env.lanes.Schedule(Task());  // first: there may be no memory
+  // First: there may be no memory. A lane keeps the file.
+  file_.env.lanes.Schedule({file_.whole(), this});
   scheduled_ = true;
 }
 
@@ -59,7 +57,7 @@ void Drainer::HurryLocked() {
 
 void Drainer::LingerLocked(std::chrono::steady_clock::duration linger) {
   try {
-    file_.env.lanes.ScheduleAfter(Task(), linger);
+    file_.env.lanes.ScheduleAfter({file_.whole(), this}, linger);
   } catch (const std::bad_alloc&) {
     backlog_.planner.ForgetLinger();  // nobody would come
     throw;

@@ -112,9 +112,9 @@ class Drainer final : public LaneTask {
   void UnlockAfterFork(bool child) TL_NO_ANALYSIS;
 
  private:
-  // Stores a run on this thread, if storage takes a write for a copy and nobody else stores. False: it did not.
-  bool StoreHereLocked() TL_REQUIRES(mutex_);
-  void StoreOneHereLocked() TL_REQUIRES(mutex_);
+  enum class Here : bool { kIfQuick, kAnyway };
+  // Stores a run on this thread, if storage takes a write for a copy and nobody else stores, or anyway. False: it did not.
+  bool StoreHereLocked(Here when) TL_REQUIRES(mutex_);
   // Asks for a lane, for which there may be no memory: then this thread has done a lane's work once. False: that was so.
   bool ScheduleOrStoreLocked() TL_REQUIRES(mutex_);
   // One step of a wait for lanes: until something changed, or by doing their next piece of work. False: too late.
@@ -122,7 +122,6 @@ class Drainer final : public LaneTask {
   // A wait is over: while it stored, lanes were told of nothing, and take over what is left.
   void HandOverLocked() TL_REQUIRES(mutex_);
   void LingerLocked(std::chrono::steady_clock::duration linger) TL_REQUIRES(mutex_);
-  std::shared_ptr<LaneTask> Task();
   void StoreOne() noexcept TL_EXCLUDES(mutex_);
   void StoreNext() TL_EXCLUDES(mutex_);
   void AfterRun(Run& run, int error) TL_EXCLUDES(mutex_);

@@ -34,15 +34,10 @@ add_custom_target(tidelane_core_tests)   # unit tests of the core ranks: what th
 add_custom_target(tidelane_unit_tests)   # all unit tests
 add_custom_target(tidelane_benches)      # built on demand
 
-# A program of tests. Compiled often and run briefly, so less optimised than what it tests; not at all with sanitizers, whose code
-# takes the optimiser twice the time.
+# A program of tests. Compiled often and run briefly, so less optimised than what it tests.
 function(tidelane_test_program target)
   add_executable(${target} ${ARGN})
-  if(TIDELANE_SANITIZE)
-    target_compile_options(${target} PRIVATE -O0)
-  else()
-    target_compile_options(${target} PRIVATE -O1)
-  endif()
+  target_compile_options(${target} PRIVATE -O1)
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main nlohmann_json::nlohmann_json)
   tidelane_precompile(tests ${target} gtest/gtest.h)
 endfunction()

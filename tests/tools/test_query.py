@@ -298,13 +298,19 @@ def test_explain(query, source):
     assert f"looked at {COUNT} elements" in counted and f"hits      {np.sum((COLUMNS['f4'] > 1) & (np.arange(COUNT) % 3 < 2))}\n" in counted
 
 
-def test_a_reader_that_has_enough(query, source):
-    command = f"{TOOL} query --hdf5 {LIBRARY} {source} 'level >= 0' --csv | head -1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
-    assert done.stderr == "" and done.stdout == "index,level\n141\n"
+def expect_ends(source, *words, reader, has):
+    """A reader that has enough ends the program without a word, a full disk with one."""
+    command = [TOOL, "query", "--hdf5", LIBRARY, source, "level >= 0", *words]
+    done = subprocess.run(["bash", "-c", f'"$@" | {reader}; echo ${{PIPESTATUS[0]}}', "piped", *command], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "" and done.stdout == f"{has}\n141\n"
     with open("/dev/full", "w") as full:
-        done = subprocess.run([TOOL, "query", "--hdf5", LIBRARY, source, "level >= 0", "--csv"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1 and "No space left" in done.stderr
+    return done.stderr
+
+
+def test_a_reader_that_has_enough(source):
+    expect_ends(source, "--csv", reader="head -1", has="index,level")
 
 
 @pytest.fixture

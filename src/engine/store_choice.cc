@@ -152,6 +152,7 @@ Status StoreChoice::Make(bool writable, bool hidden, bool followed, const struct
   parts.writable = writable;
   parts.journal = writable ? settings_.journal : Journal::kOff;
   parts.must_journal = settings_.journal_required;
+  parts.log.lanes = &environment.lanes;
   const bool wants_tier = writable && settings_.close_in_tier;
   if (parts.journal == Journal::kOff && !marked && !wants_tier) return {};
   DirectoryEntry entry;
@@ -186,7 +187,6 @@ void StoreChoice::UseLog(LoggedFile parts, DirectoryEntry entry, mode_t mode,
   log::LogParts& log = parts.log;
   log.path = path_;
   log.commits = settings_.journal_commits;
-  log.lanes = &environment.lanes;
   log.reuse_bytes = ReuseBytes();
   if (!log.all) {
     log.folder = log::MakeFolder(where->FolderAgain(), mode);

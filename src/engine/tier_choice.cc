@@ -72,7 +72,7 @@ std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEnt
       DirectoryEntry{entry.FolderAgain(), entry.folder_identity, entry.name});
   const tier::Entry made = tier::Entry::For(tier::PathIn(entry), IdentityIn(found));
   if (parts.journal == Journal::kOff) parts.journal = Journal::kProcess;
-  parts.log.folder = tier::MakeTierFolder(place, made, beside);
+  parts.log.folder = tier::MakeTierFolder(place, made, beside, parts.log.lanes);
   parts.log.name = made.name;
   parts.log.all = true;
   parts.log.in_memory = place->in_memory;

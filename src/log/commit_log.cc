@@ -130,23 +130,25 @@ int CommitLog::WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes
     MutexLock lock(mutex_);
     const Superblock whole =
         offset == 0 ? Superblock(places_.superblock_begin, bytes) : Superblock();
-    if (superblock_.empty()) first = whole;
     if (!whole.empty()) superblock_ = whole;
     superblock_.Overwrite(offset, bytes);
     superblock_changed_ |= !superblock_.empty();
+    if (committed_.empty()) first = superblock_;
   }
   if (first.empty()) return 0;
   // Whoever comes after a kill is to find by the mark what there is to do.
   if (const int error = parts_.all ? BeginLogging() : 0; error != 0) return error;
   MutexLock marking(mark_mutex_);
-  if (parts_.all && marked_) return 0;
+  if (marked_) return 0;
   uint64_t id = kNeverCommitted;
   {
     MutexLock lock(mutex_);
     if (current_.segment != nullptr) id = current_.segment->id();
   }
-  marked_ = true;
-  return file_.Put(first.Marked(id));
+  int error = parts_.folder->Announce();
+  if (error == 0) error = file_.Put(first.Marked(id));
+  marked_ = error == 0;
+  return error;
 }
 
 int CommitLog::Cut(uint64_t begin, uint64_t end) {

@@ -44,7 +44,8 @@ Status LoggedStore::Settle() {
   // While HDF5 waited for its lock a mover may have brought all of it.
   LookAgain();
   Superblock found;
-  if (const int error = Superblock::Find(file_.device(), found); error != 0)
+  // An empty file has none, and to read it would be a request.
+  if (const int error = size() == 0 ? 0 : Superblock::Find(file_.device(), found); error != 0)
     return Failed(error, "read the superblock of");
   if (found.marked() && parts_.writable) {
     if (const int error = Claimed(); error != 0)

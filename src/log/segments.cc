@@ -166,6 +166,8 @@ int CommitLog::BeginLogging() {
                               unknown);
     if (unknown) return file_.Break(error);
   }
+  if (error == 0 && (!header.superblock.empty() || !first.empty()))
+    error = parts_.folder->Announce();
   if (error == 0 && header.superblock.empty()) {
     // A new file's bytes come before its superblock, which is marked when it comes.
     if (!first.empty()) error = file_.Put(first.Marked(header.id));

@@ -2,11 +2,12 @@
 
 #include <sys/stat.h>
 
-#include <cerrno>
+#include <new>
 #include <utility>
 
 #include "base/annotations.h"
 #include "log/format.h"
+#include "tier/announcement.h"
 #include "tier/spares.h"
 
 namespace tidelane::tier {
@@ -15,16 +16,17 @@ namespace {
 class TierFolder final : public log::Folder {
  public:
   TierFolder(std::shared_ptr<const Place> place, Entry entry,
-             std::shared_ptr<const DirectoryEntry> beside)
+             std::shared_ptr<const DirectoryEntry> beside, Lanes* lanes)
       : place_(std::move(place)),
         entry_(std::move(entry)),
         beside_(std::move(beside)),
+        lanes_(lanes),
         folder_(log::MakeFolder(FolderOf(*place_), S_IRUSR | S_IWUSR)) {}
 
   int Make(const std::string& name, std::unique_ptr<Device>& file) override TL_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (segments_ == 0) {
-      if (const int error = Announce(); error != 0) return error;
+      if (const int error = Begin(); error != 0) return error;
     }
     const int error = TakeSpare(*place_, name, file) == 0 ? 0 : folder_->Make(name, file);
     if (error == 0) ++segments_;
@@ -44,38 +46,52 @@ class TierFolder final : public log::Folder {
     return error;
   }
   int Sync() override { return folder_->Sync(); }
+  int Announce() override TL_EXCLUDES(mutex_) {
+    std::shared_ptr<Announcement> announcement;
+    {
+      MutexLock lock(mutex_);
+      announcement = announcement_;
+    }
+    return announcement == nullptr ? 0 : announcement->Finish();
+  }
 
  private:
-  // Before the file is marked: whoever finds the mark finds the log.
-  int Announce() {
+  int Begin() TL_REQUIRES(mutex_) {
     if (const int error = entry_.Write(*place_); error != 0) return error;
-    const Marker marker{.host = HostName(),
-                        .boot = BootId(),
-                        .entry = entry_.name,
-                        .tier = place_->path,
-                        .in_memory = place_->in_memory};
-    const int error = marker.Write(*beside_);
-    if (error != 0) Forget();
-    return error;
+    announcement_ = std::make_shared<Announcement>(Marker{.host = HostName(),
+                                                          .boot = BootId(),
+                                                          .entry = entry_.name,
+                                                          .tier = place_->path,
+                                                          .in_memory = place_->in_memory},
+                                                   beside_);
+    try {
+      if (lanes_ != nullptr && lanes_->threaded()) lanes_->Schedule(announcement_);
+    } catch (const std::bad_alloc&) {  // who needs it writes it
+    }
+    return 0;
   }
-  void Forget() {
-    Marker::Remove(*beside_, entry_.name);
+  void Forget() TL_REQUIRES(mutex_) {
+    if (announcement_ != nullptr) announcement_->Withdraw();
+    announcement_ = nullptr;
     static_cast<void>(Entry::Remove(*place_, entry_.name));
   }
 
   const std::shared_ptr<const Place> place_;
   const Entry entry_;
   const std::shared_ptr<const DirectoryEntry> beside_;
+  Lanes* const lanes_;
   const std::unique_ptr<log::Folder> folder_;
   Mutex mutex_;
+  std::shared_ptr<Announcement> announcement_ TL_GUARDED_BY(mutex_);
   unsigned segments_ TL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<log::Folder> MakeTierFolder(std::shared_ptr<const Place> place, Entry entry,
-                                            std::shared_ptr<const DirectoryEntry> beside) {
-  return std::make_unique<TierFolder>(std::move(place), std::move(entry), std::move(beside));
+                                            std::shared_ptr<const DirectoryEntry> beside,
+                                            Lanes* lanes) {
+  return std::make_unique<TierFolder>(std::move(place), std::move(entry), std::move(beside), lanes);
 }
 
 }  // namespace tidelane::tier

@@ -11,11 +11,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "device/claim.h"
+#include "device/fault_device.h"
 #include "lane/lanes.h"
 #include "log/format.h"
 #include "log/logged_store.h"
@@ -51,33 +53,51 @@ class TierTest : public testing::Test {
   }
   // A program makes the file, of `size` bytes that are all `what`, and closes it into the tier. Its entry's name.
   std::string Closed(const std::string& name, char what, uint64_t size = 10000) {
+    std::string entry;
+    LoggedStore store(Made(name, lanes_, nullptr, entry));
+    EXPECT_TRUE(store.Settle().ok());
+    WriteElements(store, what, size);
+    EXPECT_EQ(WriteSuperblock(store, size), 0);
+    EXPECT_EQ(store.Finish(), 0);
+    EXPECT_EQ(store.Close(), 0);
+    return entry;
+  }
+  // What its store is made of; `plan`: of faults of its file.
+  LoggedFile Made(const std::string& name, Lanes& lanes, FaultPlan plan, std::string& made) {
     const int fd = open(path(name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     struct stat found{};
     EXPECT_EQ(fstat(fd, &found), 0);
     const Entry entry = Entry::For(path(name), IdentityIn(found));
+    made = entry.name;
     LoggedFile parts;
-    parts.file = MakePosixDevice(fd);
+    std::unique_ptr<Device> file = MakePosixDevice(fd);
+    if (plan) file = MakeFaultDevice(std::move(file), std::move(plan));
+    parts.file = std::move(file);
     parts.writable = true;
     parts.journal = Journal::kProcess;
-    parts.log.folder = MakeTierFolder(place_, entry, std::make_shared<DirectoryEntry>(At(name)));
+    parts.log.folder =
+        MakeTierFolder(place_, entry, std::make_shared<DirectoryEntry>(At(name)), &lanes);
     parts.log.name = entry.name;
     parts.log.path = path(name);
     parts.log.all = true;
-    parts.log.lanes = &lanes_;
+    parts.log.lanes = &lanes;
     parts.left = [this](int handed) {
       if (hands_over_) handed_ = Descriptor(dup(handed));
     };
-    LoggedStore store(std::move(parts));
-    EXPECT_TRUE(store.Settle().ok());
-    const std::vector<std::byte> front =
-        BytesOf(Superblock(0, log::SuperblockOfVersion(0)).Unmarked(size));
-    store.SetSuperblock(0, front.size());
-    const std::string bytes(size - front.size(), what);
-    EXPECT_EQ(Write(store, front.size(), bytes.data(), bytes.size()), 0);
-    EXPECT_EQ(Write(store, 0, front.data(), front.size()), 0);
-    EXPECT_EQ(store.Finish(), 0);
-    EXPECT_EQ(store.Close(), 0);
-    return entry.name;
+    return parts;
+  }
+  static std::vector<std::byte> FrontOf(uint64_t size) {
+    return BytesOf(Superblock(0, log::SuperblockOfVersion(0)).Unmarked(size));
+  }
+  static void WriteElements(LoggedStore& store, char what, uint64_t size) {
+    const uint64_t front = FrontOf(size).size();
+    store.SetSuperblock(0, front);
+    const std::string bytes(size - front, what);
+    EXPECT_EQ(Write(store, front, bytes.data(), bytes.size()), 0);
+  }
+  static int WriteSuperblock(LoggedStore& store, uint64_t size) {
+    const std::vector<std::byte> front = FrontOf(size);
+    return Write(store, 0, front.data(), front.size());
   }
   static std::vector<std::byte> BytesOf(const Superblock& superblock) {
     return {superblock.bytes().begin(), superblock.bytes().end()};
@@ -170,6 +190,57 @@ TEST_F(TierTest, EntriesAndMarkersSayWhatWasWritten) {
   std::ofstream(path("a.h5-tier")) << "";
   Marker::Remove(At("a.h5"), entry.name);
   EXPECT_FALSE(fs::exists(path("a.h5-tier")));
+}
+
+TEST_F(TierTest, ALaneWritesTheMarkerWhileTheProgramWritesElements) {
+  Lanes lanes(1);
+  std::string entry;
+  LoggedStore store(Made("a.h5", lanes, nullptr, entry));
+  ASSERT_TRUE(store.Settle().ok());
+  WriteElements(store, 'a', 10000);
+  Marker found;
+  for (int i = 0; i < 5000 && Marker::Read(At("a.h5"), found) != 0; ++i) usleep(1000);
+  EXPECT_EQ(found.entry, entry);
+  EXPECT_FALSE(IsMarked("a.h5"));
+  ASSERT_EQ(WriteSuperblock(store, 10000), 0);
+  ASSERT_EQ(store.Finish(), 0);
+  ASSERT_EQ(store.Close(), 0);
+}
+
+TEST_F(TierTest, AFileIsNotMarkedBeforeItsMarkerIsThere) {
+  fs::create_directory(path("a.h5-tier"));  // in its place
+  std::string entry;
+  LoggedStore store(Made("a.h5", lanes_, nullptr, entry));
+  ASSERT_TRUE(store.Settle().ok());
+  WriteElements(store, 'a', 10000);
+  EXPECT_EQ(WriteSuperblock(store, 10000), EISDIR);
+  EXPECT_FALSE(IsMarked("a.h5"));
+  fs::remove(path("a.h5-tier"));
+  EXPECT_EQ(WriteSuperblock(store, 10000), 0);
+  EXPECT_TRUE(IsMarked("a.h5"));
+  ASSERT_EQ(store.Finish(), 0);
+  ASSERT_EQ(store.Close(), 0);
+  EXPECT_EQ(Drain(entry), Drained::kYes);
+  ExpectHome("a.h5", 'a');
+}
+
+// Without it nobody would look for the log.
+TEST_F(TierTest, AMarkThatStorageRefusesIsWrittenWhenTheProgramTriesAgain) {
+  int refused = 0;
+  const FaultPlan plan = [&](FaultPoint point, uint64_t, uint64_t) {
+    return Fault{point == FaultPoint::kWrite && refused++ == 0 ? EIO : 0};
+  };
+  std::string entry;
+  LoggedStore store(Made("a.h5", lanes_, plan, entry));
+  ASSERT_TRUE(store.Settle().ok());
+  WriteElements(store, 'a', 10000);
+  EXPECT_EQ(WriteSuperblock(store, 10000), EIO);
+  EXPECT_EQ(WriteSuperblock(store, 10000), 0);
+  ASSERT_EQ(store.Finish(), 0);
+  EXPECT_TRUE(IsMarked("a.h5"));
+  ASSERT_EQ(store.Close(), 0);
+  EXPECT_EQ(Drain(entry), Drained::kYes);
+  ExpectHome("a.h5", 'a');
 }
 
 TEST_F(TierTest, WhatIsNoEntryIsNone) {

@@ -95,6 +95,7 @@ namespace tidelane {
   X(Checkpoints, "checkpoints", "times that what a log had committed was moved into its file")    \
   X(BytesLogged, "bytes_logged", "bytes written to logs")                                         \
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
+  X(ClosesLate, "closes_late", "closes that returned while chunks were compressed")               \
   X(ClosesInTier, "closes_in_tier", "closes that returned when the tier had the file")            \
   X(BytesPastTier, "bytes_past_tier", "bytes for which the tier had no room")                     \
   X(RankExchanges, "rank_exchanges", "reductions and barriers among the ranks of MPI programs")   \

@@ -21,7 +21,8 @@ bool ParseRule(Config& config, std::string_view text) {
       "ranks_reopened",  "link_callback",    "publish",        "publish_close",   "whims",
       "reads_written",   "reads_together",   "reads_told",     "reads_pieces",    "reads_agree",
       "ranks_peers",     "ranks_peer_sizes", "ranks_turning",  "node_version",    "node_shared",
-      "node_patience",   "ranks_joined",     "query_strict",   "query_tiles",     "query_stale"};
+      "node_patience",   "ranks_joined",     "query_strict",   "query_tiles",     "query_stale",
+      "late_close"};
   static constexpr std::string_view kLogRules[] = {"log_file_sync",
                                                    "log_commit_sync",
                                                    "log_header_sync",
@@ -74,6 +75,8 @@ program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask th
 - *After a crash* (a signal, `_exit`, a power failure) between the close and the moment when the file is whole, the file is lost: it cannot be
   opened. The normal end of a program, and `fork`, wait until all files are whole. In a forked process, which may end by
   `_exit` (Python's `multiprocessing` does), closes wait whatever this setting says.
+- *Compressed datasets*: a chunk enters a file by a call of HDF5's, which only the program's threads make. So HDF5 has the file open until worker threads have compressed
+  its chunks, and one of the program's next calls of HDF5, whatever it is, or the end of the program closes it (`closes_late` in the summary). While the program calls nothing of HDF5 the file stays as it is.
 - *A failure* to store the bytes comes after `H5Fclose` has returned: it is told on stderr and counted in the summary.
 
 `tier`: `H5Fclose` and `H5Fflush` return when the [tier](#tier) has what was written. Where there is no tier, or it cannot have this file, as `wait`, and counted.

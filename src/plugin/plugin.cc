@@ -10,6 +10,7 @@
 #include "query/register.h"
 #include "vfd/register.h"
 #include "vol/connector.h"
+#include "vol/late_close.h"
 
 #define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))
 
@@ -19,6 +20,7 @@ TIDELANE_EXPORT H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_VOL; }
 TIDELANE_EXPORT const void* tidelane_plugin_info(const void* caller, const char* connector) {
   tidelane::vfd::RegisterDrivers();
   tidelane::query::RegisterOperation();
+  tidelane::vol::RegisterLateCloses();
   return tidelane::vol::PluginInfo(caller, connector);
 }
 

@@ -26,6 +26,7 @@
 #include "content/extent_read.h"
 #include "engine/engine.h"
 #include "file/call_scope.h"
+#include "h5/before_open.h"
 #include "h5/error.h"
 #include "h5/library.h"
 #include "publish/names.h"
@@ -157,6 +158,7 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
     h5::PushError(library, Status::Failed(EINVAL, "open").At(name == nullptr ? "" : name, 0, 0));
     return nullptr;
   }
+  h5::BeforeOpen(name);
   auto handle = std::make_unique<Handle>();
   handle->library = &library;
   handle->read_only = (flags & H5F_ACC_RDWR) == 0;

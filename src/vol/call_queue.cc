@@ -41,7 +41,7 @@ void CallQueue::Add(std::unique_ptr<CallWork> work) {
   if (failed_.capacity() < pieces) failed_.reserve(2 * pieces);
   queue_.push_back(std::move(work));
   try {
-    NoteWorkHeld(library_.slot, queue_.back()->file);
+    NoteWorkHeld(library_.slot, queue_.back()->file, queue_.back()->closes());
   } catch (const std::bad_alloc&) {
     queue_.pop_back();
     throw;
@@ -177,6 +177,26 @@ bool CallQueue::Retry(const File& file, const char*& what) {
   }
   failed_.resize(kept);
   return all;
+}
+
+void CallQueue::FinishAllOf(const File& file) {
+  const h5::KeepErrorStack keep(library_.hdf5());
+  const auto waits = [&] {
+    return std::ranges::any_of(queue_, [&](const auto& work) { return work->file.get() == &file; });
+  };
+  while (waits()) DoOldest();
+  const char* what = kWork;  // has been noted
+  static_cast<void>(Retry(file, what));
+  NotePending();
+}
+
+void CallQueue::FinishCloses() {
+  for (;;) {
+    const auto closing =
+        std::ranges::find_if(queue_, [](const auto& work) { return work->closes(); });
+    if (closing == queue_.end()) return;
+    FinishAllOf(*std::shared_ptr<File>((*closing)->file));
+  }
 }
 
 void CallQueue::End() {

@@ -12,7 +12,8 @@
 ///  1. Work is done in the order in which it was added, whatever file it is for.
 ///  2. What fails stays, with what is behind it of the same file, and is tried again by each call that settles that file, which
 ///     fails if it fails again; the first of them fails even if it does not. When the library closes, what is left is told on stderr.
-///  3. There is work only for files that the program itself has open: what closes such a file is a call that settles.
+///  3. There is work only for files that the program itself has open, or whose close is the last of it (vol/late_close.h): what else closes such a
+///     file is a call that settles.
 ///
 /// Cost: one relaxed load a call as long as there is none.
 /// Thread safety: used inside callbacks, under HDF5's lock; a fork asks AnyCallWork without.
@@ -45,6 +46,8 @@ class CallWork {
 
   const std::shared_ptr<File> file;
 
+  /// Whether it closes the file.
+  virtual bool closes() const { return false; }
   /// Whether lanes have prepared it, or nobody wants it any more.
   virtual bool ready() const = 0;
   virtual bool unwanted() const = 0;
@@ -89,6 +92,9 @@ class CallQueue {
   /// From outside the library's calls: until `enough()`, or there is no work, or for so long; prepares work if it may take for ever (UINT64_MAX). False:
   /// HDF5 could not be entered, so nothing has been done.
   bool DoUntil(const std::function<bool()>& enough, uint64_t timeout_ns);
+  /// From within a call whose list is the default one: all that there is for a file, and what failed of it once more; or for each file that is to be closed.
+  void FinishAllOf(const File& file);
+  void FinishCloses();
   /// The library closes. Call from within a call of HDF5.
   void End();
 

@@ -4,6 +4,7 @@
 #include "engine/bring_home.h"
 #include "engine/engine.h"
 #include "h5/error.h"
+#include "vol/late_close.h"
 
 namespace tidelane::vol {
 
@@ -26,6 +27,7 @@ AccessList::AccessList(LibraryState& library, const char* name, hid_t fapl)
   // lost, the program learns it from that file's own flush or close; this open sees what storage
   // has, as after any failed write.
   if (name == nullptr) return;
+  FinishCloses(library);
   static_cast<void>(Engine::Get().DrainPath(name));
   BringHome(Engine::Get(), name);
 }

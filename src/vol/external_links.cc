@@ -10,6 +10,7 @@
 #include "h5/owned_id.h"
 #include "vol/driver_selection.h"
 #include "vol/info.h"
+#include "vol/late_close.h"
 #include "vol/selection_io_choice.h"
 #include "vol/table.h"
 
@@ -75,6 +76,7 @@ void LinkAccess::ChooseDriver(hid_t fapl) {
   if (ours >= 0 && driver == hdf5.Sec2Id(fapl) && hdf5.Pset_driver(fapl, ours, nullptr) >= 0)
     return;
   native_ = true;
+  FinishCloses(library_);
   // What is lost is told by the files' own flushes and closes: this driver sees what storage has.
   static_cast<void>(Engine::Get().DrainAll(Wait::kOpen));
 }

@@ -22,6 +22,7 @@
 #include "vol/dataset_catalogue.h"
 #include "vol/driver_selection.h"
 #include "vol/find_file.h"
+#include "vol/late_close.h"
 #include "vol/lifetime.h"
 #include "vol/property_lists.h"
 #include "vol/ranks.h"
@@ -164,17 +165,6 @@ std::shared_ptr<File> WithOldStateOf(LibraryState& library, void* file) {
   return has ? ours : nullptr;
 }
 
-// Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
-bool IsLastObject(LibraryState& library, void* file, hid_t dxpl) {
-  const h5::KeepErrorStack keep(library.hdf5());
-  size_t count = 0;
-  H5VL_file_get_args_t get{};
-  get.op_type = H5VL_FILE_GET_OBJ_COUNT;
-  get.args.get_obj_count.types = H5F_OBJ_ALL;
-  get.args.get_obj_count.count = &count;
-  return NativeFile(library).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
-}
-
 // What HDF5 has not written by then it never will: only the native close lets go of such a file.
 bool IsReadOnly(LibraryState& library, void* file, hid_t dxpl) {
   const h5::KeepErrorStack keep(library.hdf5());
@@ -183,6 +173,14 @@ bool IsReadOnly(LibraryState& library, void* file, hid_t dxpl) {
   get.op_type = H5VL_FILE_GET_INTENT;
   get.args.get_intent.flags = &flags;
   return NativeFile(library).get(file, &get, dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) == 0;
+}
+
+// Nobody need wait for what is on its way to other files.
+bool MayHaveWork(LibraryState& library, void* file) {
+  if (!AnyCallWork(library)) return false;
+  const CallQueue& calls = CallQueue::Of(library);
+  const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
+  return ours == nullptr || calls.troubled() || calls.Has(*ours);
 }
 
 FailedClose* FindHalfClosed(LibraryState& library, void* file) {
@@ -223,32 +221,6 @@ herr_t CloseOtherHalf(LibraryState& library, FailedClose& entry, hid_t dxpl) {
   ForgetHalfClosed(library, object);
   const CallScope scope(CallScope::kNone);
   return NativeClose(library, object, dxpl);
-}
-
-// The library closes what the program left open, and asks again and again for what fails, without ever coming to
-// terminate. Nobody will try again: the engine keeps what cannot be stored until then, and tells of it.
-herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
-  const h5::KeepErrorStack keep(library.hdf5());
-  const CallScope scope(CallScope::kNone);
-  // Other ranks may be in H5Fclose, and wait for what this rank says there.
-  const auto parallel = ParallelOf(library, file, H5I_FILE);
-  if (parallel != nullptr && parallel->running())
-    static_cast<void>(MayCloseTogether(library, *parallel));
-  NoteClosed(library, file);
-  const bool failed_closes = FindHalfClosed(library, file) != nullptr;
-  // Whatever fails in it, the native close goes on to the driver's.
-  if (const auto ours = failed_closes ? nullptr : WithOldStateOf(library, file);
-      ours != nullptr && FlushForClose(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl))
-    ours->closing().SetRefused(true);
-  if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
-    // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
-    // such a file again after it has ended us.
-    const RetainFailedWrites refused;
-    const CallScope late(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
-    static_cast<void>(NativeFile(library).close(file, dxpl, nullptr));
-  }
-  ForgetHalfClosed(library, file);
-  return 0;
 }
 
 // When the native connector cannot open a file, HDF5 asks every connector in the plugin path
@@ -294,6 +266,42 @@ herr_t PublishForReaders(LibraryState& library, void* file) {
 
 }  // namespace
 
+bool IsLastObject(LibraryState& library, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(library.hdf5());
+  size_t count = 0;
+  H5VL_file_get_args_t get{};
+  get.op_type = H5VL_FILE_GET_OBJ_COUNT;
+  get.args.get_obj_count.types = H5F_OBJ_ALL;
+  get.args.get_obj_count.count = &count;
+  return NativeFile(library).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
+}
+
+// The library closes what the program left open, and asks again and again for what fails, without ever coming to
+// terminate. Nobody will try again: the engine keeps what cannot be stored until then, and tells of it.
+herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(library.hdf5());
+  const CallScope scope(CallScope::kNone);
+  // Other ranks may be in H5Fclose, and wait for what this rank says there.
+  const auto parallel = ParallelOf(library, file, H5I_FILE);
+  if (parallel != nullptr && parallel->running())
+    static_cast<void>(MayCloseTogether(library, *parallel));
+  NoteClosed(library, file);
+  const bool failed_closes = FindHalfClosed(library, file) != nullptr;
+  // Whatever fails in it, the native close goes on to the driver's.
+  if (const auto ours = failed_closes ? nullptr : WithOldStateOf(library, file);
+      ours != nullptr && FlushForClose(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl))
+    ours->closing().SetRefused(true);
+  if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
+    // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
+    // such a file again after it has ended us.
+    const RetainFailedWrites refused;
+    const CallScope late(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
+    static_cast<void>(NativeFile(library).close(file, dxpl, nullptr));
+  }
+  ForgetHalfClosed(library, file);
+  return 0;
+}
+
 void* FileCreate(LibraryState& library, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
                  hid_t dxpl, void** request) {
   if ((flags & H5F_ACC_TRUNC) != 0) Engine::Get().refused_closes().DropAt(name, library.slot);
@@ -318,9 +326,6 @@ void* FileOpen(LibraryState& library, const char* name, unsigned flags, hid_t fa
 
 herr_t FileGet(LibraryState& library, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
                void** request) {
-  const bool counts =
-      args->op_type == H5VL_FILE_GET_OBJ_COUNT || args->op_type == H5VL_FILE_GET_OBJ_IDS;
-  if (counts && !DoCallWork(library, file, H5I_FILE, dxpl)) return -1;
   const herr_t result = NativeFile(library).get(file, args, dxpl, request);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
     ReportSec2(library, args->args.get_fapl.fapl_id);
@@ -424,10 +429,18 @@ herr_t FileOptional(LibraryState& library, void* file, H5VL_optional_args_t* arg
 
 herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request) {
   if (library.closing) return CloseAtEnd(library, file, dxpl);
-  if (FailedClose* entry = FindHalfClosed(library, file); entry != nullptr) {
-    return CloseOtherHalf(library, *entry, dxpl);
+  if (FindHalfClosed(library, file) != nullptr) return CloseNow(library, file, dxpl, request);
+  if (request == nullptr) {
+    EndReads(library, file);
+    if (CloseLate(library, file, dxpl)) return 0;
   }
-  if (!DoCallWork(library, file, H5I_FILE, dxpl)) return -1;
+  if (MayHaveWork(library, file) && !DoCallWork(library, file, H5I_FILE, dxpl)) return -1;
+  return CloseNow(library, file, dxpl, request);
+}
+
+herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request) {
+  if (FailedClose* entry = FindHalfClosed(library, file); entry != nullptr)
+    return CloseOtherHalf(library, *entry, dxpl);
   if (const auto parallel = ParallelOf(library, file, H5I_FILE); parallel != nullptr) {
     if (!MayCloseTogether(library, *parallel)) return -1;
     NoteClosed(library, file);
@@ -436,7 +449,6 @@ herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request) 
     call.Finish(result >= 0);
     return result;
   }
-  if (request == nullptr) EndReads(library, file);
   const std::shared_ptr<File> ours = request == nullptr ? FileOf(library, file, H5I_FILE) : nullptr;
   if (ours != nullptr && FlushesBeforeClose(*ours)) {
     if (FlushForClose(library, file, dxpl) < 0 &&

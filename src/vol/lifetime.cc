@@ -104,6 +104,8 @@ herr_t Terminate(LibraryState& library) {
     if (library.closing) Forget(library);
     return 0;
   }
+  if (CallQueue* const calls = library.call_queue; calls != nullptr && AnyCallWork(library))
+    EnterAtEnd(library, [calls] { calls->End(); });  // closes that had returned
   library.requests.WaitAll();
   static_cast<void>(Engine::Get().Shutdown());  // says on stderr what it came to
   if (library.closing) {

@@ -20,14 +20,17 @@ struct WorkHolder {
   std::shared_ptr<File> file;
   size_t pieces;
   pthread_t writer;  ///< the thread that left the last of them
+  bool closes;       ///< the last of them is its close
 };
 
 /// This thread has left work for `file`. May throw std::bad_alloc.
-void NoteWorkHeld(int slot, const std::shared_ptr<File>& file);
+void NoteWorkHeld(int slot, const std::shared_ptr<File>& file, bool closes);
 /// A piece of it is done, or never will be.
 void NoteWorkGone(int slot, const std::shared_ptr<File>& file);
 /// Those that hold something now.
 std::vector<WorkHolder> WorkHolders();
+/// Whether there may be a close among it.
+bool AnyClosesHeld();
 /// In the child of a fork: the parent does it.
 void ForgetWorkHolders();
 

@@ -37,6 +37,7 @@ void forget_inherited_settings() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (!text.starts_with("TIDELANE_") && !text.starts_with("HDF5_")) continue;
+    if (text.starts_with("TIDELANE_BREAK=")) continue;  // a control's
     names.emplace_back(text.substr(0, text.find('=')));
   }
   for (const std::string& name : names) unsetenv(name.c_str());

@@ -1,0 +1,98 @@
+#include "vol/late_close.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "base/counters.h"
+#include "device/identity.h"
+#include "extent/test_hooks.h"
+#include "h5/before_open.h"
+#include "h5/error.h"
+#include "vol/call_inside.h"
+#include "vol/call_queue.h"
+#include "vol/file.h"
+#include "vol/find_file.h"
+#include "vol/work_holders.h"
+
+namespace tidelane::vol {
+
+namespace {
+
+class LateClose final : public CallWork {
+ public:
+  LateClose(LibraryState& library, std::shared_ptr<File> for_file, void* object)
+      : CallWork(std::move(for_file)), library_(library), object_(object) {}
+
+  bool closes() const override { return true; }
+  bool ready() const override { return true; }  // when all before it is done
+  bool unwanted() const override { return false; }
+  void Help() override {}
+  void Await() override {}
+  uint64_t bytes() const override { return 0; }
+  bool Do(Attempt attempt) override {
+    if (attempt != Attempt::kBehindFailed)
+      closed_ = CloseNow(library_, object_, library_.default_dxpl, nullptr) >= 0;
+    return closed_;
+  }
+  // Nobody will try again: what cannot be stored the engine keeps, and tells of it.
+  void Gone() override {
+    if (!closed_) CloseAtEnd(library_, object_, library_.default_dxpl);
+  }
+  const char* what(Attempt) const override { return "close, after its close had returned,"; }
+
+ private:
+  LibraryState& library_;
+  void* const object_;
+  bool closed_ = false;
+};
+
+// Whether a close of it need not wait. One that gets its name by its close has it when that returns.
+bool MayWait(const File& file) {
+  return file.settings().close_deferred && file.traits().at_its_name && !file.drainer().failing();
+}
+
+void FinishClosesOf(const char* path) {
+  if (!AnyClosesHeld() || MutationEnabled("late_close")) return;
+  struct stat found;
+  if (stat(path, &found) != 0) return;
+  for (const WorkHolder& holder : WorkHolders()) {
+    if (!holder.closes || holder.file->identity() != IdentityIn(found)) continue;
+    LibraryState& library = internal::libraries[holder.slot];
+    // Another copy of HDF5 without a lock may be in use by the thread that has left this; the file is locked then.
+    if (!library.hdf5().thread_safe() && pthread_equal(holder.writer, pthread_self()) == 0)
+      continue;
+    static_cast<void>(Enter(library, [&] { CallQueue::Of(library).FinishAllOf(*holder.file); }));
+  }
+}
+
+}  // namespace
+
+bool CloseLate(LibraryState& library, void* file, hid_t dxpl) {
+  if (!AnyCallWork(library)) return false;
+  CallQueue& calls = CallQueue::Of(library);
+  calls.DoReady(dxpl);
+  const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
+  if (ours == nullptr || calls.troubled() || !calls.Has(*ours) || !MayWait(*ours) ||
+      !IsLastObject(library, file, dxpl))
+    return false;
+  try {
+    calls.Add(std::make_unique<LateClose>(library, ours, file));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  Count(Counter::kClosesLate);
+  return true;
+}
+
+void FinishCloses(LibraryState& library) {
+  if (!AnyClosesHeld() || !AnyCallWork(library)) return;
+  static_cast<void>(Enter(library, [&] { CallQueue::Of(library).FinishCloses(); }));
+}
+
+void RegisterLateCloses() { h5::RegisterBeforeOpen(&FinishClosesOf); }
+
+}  // namespace tidelane::vol

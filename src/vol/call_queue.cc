@@ -199,6 +199,11 @@ void CallQueue::FinishCloses() {
   }
 }
 
+void FinishCloses(LibraryState& library) {
+  if (!AnyClosesHeld() || !AnyCallWork(library)) return;
+  static_cast<void>(Enter(library, [&] { CallQueue::Of(library).FinishCloses(); }));
+}
+
 void CallQueue::End() {
   DoAllHere();
   const h5::KeepErrorStack keep(library_.hdf5());

@@ -125,6 +125,8 @@ inline bool AnyCallWork(const LibraryState& library) {
 inline bool DoCallWork(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
   return !AnyCallWork(library) || CallQueue::Of(library).DoAll(object, type, dxpl);
 }
+/// All files of this library whose closes have returned, before something that must find them closed.
+void FinishCloses(LibraryState& library);
 /// For a call that has nothing to do with any of it: what is ready is done while we are here.
 inline void DoReadyCallWork(LibraryState& library, hid_t dxpl) {
   if (AnyCallWork(library)) CallQueue::Of(library).DoReady(dxpl);

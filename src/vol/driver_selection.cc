@@ -4,7 +4,7 @@
 #include "engine/bring_home.h"
 #include "engine/engine.h"
 #include "h5/error.h"
-#include "vol/late_close.h"
+#include "vol/call_queue.h"
 
 namespace tidelane::vol {
 

@@ -8,9 +8,9 @@
 #include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "h5/owned_id.h"
+#include "vol/call_queue.h"
 #include "vol/driver_selection.h"
 #include "vol/info.h"
-#include "vol/late_close.h"
 #include "vol/selection_io_choice.h"
 #include "vol/table.h"
 

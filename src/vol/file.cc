@@ -165,6 +165,17 @@ std::shared_ptr<File> WithOldStateOf(LibraryState& library, void* file) {
   return has ? ours : nullptr;
 }
 
+// Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
+bool IsLastObject(LibraryState& library, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(library.hdf5());
+  size_t count = 0;
+  H5VL_file_get_args_t get{};
+  get.op_type = H5VL_FILE_GET_OBJ_COUNT;
+  get.args.get_obj_count.types = H5F_OBJ_ALL;
+  get.args.get_obj_count.count = &count;
+  return NativeFile(library).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
+}
+
 // What HDF5 has not written by then it never will: only the native close lets go of such a file.
 bool IsReadOnly(LibraryState& library, void* file, hid_t dxpl) {
   const h5::KeepErrorStack keep(library.hdf5());
@@ -223,6 +234,32 @@ herr_t CloseOtherHalf(LibraryState& library, FailedClose& entry, hid_t dxpl) {
   return NativeClose(library, object, dxpl);
 }
 
+// The library closes what the program left open, and asks again and again for what fails, without ever coming to
+// terminate. Nobody will try again: the engine keeps what cannot be stored until then, and tells of it.
+herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
+  const h5::KeepErrorStack keep(library.hdf5());
+  const CallScope scope(CallScope::kNone);
+  // Other ranks may be in H5Fclose, and wait for what this rank says there.
+  const auto parallel = ParallelOf(library, file, H5I_FILE);
+  if (parallel != nullptr && parallel->running())
+    static_cast<void>(MayCloseTogether(library, *parallel));
+  NoteClosed(library, file);
+  const bool failed_closes = FindHalfClosed(library, file) != nullptr;
+  // Whatever fails in it, the native close goes on to the driver's.
+  if (const auto ours = failed_closes ? nullptr : WithOldStateOf(library, file);
+      ours != nullptr && FlushForClose(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl))
+    ours->closing().SetRefused(true);
+  if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
+    // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
+    // such a file again after it has ended us.
+    const RetainFailedWrites refused;
+    const CallScope late(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
+    static_cast<void>(NativeFile(library).close(file, dxpl, nullptr));
+  }
+  ForgetHalfClosed(library, file);
+  return 0;
+}
+
 // When the native connector cannot open a file, HDF5 asks every connector in the plugin path
 // whether it can. We cannot do better: a program that did not ask for Tidelane gets its native
 // error, and where the file could be opened by now, its native file. A probe is known by that error on the stack; a
@@ -264,43 +301,54 @@ herr_t PublishForReaders(LibraryState& library, void* file) {
   return status.ok() ? 0 : -1;
 }
 
-}  // namespace
-
-bool IsLastObject(LibraryState& library, void* file, hid_t dxpl) {
-  const h5::KeepErrorStack keep(library.hdf5());
-  size_t count = 0;
-  H5VL_file_get_args_t get{};
-  get.op_type = H5VL_FILE_GET_OBJ_COUNT;
-  get.args.get_obj_count.types = H5F_OBJ_ALL;
-  get.args.get_obj_count.count = &count;
-  return NativeFile(library).get(file, &get, dxpl, nullptr) >= 0 && count <= 1;
-}
-
-// The library closes what the program left open, and asks again and again for what fails, without ever coming to
-// terminate. Nobody will try again: the engine keeps what cannot be stored until then, and tells of it.
-herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
-  const h5::KeepErrorStack keep(library.hdf5());
-  const CallScope scope(CallScope::kNone);
-  // Other ranks may be in H5Fclose, and wait for what this rank says there.
-  const auto parallel = ParallelOf(library, file, H5I_FILE);
-  if (parallel != nullptr && parallel->running())
-    static_cast<void>(MayCloseTogether(library, *parallel));
-  NoteClosed(library, file);
-  const bool failed_closes = FindHalfClosed(library, file) != nullptr;
-  // Whatever fails in it, the native close goes on to the driver's.
-  if (const auto ours = failed_closes ? nullptr : WithOldStateOf(library, file);
-      ours != nullptr && FlushForClose(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl))
-    ours->closing().SetRefused(true);
-  if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
-    // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
-    // such a file again after it has ended us.
-    const RetainFailedWrites refused;
-    const CallScope late(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
-    static_cast<void>(NativeFile(library).close(file, dxpl, nullptr));
+// Of a file that no work is left for; or, where that has failed half way, the rest of it.
+herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request) {
+  if (FailedClose* entry = FindHalfClosed(library, file); entry != nullptr)
+    return CloseOtherHalf(library, *entry, dxpl);
+  if (const auto parallel = ParallelOf(library, file, H5I_FILE); parallel != nullptr) {
+    if (!MayCloseTogether(library, *parallel)) return -1;
+    NoteClosed(library, file);
+    TrackedCall call(library, Effect::kClose, request);
+    const herr_t result = NativeClose(library, file, dxpl);
+    call.Finish(result >= 0);
+    return result;
   }
-  ForgetHalfClosed(library, file);
-  return 0;
+  const std::shared_ptr<File> ours = request == nullptr ? FileOf(library, file, H5I_FILE) : nullptr;
+  if (ours != nullptr && FlushesBeforeClose(*ours)) {
+    if (FlushForClose(library, file, dxpl) < 0 &&
+        !IsReadOnly(library, file, dxpl)) {  // and so it stays open
+      if (IsLastObject(library, file, dxpl)) Engine::Get().refused_closes().Add(ours, library.slot);
+      ours->closing().SetRefused(true);
+      return -1;
+    }
+    ours->closing().SetRefused(false);
+    NoteClosed(library, file);
+    const CallScope scope(CallScope::kNone);
+    return NativeClose(library, file, dxpl);
+  }
+  TrackedCall call(library, Effect::kClose, request);
+  // The native close goes on whatever fails in it, and what HDF5 could not write is not to get the file's name, nor to be a commit.
+  if (const auto kept = WithOldStateOf(library, file); kept != nullptr) {
+    const bool refused = NativeFlush(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl);
+    kept->closing().SetRefused(refused);
+    if (refused) {
+      call.Finish(false);
+      return -1;
+    }
+  }
+  NoteClosed(library, file);
+  const herr_t result = NativeClose(library, file, dxpl);
+  call.Finish(result >= 0);
+  DrainForForeign(library);
+  return result;
 }
+
+constexpr HowToClose kLater{[](LibraryState& library, void* file, hid_t dxpl) {
+                              return CloseNow(library, file, dxpl, nullptr);
+                            },
+                            CloseAtEnd};
+
+}  // namespace
 
 void* FileCreate(LibraryState& library, const char* name, unsigned flags, hid_t fcpl, hid_t fapl,
                  hid_t dxpl, void** request) {
@@ -432,51 +480,12 @@ herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request) 
   if (FindHalfClosed(library, file) != nullptr) return CloseNow(library, file, dxpl, request);
   if (request == nullptr) {
     EndReads(library, file);
-    if (CloseLate(library, file, dxpl)) return 0;
+    if (MayCloseLate(library, file, dxpl) && IsLastObject(library, file, dxpl) &&
+        CloseLate(library, file, kLater))
+      return 0;
   }
   if (MayHaveWork(library, file) && !DoCallWork(library, file, H5I_FILE, dxpl)) return -1;
   return CloseNow(library, file, dxpl, request);
-}
-
-herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request) {
-  if (FailedClose* entry = FindHalfClosed(library, file); entry != nullptr)
-    return CloseOtherHalf(library, *entry, dxpl);
-  if (const auto parallel = ParallelOf(library, file, H5I_FILE); parallel != nullptr) {
-    if (!MayCloseTogether(library, *parallel)) return -1;
-    NoteClosed(library, file);
-    TrackedCall call(library, Effect::kClose, request);
-    const herr_t result = NativeClose(library, file, dxpl);
-    call.Finish(result >= 0);
-    return result;
-  }
-  const std::shared_ptr<File> ours = request == nullptr ? FileOf(library, file, H5I_FILE) : nullptr;
-  if (ours != nullptr && FlushesBeforeClose(*ours)) {
-    if (FlushForClose(library, file, dxpl) < 0 &&
-        !IsReadOnly(library, file, dxpl)) {  // and so it stays open
-      if (IsLastObject(library, file, dxpl)) Engine::Get().refused_closes().Add(ours, library.slot);
-      ours->closing().SetRefused(true);
-      return -1;
-    }
-    ours->closing().SetRefused(false);
-    NoteClosed(library, file);
-    const CallScope scope(CallScope::kNone);
-    return NativeClose(library, file, dxpl);
-  }
-  TrackedCall call(library, Effect::kClose, request);
-  // The native close goes on whatever fails in it, and what HDF5 could not write is not to get the file's name, nor to be a commit.
-  if (const auto kept = WithOldStateOf(library, file); kept != nullptr) {
-    const bool refused = NativeFlush(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl);
-    kept->closing().SetRefused(refused);
-    if (refused) {
-      call.Finish(false);
-      return -1;
-    }
-  }
-  NoteClosed(library, file);
-  const herr_t result = NativeClose(library, file, dxpl);
-  call.Finish(result >= 0);
-  DrainForForeign(library);
-  return result;
 }
 
 }  // namespace tidelane::vol

@@ -27,11 +27,4 @@ herr_t FileOptional(LibraryState& library, void* file, H5VL_optional_args_t* arg
                     void** request);
 herr_t FileClose(LibraryState& library, void* file, hid_t dxpl, void** request);
 
-/// The close of a file that no work is left for; or, where that has failed half way, the rest of it.
-herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request);
-/// Nobody will try again: whatever fails, HDF5 has let go of it, and the engine keeps what cannot be stored until the program ends.
-herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl);
-/// Whether nothing but the identifier that is being closed keeps the file open, by whichever open of it.
-bool IsLastObject(LibraryState& library, void* file, hid_t dxpl);
-
 }  // namespace tidelane::vol

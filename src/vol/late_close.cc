@@ -11,10 +11,8 @@
 #include "device/identity.h"
 #include "extent/test_hooks.h"
 #include "h5/before_open.h"
-#include "h5/error.h"
 #include "vol/call_inside.h"
 #include "vol/call_queue.h"
-#include "vol/file.h"
 #include "vol/find_file.h"
 #include "vol/work_holders.h"
 
@@ -24,8 +22,9 @@ namespace {
 
 class LateClose final : public CallWork {
  public:
-  LateClose(LibraryState& library, std::shared_ptr<File> for_file, void* object)
-      : CallWork(std::move(for_file)), library_(library), object_(object) {}
+  LateClose(LibraryState& library, std::shared_ptr<File> for_file, void* object,
+            const HowToClose& how)
+      : CallWork(std::move(for_file)), library_(library), object_(object), how_(how) {}
 
   bool closes() const override { return true; }
   bool ready() const override { return true; }  // when all before it is done
@@ -35,18 +34,19 @@ class LateClose final : public CallWork {
   uint64_t bytes() const override { return 0; }
   bool Do(Attempt attempt) override {
     if (attempt != Attempt::kBehindFailed)
-      closed_ = CloseNow(library_, object_, library_.default_dxpl, nullptr) >= 0;
+      closed_ = how_.now(library_, object_, library_.default_dxpl) >= 0;
     return closed_;
   }
   // Nobody will try again: what cannot be stored the engine keeps, and tells of it.
   void Gone() override {
-    if (!closed_) CloseAtEnd(library_, object_, library_.default_dxpl);
+    if (!closed_) how_.at_end(library_, object_, library_.default_dxpl);
   }
   const char* what(Attempt) const override { return "close, after its close had returned,"; }
 
  private:
   LibraryState& library_;
   void* const object_;
+  const HowToClose how_;
   bool closed_ = false;
 };
 
@@ -71,26 +71,23 @@ void FinishClosesOf(const char* path) {
 
 }  // namespace
 
-bool CloseLate(LibraryState& library, void* file, hid_t dxpl) {
+bool MayCloseLate(LibraryState& library, void* file, hid_t dxpl) {
   if (!AnyCallWork(library)) return false;
   CallQueue& calls = CallQueue::Of(library);
   calls.DoReady(dxpl);
   const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
-  if (ours == nullptr || calls.troubled() || !calls.Has(*ours) || !MayWait(*ours) ||
-      !IsLastObject(library, file, dxpl))
-    return false;
+  return ours != nullptr && !calls.troubled() && calls.Has(*ours) && MayWait(*ours);
+}
+
+bool CloseLate(LibraryState& library, void* file, const HowToClose& how) {
   try {
-    calls.Add(std::make_unique<LateClose>(library, ours, file));
+    CallQueue::Of(library).Add(
+        std::make_unique<LateClose>(library, FileOf(library, file, H5I_FILE), file, how));
   } catch (const std::bad_alloc&) {
     return false;
   }
   Count(Counter::kClosesLate);
   return true;
-}
-
-void FinishCloses(LibraryState& library) {
-  if (!AnyClosesHeld() || !AnyCallWork(library)) return;
-  static_cast<void>(Enter(library, [&] { CallQueue::Of(library).FinishCloses(); }));
 }
 
 void RegisterLateCloses() { h5::RegisterBeforeOpen(&FinishClosesOf); }

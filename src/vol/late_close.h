@@ -14,11 +14,17 @@
 
 namespace tidelane::vol {
 
-/// Takes over the close of `file`; false: it is to be closed now, and nothing has been done.
-bool CloseLate(LibraryState& library, void* file, hid_t dxpl);
+/// How a file is closed that no work is left for.
+struct HowToClose {
+  herr_t (*now)(LibraryState& library, void* file, hid_t dxpl);
+  /// Nobody will try again: whatever fails, HDF5 has let go of it, and the engine keeps what cannot be stored until the program ends.
+  herr_t (*at_end)(LibraryState& library, void* file, hid_t dxpl);
+};
 
-/// All of this library's, before something happens that another driver must find done.
-void FinishCloses(LibraryState& library);
+/// Whether the close of `file` may be taken over, as far as its chunks and settings go.
+bool MayCloseLate(LibraryState& library, void* file, hid_t dxpl);
+/// Takes it over; nothing but the identifier that is being closed keeps the file open. False: it is to be closed now.
+bool CloseLate(LibraryState& library, void* file, const HowToClose& how);
 
 /// For h5::RegisterBeforeOpen.
 void RegisterLateCloses();

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 #include <vector>
 
@@ -52,7 +53,11 @@ void forget_inherited_settings() {
   }
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are expected and checked, not printed
   const int inherited = failures();
-  scenario();
+  try {
+    scenario();
+  } catch (const std::exception& thrown) {  // gtest would go on with the other tests in this process
+    ADD_FAILURE() << thrown.what();
+  }
   const bool failed = failures() > inherited;
   std::fflush(nullptr);
   std::exit(failed ? 1 : 0);

@@ -32,6 +32,7 @@ CASES = {
         commits.POWER,
         commits.OPEN_DATASETS,
         tier.TIER,
+        tier.PLOTFILES,
         ranks.SERIES,
         ranks.INTERLEAVED,
         ranks.MERGING,

@@ -4,6 +4,7 @@
  *   memory   rank 1 has no memory for one thing after the other
  *   killed   rank 1 is gone after a flush
  *   left     no rank closes anything: HDF5 does, within MPI_Finalize
+ *   full     rank 1 has no room for anything from the first close on: the program ends all the same
  *   half     one rank leaves it to that, while the others close the file
  *   forked   each rank has a child, which computes and is gone
  *
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,6 +70,15 @@ __attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void* byte
                                                         off64_t at) {
   if (!fails(fd) || atomic_load(&storage)->error == 0) return pwrite(fd, bytes, size, at);
   errno = atomic_load(&storage)->error;
+  return -1;
+}
+
+/* MPI-IO's, with which HDF5 writes metadata: only where a whole file system is full. */
+static int full_for_all;
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* bytes, size_t size,
+                                                      off_t at) {
+  if (!full_for_all || !fails(fd)) return syscall(SYS_pwrite64, fd, bytes, size, at);
+  errno = ENOSPC;
   return -1;
 }
 
@@ -286,6 +297,17 @@ static void half(void) {
   if (rank != kFailing) must(H5Dclose(set), "H5Dclose");
 }
 
+/* No room on one rank for anything any more: the program must end all the same. */
+static void full(void) {
+  const hid_t set = make("full");
+  if (rank == kFailing) atomic_store(&storage, &kCauses[0]);
+  must(write_rows(set, rank, 1), "H5Dwrite");
+  must(H5Dclose(set), "H5Dclose");
+  full_for_all = 1;
+  expect_failure(H5Fclose(file), &kCauses[0], "H5Fclose");
+  expect_failure(H5Fclose(file), &kCauses[0], "H5Fclose again");
+}
+
 static void forked(void) {
   const hid_t set = make("forked");
   must(write_rows(set, rank, 1), "H5Dwrite");
@@ -306,8 +328,8 @@ static void forked(void) {
 static const struct {
   const char* name;
   void (*run)(void);
-} kScenarios[] = {{"fail", fail}, {"memory", memory}, {"killed", killed},
-                  {"left", left}, {"half", half},     {"forked", forked}};
+} kScenarios[] = {{"fail", fail}, {"memory", memory}, {"killed", killed}, {"left", left},
+                  {"half", half}, {"forked", forked}, {"full", full}};
 
 static void prepare(void) {
   hsize_t chunk[2] = {10, kColumns};
@@ -349,7 +371,8 @@ int main(int argc, char** argv) {
     }
   }
   const int half_left = strcmp(argv[argc - 1], "half") == 0;
-  if (strcmp(argv[argc - 1], "left") != 0 && (!half_left || rank != kFailing)) {
+  const int is_left = strcmp(argv[argc - 1], "left") == 0 || strcmp(argv[argc - 1], "full") == 0;
+  if (!is_left && (!half_left || rank != kFailing)) {
     must(H5Fclose(file), "H5Fclose");
     H5Pclose(transfer);
     H5Pclose(creation);

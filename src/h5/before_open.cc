@@ -6,7 +6,7 @@ namespace tidelane::h5 {
 
 namespace {
 
-void Nothing(const char*) {}
+void Nothing(int, const char*) {}
 
 constinit std::atomic<BeforeOpenFunction> before_open{&Nothing};
 
@@ -16,6 +16,8 @@ void RegisterBeforeOpen(BeforeOpenFunction function) {
   before_open.store(function, std::memory_order_release);
 }
 
-void BeforeOpen(const char* path) { before_open.load(std::memory_order_acquire)(path); }
+void BeforeOpen(int slot, const char* path) {
+  before_open.load(std::memory_order_acquire)(slot, path);
+}
 
 }  // namespace tidelane::h5

@@ -8,9 +8,10 @@
 
 namespace tidelane::h5 {
 
-using BeforeOpenFunction = void (*)(const char* path);
+/// `slot`: of the libhdf5 that opens it.
+using BeforeOpenFunction = void (*)(int slot, const char* path);
 
 void RegisterBeforeOpen(BeforeOpenFunction function);
-void BeforeOpen(const char* path);
+void BeforeOpen(int slot, const char* path);
 
 }  // namespace tidelane::h5

@@ -158,7 +158,7 @@ H5FD_t* OpenIn(h5::Library& library, const char* name, unsigned flags, hid_t fap
     h5::PushError(library, Status::Failed(EINVAL, "open").At(name == nullptr ? "" : name, 0, 0));
     return nullptr;
   }
-  h5::BeforeOpen(name);
+  h5::BeforeOpen(library.slot(), name);
   auto handle = std::make_unique<Handle>();
   handle->library = &library;
   handle->read_only = (flags & H5F_ACC_RDWR) == 0;

@@ -36,7 +36,7 @@ void CallQueue::NotePending() {
 
 // Whatever may run short of memory does so here: what is in the queue can be done, or kept as failed.
 void CallQueue::Add(std::unique_ptr<CallWork> work) {
-  WatchForks();
+  WatchEnds();
   const size_t pieces = queue_.size() + failed_.size() + 1;
   if (failed_.capacity() < pieces) failed_.reserve(2 * pieces);
   queue_.push_back(std::move(work));

@@ -230,7 +230,19 @@ bool ChunkCapture::TakeChunks(FilteredDataset& known, const Writing& writing,
     if (!Fill(memory_, known.written, touched, piece, writing.buffer, *job) || !Queue(known, job))
       break;
   }
+  if (i != 0) UseIndex(known, writing.dataset);
   return i == touched.count();
+}
+
+// HDF5 2 cannot begin to use a kind of index while it closes, when chunks may be left: the first one of each kind is put in at once.
+void ChunkCapture::UseIndex(FilteredDataset& known, void* dataset) {
+  if (library_.hdf5().major_version() < 2) return;
+  const unsigned kind = 1u << (static_cast<unsigned>(IndexOf(library_, dataset)) & 31);
+  if ((indexes_used_ & kind) != 0) return;
+  const h5::KeepErrorStack keep(library_.hdf5());
+  const size_t pending = known.pending;
+  while (known.pending == pending && !calls_.empty()) calls_.DoOldest();
+  indexes_used_ |= kind;
 }
 
 std::shared_ptr<ChunkJob> ChunkCapture::MakeJob(const FilteredDataset& known, void* dataset,
@@ -320,6 +332,7 @@ bool ChunkCapture::OnlyAppends(void* dataset, const hsize_t extent[]) {
 }
 
 void ChunkCapture::End() {
+  indexes_used_ = 0;  // HDF5 may open again
   ForgetDatasets(library_);
   memory_.DropSpare();
 }

@@ -90,6 +90,7 @@ class ChunkCapture {
   std::shared_ptr<ChunkJob> MakeJob(const FilteredDataset& known, void* dataset, uint64_t number);
   bool MakeRoom(uint64_t charge);
   bool Queue(FilteredDataset& known, const std::shared_ptr<ChunkJob>& job);
+  void UseIndex(FilteredDataset& known, void* dataset);
   // A chunk's work for HDF5.
   class Insertion;
   void NoLongerNewest(const ChunkJob& job);
@@ -99,7 +100,8 @@ class ChunkCapture {
   LibraryState& library_;
   CallQueue& calls_;
   uint64_t file_closes_ = 0;
-  bool any_ours_ = false;  // a dataset was ever seen whose chunks lanes may filter
+  unsigned indexes_used_ = 0;  // kinds of them, a bit each
+  bool any_ours_ = false;      // a dataset was ever seen whose chunks lanes may filter
   ChunkMemory memory_;
 };
 

@@ -150,6 +150,16 @@ size_t SizeOfChunkAt(LibraryState& library, void* dataset, const hsize_t* origin
 
 }  // namespace
 
+H5D_chunk_index_t IndexOf(LibraryState& library, void* dataset) {
+  const h5::KeepErrorStack keep(library.hdf5());
+  H5D_chunk_index_t index = H5D_CHUNK_IDX_BTREE;
+  H5VL_native_dataset_optional_args_t ask{};
+  ask.get_chunk_idx_type.idx_type = &index;
+  static_cast<void>(AskChunk(library, dataset, H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, &ask,
+                             library.default_dxpl));
+  return index;
+}
+
 size_t SizeOfChunk(LibraryState& library, void* dataset, const Coordinates& origin, hid_t dxpl) {
   return SizeOfChunkAt(library, dataset, origin.data(), dxpl);
 }

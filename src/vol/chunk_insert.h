@@ -15,6 +15,9 @@ namespace tidelane::vol {
 /// `again`: it has failed before. False: HDF5 says on the error stack why not. Maps of chunks are void afterwards (class ChunkMapInvalidation).
 bool InsertChunk(LibraryState& library, const ChunkJob& job, hid_t dxpl, bool again = false);
 
+/// How a dataset finds its chunks.
+H5D_chunk_index_t IndexOf(LibraryState& library, void* dataset);
+
 /// The size that a chunk is stored with; 0: there is no such chunk.
 size_t SizeOfChunk(LibraryState& library, void* dataset, const Coordinates& origin, hid_t dxpl);
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 
 #include "file/call_scope.h"
 #include "vol/call_inside.h"
@@ -34,7 +35,8 @@ bool LockSoon(h5::Library& hdf5) {
   return true;
 }
 
-void BeforeFork() {
+// Before a fork, and before HDF5's own end, in which it begins to use nothing that it has not used before.
+void InsertEverywhere() {
   for (LibraryState& library : internal::libraries) {
     if (!AnyCallWork(library)) continue;
     h5::Library& hdf5 = library.hdf5();
@@ -65,9 +67,11 @@ void InChild() {
 
 }  // namespace
 
-void WatchForks() {
+void WatchEnds() {
   static constinit std::atomic_flag watching;
-  if (!watching.test_and_set()) pthread_atfork(BeforeFork, nullptr, InChild);
+  if (watching.test_and_set()) return;
+  pthread_atfork(InsertEverywhere, nullptr, InChild);
+  std::atexit(InsertEverywhere);  // HDF5 has registered its own before: ours comes first
 }
 
 }  // namespace tidelane::vol

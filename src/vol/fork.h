@@ -1,5 +1,5 @@
 /// \file
-/// Work for HDF5 that has not been done yet (vol/call_queue.h: chunks on their way) when the program forks.
+/// Work for HDF5 that has not been done yet (vol/call_queue.h: chunks on their way) when the program forks, or ends.
 ///
 /// Both sides of a fork must find its result in the file: a child that only reads would otherwise write. So
 /// it is done before, by the thread that forks.
@@ -12,12 +12,15 @@
 ///
 /// Otherwise it stays with the parent, and the child forgets it.
 ///
-/// Thread safety: WatchForks may be called from any thread.
+/// The same is done when the program ends, before HDF5 does: it begins to use nothing then that it has not used before. What is left is done when
+/// HDF5 closes (vol/lifetime.cc).
+///
+/// Thread safety: WatchEnds may be called from any thread.
 #pragma once
 
 namespace tidelane::vol {
 
-/// Has forks watched from now on.
-void WatchForks();
+/// Has forks and the end watched from now on.
+void WatchEnds();
 
 }  // namespace tidelane::vol

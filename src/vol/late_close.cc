@@ -55,15 +55,16 @@ bool MayWait(const File& file) {
   return file.settings().close_deferred && file.traits().at_its_name && !file.drainer().failing();
 }
 
-void FinishClosesOf(const char* path) {
+void FinishClosesOf(int slot, const char* path) {
   if (!AnyClosesHeld() || MutationEnabled("late_close")) return;
   struct stat found;
   if (stat(path, &found) != 0) return;
   for (const WorkHolder& holder : WorkHolders()) {
     if (!holder.closes || holder.file->identity() != IdentityIn(found)) continue;
     LibraryState& library = internal::libraries[holder.slot];
-    // Another copy of HDF5 without a lock may be in use by the thread that has left this; the file is locked then.
-    if (!library.hdf5().thread_safe() && pthread_equal(holder.writer, pthread_self()) == 0)
+    // Another copy of HDF5, without a lock, may be in use by the thread that has left this; the file is locked then.
+    if (holder.slot != slot && !library.hdf5().thread_safe() &&
+        pthread_equal(holder.writer, pthread_self()) == 0)
       continue;
     static_cast<void>(Enter(library, [&] { CallQueue::Of(library).FinishAllOf(*holder.file); }));
   }

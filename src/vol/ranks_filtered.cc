@@ -217,7 +217,7 @@ void RankChunks::FindPeers(h5::ParallelFile& file, Held& held) {
 
 void RankChunks::Take(const std::shared_ptr<h5::ParallelFile>& file, const Writes& writes,
                       Offer offer, uint64_t most) {
-  WatchForks();
+  WatchEnds();
   Held& held = held_[file->number()];
   held.file = file;
   for (size_t i = 0; i < writes.count; ++i) {

@@ -137,7 +137,7 @@ def plot_rows(bench):
         for place in PLACES:
             bench.progress(f"{PLOTFILES.key}, {storage.name}: tier in {place}")
             with tempfile.TemporaryDirectory(prefix="tidelane-tier-", dir=pathlib.Path(bench.scratch)) as folder:
-                yield {"storage": storage.name, "mode": place}, plots(bench, storage, "memory" if place == "memory" else folder), ()
+                yield {"storage": storage.name, "mode": place}, plots(bench, storage, "memory" if place == "memory" else folder), () if storage.throttle else ("faster",)
 
 
 PLOTFILES = Case(

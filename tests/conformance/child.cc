@@ -55,7 +55,8 @@ void forget_inherited_settings() {
   const int inherited = failures();
   try {
     scenario();
-  } catch (const std::exception& thrown) {  // gtest would go on with the other tests in this process
+  } catch (
+      const std::exception& thrown) {  // gtest would go on with the other tests in this process
     ADD_FAILURE() << thrown.what();
   }
   const bool failed = failures() > inherited;

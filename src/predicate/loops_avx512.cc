@@ -21,6 +21,13 @@ namespace {
 
 #define TIDELANE_INLINE TIDELANE_LOOPS_TARGET __attribute__((always_inline)) static inline
 
+// GCC 12 may put a mask that it widens on the stack in its own width, and read it back in the wider one. So it is in a general register first.
+template <class Mask>
+TIDELANE_INLINE uint64_t Widened(Mask mask) {
+  asm("" : "+r"(mask));
+  return mask;
+}
+
 // Masks of all elements where an instruction needs none: without them GCC 12 warns of its own undefined register.
 template <unsigned kBytes>
 struct Lanes;
@@ -36,7 +43,9 @@ struct Lanes<2> {
     return _mm512_set1_epi16(static_cast<short>(value));
   }
   TIDELANE_INLINE __m512i Subtract(__m512i a, __m512i b) { return _mm512_sub_epi16(a, b); }
-  TIDELANE_INLINE uint64_t Greater(__m512i a, __m512i b) { return _mm512_cmpgt_epi16_mask(a, b); }
+  TIDELANE_INLINE uint64_t Greater(__m512i a, __m512i b) {
+    return Widened(_mm512_cmpgt_epi16_mask(a, b));
+  }
   TIDELANE_INLINE __m512i Signs(__m512i a) { return _mm512_maskz_srai_epi16(~__mmask32{0}, a, 15); }
   /// Of 16 bytes.
   TIDELANE_INLINE __m128i Swaps() {
@@ -49,7 +58,9 @@ struct Lanes<4> {
     return _mm512_set1_epi32(static_cast<int>(static_cast<uint32_t>(value)));
   }
   TIDELANE_INLINE __m512i Subtract(__m512i a, __m512i b) { return _mm512_sub_epi32(a, b); }
-  TIDELANE_INLINE uint64_t Greater(__m512i a, __m512i b) { return _mm512_cmpgt_epi32_mask(a, b); }
+  TIDELANE_INLINE uint64_t Greater(__m512i a, __m512i b) {
+    return Widened(_mm512_cmpgt_epi32_mask(a, b));
+  }
   TIDELANE_INLINE __m512i Signs(__m512i a) {
     return _mm512_maskz_srai_epi32(__mmask16{0xffff}, a, 31);
   }
@@ -63,7 +74,9 @@ struct Lanes<8> {
     return _mm512_set1_epi64(static_cast<long long>(value));
   }
   TIDELANE_INLINE __m512i Subtract(__m512i a, __m512i b) { return _mm512_sub_epi64(a, b); }
-  TIDELANE_INLINE uint64_t Greater(__m512i a, __m512i b) { return _mm512_cmpgt_epi64_mask(a, b); }
+  TIDELANE_INLINE uint64_t Greater(__m512i a, __m512i b) {
+    return Widened(_mm512_cmpgt_epi64_mask(a, b));
+  }
   TIDELANE_INLINE __m512i Signs(__m512i a) {
     return _mm512_maskz_srai_epi64(__mmask8{0xff}, a, 63);
   }

@@ -55,9 +55,8 @@ void forget_inherited_settings() {
   const int inherited = failures();
   try {
     scenario();
-  } catch (
-      const std::exception& thrown) {  // gtest would go on with the other tests in this process
-    ADD_FAILURE() << thrown.what();
+  } catch (const std::exception& thrown) {
+    ADD_FAILURE() << thrown.what();  // else gtest would go on with the other tests in this process
   }
   const bool failed = failures() > inherited;
   std::fflush(nullptr);

@@ -30,6 +30,13 @@ INDEXES = {
     "extensible": ", libver='latest', maxshape=(None, 65536)",
     "of several": ", libver='latest', maxshape=(None, None)",
 }
+# Its own H5close, before any handler of the exit.
+CLOSES_HDF5 = """
+import ctypes, glob, os
+(library,) = glob.glob(os.path.join(os.path.dirname(h5py.__file__) + ".libs", "libhdf5-*.so*"))
+assert ctypes.CDLL(library).H5close() == 0
+os._exit(0)
+"""
 IN_THREAD = """
 file = write("a.h5")
 closes = threading.Thread(target=file.close)
@@ -44,6 +51,7 @@ def programs():
     """(name, text, files)"""
     for index, how in INDEXES.items():
         yield f"index {index}", f"write('a.h5'{how}).close()\n", ["a.h5"]
+        yield f"index {index}, H5close", f"write('a.h5'{how}).close()\n" + CLOSES_HDF5, ["a.h5"]
     yield "two files", "write('a.h5').close()\nwrite('b.h5').close()\n", ["a.h5", "b.h5"]
     yield "closed by another thread", IN_THREAD, ["a.h5"]
 

@@ -431,7 +431,7 @@ Status Engine::DrainAll(Wait why) {
 }
 
 Status Engine::DrainInside(int opener, Wait why) {
-  if (!any_inside_.load(std::memory_order_relaxed)) return {};
+  if (!has_opened_inside()) return {};
   FileTable::Files inside;
   {
     MutexLock lock(registry_.mutex);

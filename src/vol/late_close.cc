@@ -9,6 +9,7 @@
 
 #include "base/counters.h"
 #include "device/identity.h"
+#include "engine/engine.h"
 #include "extent/test_hooks.h"
 #include "h5/before_open.h"
 #include "vol/call_inside.h"
@@ -50,6 +51,12 @@ class LateClose final : public CallWork {
   bool closed_ = false;
 };
 
+// Whether HDF5 may have a file open for another one that it has open: mounted on it, in its cache of external files, or for its virtual datasets. Such a
+// file's identifier is not all that keeps it, and a close of the other is seen by it.
+bool MayBeKeptOpen(const LibraryState& library) {
+  return library.mounts || Engine::Get().has_opened_inside();
+}
+
 // Whether a close of it need not wait. One that gets its name by its close has it when that returns.
 bool MayWait(const File& file) {
   return file.settings().close_deferred && file.traits().at_its_name && !file.drainer().failing();
@@ -73,7 +80,7 @@ void FinishClosesOf(int slot, const char* path) {
 }  // namespace
 
 bool MayCloseLate(LibraryState& library, void* file, hid_t dxpl) {
-  if (!AnyCallWork(library)) return false;
+  if (!AnyCallWork(library) || MayBeKeptOpen(library)) return false;
   CallQueue& calls = CallQueue::Of(library);
   calls.DoReady(dxpl);
   const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);

@@ -75,6 +75,7 @@ struct LibraryState {
   uint64_t groups_unlinked = 0;
   /// Filtered chunks that ranks put into such files together (vol/ranks_filtered.h). Never destroyed.
   RankChunks* rank_chunks = nullptr;
+  bool mounts = false;               ///< a file was mounted on another
   bool limits_copies = false;        ///< a file was opened whose settings let buffers be lent
   H5Z_class2_t own_deflate{};        ///< HDF5's, while ours is in its place; id 0: it is not known
   H5L_class_t own_external_links{};  ///< HDF5's, while ours is in its place (vol/external_links.h)

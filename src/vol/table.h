@@ -126,6 +126,12 @@ inline bool IsRefresh(H5VL_object_specific_args_t* args) {
   return args->op_type == H5VL_OBJECT_REFRESH;
 }
 
+template <typename T>
+bool IsMount(const T&) {
+  return false;
+}
+inline bool IsMount(H5VL_group_specific_args_t* args) { return args->op_type == H5VL_GROUP_MOUNT; }
+
 inline bool Succeeded(herr_t result) { return result >= 0; }
 inline bool Succeeded(const void* result) { return result != nullptr; }
 
@@ -324,6 +330,7 @@ struct TrackedCallback<Slot, Group, Member, Usual, Seen, Result (*)(Args...)> {
     if (NamesHalfClosed(library, args...) || !SettleTarget(library, KindOf(Group), Seen, args...))
       return Failure<Result>();
     if ((IsRefresh(args) || ...)) ForgetDatasets(library);
+    if ((IsMount(args) || ...)) library.mounts = true;
     void** request = std::get<sizeof...(Args) - 1>(std::tie(args...));
     // The argument that says most decides; without one, the row does.
     Effect effect = Usual;

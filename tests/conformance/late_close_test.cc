@@ -22,7 +22,9 @@ class LateClose : public Filtered {
     return plugged() && GetParam().close_deferred() && !GetParam().automatic();
   }
   struct Writer {
-    Writer(std::string where, int with) : path(std::move(where)), seed(with), file(create(path)) {
+    Writer(const std::string& where, int with) : Writer(where, with, create(where)) {}
+    Writer(std::string where, int with, Hid opened)
+        : path(std::move(where)), seed(with), file(std::move(opened)) {
       dataset = make(file, "d", 2 * kRows, 2 * kColumns);
     }
     std::string path;
@@ -194,6 +196,53 @@ TEST_P(LateClose, AForkFindsItClosed) {
         EXPECT_EQ(status, 0);
       },
       1);
+  expect_file(file(), 1);
+}
+
+// HDF5's cache of external files, and an open virtual dataset, keep a file open that no identifier is left of.
+TEST_P(LateClose, WhatAnotherFileKeepsOpenIsClosedAtOnce) {
+  const std::string kept = in_folder("kept.h5");
+  run_late(
+      [&] {
+        { const Hid made = make(create(kept), "old", kRows, kColumns); }
+        const Hid caching(H5Pcreate(H5P_FILE_ACCESS));
+        EXPECT_GE(H5Pset_elink_file_cache_size(caching, 2), 0);
+        const Hid linking = create(file(), caching);
+        EXPECT_GE(H5Lcreate_external("kept.h5", "/old", linking, "link", H5P_DEFAULT, H5P_DEFAULT),
+                  0);
+        { const Hid through(H5Dopen2(linking, "link", H5P_DEFAULT)); }
+        Writer first{kept, 1, open(kept, H5F_ACC_RDWR)};
+        std::vector<Writer> one;
+        one.push_back(std::move(first));
+        make_closed(std::move(one));
+        {
+          const Hid again = open(kept, H5F_ACC_RDWR);
+          EXPECT_TRUE(again.valid()) << error_text();
+          expect_elements(again, 1);
+        }
+      },
+      0);
+  expect_file(kept, 1);
+}
+
+TEST_P(LateClose, AMountedFileIsClosedWithTheOneItIsIn) {
+  const std::string inner = in_folder("inner.h5");
+  run_late(
+      [&] {
+        std::vector<Writer> outer;
+        outer.emplace_back(file(), 1);
+        std::optional<Hid> mounted = create(inner);
+        {
+          const Hid point(
+              H5Gcreate2(outer[0].file, "point", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        }
+        EXPECT_GE(H5Fmount(outer[0].file, "point", *mounted, H5P_DEFAULT), 0) << error_text();
+        make_closed(std::move(outer));
+        mounted.reset();
+        const Hid anew(H5Fcreate(inner.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+        EXPECT_TRUE(anew.valid()) << error_text();
+      },
+      0);
   expect_file(file(), 1);
 }
 

@@ -316,8 +316,10 @@ Status Engine::OpenOnce(const char* path, const OpenOptions& options, std::share
   // Ranks write it without a lock: nothing that is read may be kept.
   if (of_ranks) (void)file->WriteThrough(Fallback::kMpiTwice);
   if ((options.flags & O_ACCMODE) == O_RDONLY && !file->writes_through()) series_.Opened(*file);
+  const FileTable::Opener opener = OpenerOf(options, call);
   MutexLock lock(registry_.mutex);
-  registry_.files.AddOpen(file, OpenerOf(options, call));
+  if (opener.inside) registry_.files.NoteInside(file->identity(), opener.number);
+  registry_.files.AddOpen(file, opener);
   return {};
 }
 
@@ -431,7 +433,7 @@ Status Engine::DrainAll(Wait why) {
 }
 
 Status Engine::DrainInside(int opener, Wait why) {
-  if (!has_opened_inside()) return {};
+  if (!any_inside_.load(std::memory_order_relaxed)) return {};
   FileTable::Files inside;
   {
     MutexLock lock(registry_.mutex);
@@ -443,6 +445,12 @@ Status Engine::DrainInside(int opener, Wait why) {
     if (first.ok()) first = std::move(status);
   }
   return first;
+}
+
+bool Engine::OpenedInside(const File& file) {
+  if (!any_inside_.load(std::memory_order_relaxed)) return false;
+  MutexLock lock(registry_.mutex);
+  return registry_.files.IsInside(file);
 }
 
 Status Engine::DrainPath(const char* path) {

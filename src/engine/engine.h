@@ -74,8 +74,8 @@ class Engine {
   /// The same for the files that this copy of HDF5 has opened by itself (sources of virtual datasets, external links): the program has
   /// no identifier of them that it could flush.
   Status DrainInside(int opener, Wait why) TL_EXCLUDES(registry_.mutex);
-  /// Whether a file was ever opened so.
-  bool has_opened_inside() const { return any_inside_.load(std::memory_order_relaxed); }
+  /// Whether HDF5 has opened it so, beside the program or alone, and may have it open yet.
+  bool OpenedInside(const File& file) TL_EXCLUDES(registry_.mutex);
   /// The same for the file that `path` names, if it is known here. For opens by other drivers and deletes.
   Status DrainPath(const char* path);
 

@@ -136,13 +136,24 @@ FileTable::Files FileTable::OpenAs(const FileIdentity& identity, By by) const {
   return found;
 }
 
+void FileTable::NoteInside(const FileIdentity& identity, int opener) {
+  for (const auto& file : OpenAs(identity, By::kAnOpener)) {
+    Opener& by = openers_.at(file.get());
+    if (by.number == opener) by.inside = true;
+  }
+}
+
 FileTable::Files FileTable::Inside(int opener) const {
   Files found;
   AppendIf(open_, found, [&](const File& file) {
-    const auto by = openers_.find(&file);
-    return by != openers_.end() && by->second.inside && by->second.number == opener;
+    return IsInside(file) && openers_.at(&file).number == opener;
   });
   return found;
+}
+
+bool FileTable::IsInside(const File& file) const {
+  const auto by = openers_.find(&file);
+  return by != openers_.end() && by->second.inside;
 }
 
 bool FileTable::OnlyBy(int opener) const {

@@ -78,8 +78,11 @@ class FileTable {
   /// Open files whose inode this is; those of ranks have no opener.
   enum class By : uint8_t { kAnyone, kAnOpener, kRanks };
   Files OpenAs(const FileIdentity& identity, By by = By::kAnyone) const;
-  /// Open files that `opener` has opened inside calls of other files'.
+  /// `opener` has opened this inode inside a call of another file's: the files that it has open already may be kept open by that.
+  void NoteInside(const FileIdentity& identity, int opener);
+  /// Open files that `opener` has opened inside calls of other files', or opened again so.
   Files Inside(int opener) const;
+  bool IsInside(const File& file) const;
   /// Whether nobody but `opener` has opened any.
   bool OnlyBy(int opener) const;
 

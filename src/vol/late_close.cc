@@ -51,10 +51,19 @@ class LateClose final : public CallWork {
   bool closed_ = false;
 };
 
-// Whether HDF5 may have a file open for another one that it has open: mounted on it, in its cache of external files, or for its virtual datasets. Such a
-// file's identifier is not all that keeps it, and a close of the other is seen by it.
-bool MayBeKeptOpen(const LibraryState& library) {
-  return library.mounts || Engine::Get().has_opened_inside();
+// Whether HDF5 may have the file open for another one's sake, or another for its: mounted, in a cache of external files, for an open virtual dataset. Its
+// identifier is not all that keeps it then, or others' closes depend on its own.
+bool IsTied(LibraryState& library, const File& ours, void* file, hid_t dxpl) {
+  if (library.mounts || Engine::Get().OpenedInside(ours)) return true;
+  const h5::KeepErrorStack keep(library.hdf5());
+  H5VL_file_get_args_t get{};
+  get.op_type = H5VL_FILE_GET_FAPL;
+  if (library.hdf5().native().file_cls.get(file, &get, dxpl, nullptr) < 0) return true;
+  unsigned external_files = 1;
+  const hid_t fapl = get.args.get_fapl.fapl_id;
+  if (library.hdf5().Pget(fapl, "efc_size", &external_files) < 0) external_files = 1;
+  library.hdf5().Pclose(fapl);
+  return external_files != 0;
 }
 
 // Whether a close of it need not wait. One that gets its name by its close has it when that returns.
@@ -80,11 +89,12 @@ void FinishClosesOf(int slot, const char* path) {
 }  // namespace
 
 bool MayCloseLate(LibraryState& library, void* file, hid_t dxpl) {
-  if (!AnyCallWork(library) || MayBeKeptOpen(library)) return false;
+  if (!AnyCallWork(library)) return false;
   CallQueue& calls = CallQueue::Of(library);
   calls.DoReady(dxpl);
   const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
-  return ours != nullptr && !calls.troubled() && calls.Has(*ours) && MayWait(*ours);
+  return ours != nullptr && !calls.troubled() && calls.Has(*ours) && MayWait(*ours) &&
+         !IsTied(library, *ours, file, dxpl);
 }
 
 bool CloseLate(LibraryState& library, void* file, const HowToClose& how) {

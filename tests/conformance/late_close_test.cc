@@ -199,30 +199,53 @@ TEST_P(LateClose, AForkFindsItClosed) {
   expect_file(file(), 1);
 }
 
-// HDF5's cache of external files, and an open virtual dataset, keep a file open that no identifier is left of.
-TEST_P(LateClose, WhatAnotherFileKeepsOpenIsClosedAtOnce) {
+// HDF5's cache of external files keeps a file open that no identifier is left of.
+TEST_P(LateClose, WhatACacheOfExternalFilesKeepsOpenIsClosedAsNatively) {
   const std::string kept = in_folder("kept.h5");
   run_late(
       [&] {
         { const Hid made = make(create(kept), "old", kRows, kColumns); }
         const Hid caching(H5Pcreate(H5P_FILE_ACCESS));
         EXPECT_GE(H5Pset_elink_file_cache_size(caching, 2), 0);
-        const Hid linking = create(file(), caching);
-        EXPECT_GE(H5Lcreate_external("kept.h5", "/old", linking, "link", H5P_DEFAULT, H5P_DEFAULT),
+        std::vector<Writer> target, linking;
+        linking.emplace_back(file(), 1, create(file(), caching));
+        EXPECT_GE(H5Lcreate_external("kept.h5", "/old", linking[0].file, "link", H5P_DEFAULT,
+                                     H5P_DEFAULT),
                   0);
-        { const Hid through(H5Dopen2(linking, "link", H5P_DEFAULT)); }
-        Writer first{kept, 1, open(kept, H5F_ACC_RDWR)};
-        std::vector<Writer> one;
-        one.push_back(std::move(first));
-        make_closed(std::move(one));
-        {
-          const Hid again = open(kept, H5F_ACC_RDWR);
-          EXPECT_TRUE(again.valid()) << error_text();
-          expect_elements(again, 1);
-        }
+        { const Hid through(H5Dopen2(linking[0].file, "link", H5P_DEFAULT)); }
+        target.emplace_back(kept, 2, open(kept, H5F_ACC_RDWR));
+        make_closed(std::move(target));
+        expect_elements(open(kept, H5F_ACC_RDWR), 2);
+        make_closed(std::move(linking));  // and with it the other one
+        const Hid anew(H5Fcreate(kept.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+        EXPECT_TRUE(anew.valid()) << error_text();
       },
       0);
-  expect_file(kept, 1);
+  expect_file(file(), 1);
+}
+
+TEST_P(LateClose, AVirtualDatasetsSourceThatIsOpenBesideIsClosedAsNatively) {
+  const std::string source = in_folder("source.h5");
+  run_late(
+      [&] {
+        std::vector<Writer> writer;
+        writer.emplace_back(source, 1);
+        const hsize_t extent[] = {2 * kRows, 2 * kColumns};
+        const Hid space(H5Screate_simple(2, extent, nullptr));
+        const Hid dcpl(H5Pcreate(H5P_DATASET_CREATE));
+        EXPECT_GE(H5Pset_virtual(dcpl, space, source.c_str(), "d", space), 0);
+        const Hid opened = create(file());
+        const Hid dataset(
+            H5Dcreate2(opened, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT));
+        read(dataset);
+        make_closed(std::move(writer));
+        const Hid again = open(source, H5F_ACC_RDWR);
+        EXPECT_TRUE(again.valid()) << error_text();
+        expect_elements(again, 1);
+        make_closed(in_folder("another"), 2);
+      },
+      1);
+  expect_file(source, 1);
 }
 
 TEST_P(LateClose, AMountedFileIsClosedWithTheOneItIsIn) {

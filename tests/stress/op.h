@@ -83,6 +83,9 @@ std::span<const OpRow> data_ops();
 std::span<const OpRow> attribute_ops();
 std::span<const OpRow> link_ops();
 std::span<const OpRow> file_ops();
+// Of a file, also by rows that end with it. Whatever fails before, or in it, the next open replaces the identifier.
+void run_close(Side& side, const Op& op, Outcome& out);
+void commit_close(Catalog& catalog, const Op& op);
 bool creates(const Op& op);  // whether an "open" or "reopen" makes the file anew
 
 // Draws one operation from all tables by weight.

@@ -129,6 +129,19 @@ void run_write_chunks(Side& side, const Op& op, Outcome& out) {
   if (!op.keep_handles && !op.async) side.close_dataset(op.file, op.path);
 }
 
+// A close meets chunks that lanes have just begun.
+bool plan_write_close(Rng& rng, const Catalog& catalog, Op& op) {
+  if (!plan_write_chunks(rng, catalog, op)) return false;
+  op.async = op.keep_handles = false;
+  op.note += ", and the file";
+  return true;
+}
+
+void run_write_close(Side& side, const Op& op, Outcome& out) {
+  run_write(side, op, out);
+  run_close(side, op, out);
+}
+
 bool plan_multi(Rng& rng, const Catalog& catalog, Op& op) {
   if (!plan_transfer(rng, catalog, op, true)) return false;
   const FileState& file = catalog.files[op.file];
@@ -273,6 +286,7 @@ constexpr OpRow kRows[] = {
     {"multi", 15, plan_multi, run_multi, nullptr},
     {"chunk", 25, plan_chunk, run_chunk, nullptr},
     {"write-chunks", 120, plan_write_chunks, run_write_chunks, nullptr},
+    {"write-close", 15, plan_write_close, run_write_close, commit_close, commit_close},
     {"wait", 30, plan_wait, run_wait, nullptr},
 };
 

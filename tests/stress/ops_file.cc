@@ -172,6 +172,8 @@ bool plan_close(Rng& rng, const Catalog& catalog, Op& op) {
   return true;
 }
 
+}  // namespace
+
 void run_close(Side& side, const Op& op, Outcome& out) {
   if (op.keep_handles) {
     side.orphan_datasets(op.file);
@@ -189,6 +191,8 @@ void run_close(Side& side, const Op& op, Outcome& out) {
 }
 
 void commit_close(Catalog& catalog, const Op& op) { catalog.files[op.file].open = false; }
+
+namespace {
 
 // What the steps before a failed open have already done to the name on disk.
 void abandon_open(Catalog& catalog, const Op& op) {

@@ -214,9 +214,11 @@ int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
 
 herr_t Query(const H5FD_t* file, unsigned long* flags) noexcept {
   if (flags == nullptr) return 0;
-  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_SUPPORTS_SWMR_IO |
-           H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
+           H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+  // HDF5's metadata accumulator takes elements in where they lie between metadata that it reads, writes them back with what changes around
+  // them, and knows nothing of those that were written meanwhile: they would be lost (docs/decisions/0035).
+  if (file == nullptr || Of(file).read_only) *flags |= H5FD_FEAT_ACCUMULATE_METADATA;
   // Where this is said HDF5 looks at what the name leads to, and wants it to be this file.
   if (file == nullptr || Of(file).file->traits().at_its_name)
     *flags |= H5FD_FEAT_POSIX_COMPAT_HANDLE;

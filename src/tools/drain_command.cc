@@ -64,9 +64,10 @@ class Draining {
     return failed_ ? kFailed : kDone;
   }
 
-  // Files that wait in a tier of another machine, or in one that is gone.
-  int ComplainOfOthers(const std::vector<std::string>& with_markers) {
-    for (const std::string& path : with_markers) {
+  // Files that wait in a tier of another machine, or in one that is gone; and folders that nobody could look into.
+  int ComplainOfOthers(const Marked& marked) {
+    for (const Status& unread : marked.unread) Complain(InWords(unread));
+    for (const std::string& path : marked.files) {
       log::FileByName file;
       std::optional<tier::FoundLog> found;
       if (!file.Open(path, log::Purpose::kLook).ok() || !file.marked()) continue;
@@ -165,13 +166,13 @@ class Draining {
 int DrainFiles(const Arguments& arguments) {
   std::vector<std::filesystem::path> operands;
   if (const int status = WholePaths(arguments.operands, operands); status != kDone) return status;
-  const std::vector<std::string> with_markers = FilesWithMarkers(operands);
-  std::vector<TieredFile> wanted = FilesIn(Tiers(with_markers));
+  const Marked marked = FilesWithMarkers(operands);
+  std::vector<TieredFile> wanted = FilesIn(Tiers(marked.files));
   std::erase_if(wanted,
                 [&](const TieredFile& file) { return !IsBelow(file.entry.path, operands); });
   Draining draining(arguments.Has("discard"));
   static_cast<void>(draining.Run(wanted));
-  const int status = draining.ComplainOfOthers(with_markers);
+  const int status = draining.ComplainOfOthers(marked);
   draining.Print();
   return status;
 }

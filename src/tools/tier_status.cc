@@ -15,6 +15,7 @@
 #include "tools/arguments.h"
 #include "tools/drain_rate.h"
 #include "tools/summary_file.h"
+#include "tools/terminal.h"
 #include "tools/tiers.h"
 
 namespace tidelane::tools {
@@ -71,7 +72,9 @@ std::string InWords(const Places& places, const Seen& seen) {
 int ShowTiers(const Arguments& arguments) {
   std::vector<std::filesystem::path> operands;
   if (const int status = WholePaths(arguments.operands, operands); status != kDone) return status;
-  const Places places = Tiers(FilesWithMarkers(operands));
+  const Marked marked = FilesWithMarkers(operands);
+  for (const Status& unread : marked.unread) Tell(InWords(unread));
+  const Places places = Tiers(marked.files);
   const auto look = [&] {
     Seen seen = Look(places);
     std::erase_if(seen.files,

@@ -58,20 +58,30 @@ bool IsBelow(const std::string& path, const std::vector<fs::path>& operands) {
   return operands.empty();
 }
 
-std::vector<std::string> FilesWithMarkers(const std::vector<fs::path>& operands) {
-  std::vector<std::string> files;
+Marked FilesWithMarkers(const std::vector<fs::path>& operands) {
+  Marked found;
+  std::vector<fs::path> folders;
   for (const fs::path& operand : operands) {
-    if (tier::Marker::IsBeside(operand.native())) files.push_back(operand);
-    std::error_code error;
-    fs::recursive_directory_iterator below(operand, fs::directory_options::skip_permission_denied,
-                                           error);
-    for (; !error && below != fs::recursive_directory_iterator(); below.increment(error)) {
-      const std::string_view path = below->path().native();
-      if (path.ends_with(tier::kMarkerEnd))
-        files.emplace_back(path.substr(0, path.size() - tier::kMarkerEnd.size()));
-    }
+    if (tier::Marker::IsBeside(operand.native())) found.files.push_back(operand);
+    std::error_code ignored;
+    if (fs::is_directory(operand, ignored)) folders.push_back(operand);
   }
-  return files;
+  // Folder by folder: one that cannot be read, or is removed meanwhile, does not end the walk through the others.
+  while (!folders.empty()) {
+    const fs::path folder = std::move(folders.back());
+    folders.pop_back();
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      const std::string_view path = at->path().native();
+      if (path.ends_with(tier::kMarkerEnd))
+        found.files.emplace_back(path.substr(0, path.size() - tier::kMarkerEnd.size()));
+      std::error_code ignored;
+      if (at->is_directory(ignored) && !at->is_symlink(ignored)) folders.push_back(at->path());
+    }
+    if (error && error != std::errc::no_such_file_or_directory)
+      found.unread.push_back(Status::Failed(error.value(), "look for files of a tier in").At(folder.native(), 0, 0));
+  }
+  return found;
 }
 
 Places Tiers(const std::vector<std::string>& with_markers) {

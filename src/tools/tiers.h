@@ -35,8 +35,14 @@ int WholePaths(const std::vector<std::string>& operands, std::vector<std::filesy
 /// Whether the file is one of these, or below one; true where there are none.
 bool IsBelow(const std::string& path, const std::vector<std::filesystem::path>& operands);
 
-/// Of these files, and of those below these folders, the ones with a marker beside them.
-std::vector<std::string> FilesWithMarkers(const std::vector<std::filesystem::path>& operands);
+/// Files with a marker beside them.
+struct Marked {
+  std::vector<std::string> files;
+  std::vector<Status> unread;  ///< folders that could not be read
+};
+
+/// Of these files, and of those below these folders; links to folders are not followed.
+Marked FilesWithMarkers(const std::vector<std::filesystem::path>& operands);
 
 /// The tier in memory, the one that is set, and those which the markers of these files name (a program may have had another one set than
 /// this command has): as far as they are there.

@@ -20,9 +20,9 @@ bool is(const Op& op, std::string_view name) { return op.row->name == name; }
 
 // Calls that commit, or may: flushes, closes of anything that may be the last to have a file open, and who asks where bytes lie.
 bool may_commit(const Op& op) {
-  static constexpr std::array<std::string_view, 12> kNames{
-      "flush", "close", "reopen", "write-close", "close-orphans", "second-open",
-      "open",  "copy",  "chunk",  "delete",      "rename",        "recreate"};
+  static constexpr std::array<std::string_view, 11> kNames{
+      "flush", "close", "reopen", "close-orphans", "second-open", "open",
+      "copy",  "chunk", "delete", "rename",        "recreate"};
   return std::ranges::find(kNames, op.row->name) != kNames.end();
 }
 
@@ -59,6 +59,8 @@ void CommitLog::say(const std::string& line) const {
   const std::string whole = "[" + line + "]\n";
   if (::write(fd_, whole.data(), whole.size()) != static_cast<ssize_t>(whole.size())) std::abort();
 }
+
+bool CommitLog::has_image_of(const Op& op) { return !is(op, "write-close"); }
 
 void CommitLog::begin(Side& side) {
   ++state_;
@@ -113,7 +115,7 @@ void CommitLog::after(const Op& op, const Catalog& catalog, Side& side, bool ok)
   const bool flushed = is(op, "flush") && file.writable;
   // A dataset that a link in the other file leads to keeps this one open.
   const bool closed =
-      (is(op, "close") || is(op, "write-close")) && !op.keep_handles && !linked_ && !is_held(op, catalog, side);
+      is(op, "close") && !op.keep_handles && !linked_ && !is_held(op, catalog, side);
   if (!ok) return;
   linked_ = linked_ || leads_elsewhere(op);
   if (opens(op)) opened(op);

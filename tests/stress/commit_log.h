@@ -24,6 +24,8 @@ class CommitLog {
   CommitLog(const CommitLog&) = delete;
   CommitLog& operator=(const CommitLog&) = delete;
 
+  /// Not of one that writes and commits: the state between would have to be shown.
+  static bool has_image_of(const Op& op);
   void before(const Op& op, const Catalog& catalog, Side& side);
   void after(const Op& op, const Catalog& catalog, Side& side, bool ok);
   void before_end(Side& side) { begin(side); }

@@ -93,6 +93,7 @@ bool Runner::step(uint64_t index) {
 // As natively, a failure is a result like any other: what it is compared with are the files.
 bool Runner::step_alone(uint64_t index) {
   const Op op = draw_op(options_.seed, index, catalog_);
+  if (!CommitLog::has_image_of(op)) return true;
   Outcome out;
   commits_->before(op, catalog_, *plugin_);
   op.row->run(*plugin_, op, out);

@@ -220,3 +220,20 @@ def test_a_tier_that_is_not_there_is_no_success(there):
     assert done.rc == 1 and f"it is in the tier {there.own} of " in done.err and str(there.path()) in done.err, done.words()
     hidden.rename(there.tier)
     assert unset(there, "drain", there.data).rc == 0 and there.stock() == 3
+
+
+def test_a_folder_that_cannot_be_read(there):
+    """The files beside it are brought home all the same, and it is told of: what lies below it may have files of a tier."""
+    there.make()
+    here = os.open(there.data, os.O_RDONLY)
+    for name in [f"deep{i}" + "x" * 240 for i in range(17)]:  # longer than a path may be
+        os.mkdir(name, dir_fd=here)
+        here, above = os.open(name, os.O_RDONLY, dir_fd=here), here
+        os.close(above)
+    os.close(here)
+    shown = there.tool("status", "--tier", there.data)
+    assert shown.rc == 0 and str(there.path()) in shown.out and "cannot look for files of a tier in" in shown.err, shown.words()
+    done = there.tool("drain", there.data)
+    assert done.rc == 1 and f"drained {there.path()}" in done.out, done.words()
+    assert "cannot look for files of a tier in" in done.err and "File name too long" in done.err, done.words()
+    assert there.entries() == [] and there.stock() == 3

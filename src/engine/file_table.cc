@@ -145,9 +145,8 @@ void FileTable::NoteInside(const FileIdentity& identity, int opener) {
 
 FileTable::Files FileTable::Inside(int opener) const {
   Files found;
-  AppendIf(open_, found, [&](const File& file) {
-    return IsInside(file) && openers_.at(&file).number == opener;
-  });
+  AppendIf(open_, found,
+           [&](const File& file) { return IsInside(file) && openers_.at(&file).number == opener; });
   return found;
 }
 

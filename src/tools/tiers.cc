@@ -79,7 +79,8 @@ Marked FilesWithMarkers(const std::vector<fs::path>& operands) {
       if (at->is_directory(ignored) && !at->is_symlink(ignored)) folders.push_back(at->path());
     }
     if (error && error != std::errc::no_such_file_or_directory)
-      found.unread.push_back(Status::Failed(error.value(), "look for files of a tier in").At(folder.native(), 0, 0));
+      found.unread.push_back(
+          Status::Failed(error.value(), "look for files of a tier in").At(folder.native(), 0, 0));
   }
   return found;
 }

@@ -8,6 +8,7 @@
 
 #include "base/activity.h"
 #include "base/trace.h"
+#include "extent/test_hooks.h"
 #include "h5/error.h"
 #include "vol/call_inside.h"
 #include "vol/find_file.h"
@@ -69,6 +70,10 @@ bool CallQueue::DoAside(hid_t dxpl, Work work) {
   const bool ran = Aside(library_, dxpl, work);
   NotePending();
   return ran;
+}
+
+bool CallQueue::IsReady() const {
+  return !queue_.empty() && queue_.front()->ready() && Randomized(true);
 }
 
 void CallQueue::DoReadyHere() {

@@ -26,7 +26,6 @@
 #include <memory>
 #include <vector>
 
-#include "extent/test_hooks.h"
 #include "file/file.h"
 #include "vol/late_errors.h"
 #include "vol/library_state.h"
@@ -103,7 +102,7 @@ class CallQueue {
   void NoteLate(const std::shared_ptr<File>& file, const char* what);
 
  private:
-  bool IsReady() const { return !queue_.empty() && queue_.front()->ready() && Randomized(true); }
+  bool IsReady() const;
   void DoAllHere();
   void FinishOldest();
   bool Retry(const File& file, const char*& what);

@@ -417,7 +417,8 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
     case H5VL_FILE_IS_ACCESSIBLE:
       WatchClose(library);
       if (RefusesFiles(library)) return -1;
-      scope.emplace(CallScope::kFlushMayBeSkipped);  // it is opened like any, and for this call alone
+      scope.emplace(
+          CallScope::kFlushMayBeSkipped);  // it is opened like any, and for this call alone
       access.emplace(library, args->args.is_accessible.filename, args->args.is_accessible.fapl_id);
       ours.args.is_accessible.fapl_id = access->get();
       if (access->mpi_driver() >= 0) hidden = HiddenPathOf(args->args.is_accessible.filename);
@@ -426,7 +427,8 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
     case H5VL_FILE_DELETE:
       WatchClose(library);
       if (RefusesFiles(library)) return -1;
-      scope.emplace(CallScope::kFlushMayBeSkipped);  // it is opened like any, and for this call alone
+      scope.emplace(
+          CallScope::kFlushMayBeSkipped);  // it is opened like any, and for this call alone
       access.emplace(library, args->args.del.filename, args->args.del.fapl_id);
       ours.args.del.fapl_id = access->get();
       if (access->mpi_driver() >= 0) hidden = HiddenPathOf(args->args.del.filename);

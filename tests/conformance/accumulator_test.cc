@@ -16,8 +16,7 @@ class Accumulator : public Conformance {
     const Hid space(H5Screate_simple(1, &kFew, nullptr));
     const Hid early(H5Pcreate(H5P_DATASET_CREATE));
     EXPECT_GE(H5Pset_alloc_time(early, H5D_ALLOC_TIME_EARLY), 0);
-    return Hid(
-        H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, early, H5P_DEFAULT));
+    return Hid(H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, early, H5P_DEFAULT));
   }
   static void note(hid_t object) {
     const Hid space(H5Screate(H5S_SCALAR));
@@ -40,8 +39,7 @@ class Accumulator : public Conformance {
     const Hid first(H5Dopen2(opened, "first", H5P_DEFAULT));
     const Hid second(H5Dopen2(opened, "second", H5P_DEFAULT));
     const std::vector<int> values = elements(1, kFew);
-    EXPECT_GE(
-        H5Dwrite(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+    EXPECT_GE(H5Dwrite(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
     note(first);
     note(second);
   }
@@ -56,8 +54,7 @@ class Accumulator : public Conformance {
       const Hid opened = open(file(), H5F_ACC_RDONLY);
       const Hid dataset(H5Dopen2(opened, "first", H5P_DEFAULT));
       std::vector<int> found(kFew);
-      EXPECT_GE(
-          H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
+      EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
       EXPECT_TRUE(found == elements(1, kFew));
     });
   }

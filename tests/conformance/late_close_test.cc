@@ -204,7 +204,9 @@ TEST_P(LateClose, WhatACacheOfExternalFilesKeepsOpenIsClosedAsNatively) {
   const std::string kept = in_folder("kept.h5");
   run_late(
       [&] {
-        { const Hid made = make(create(kept), "old", kRows, kColumns); }
+        {
+          const Hid made = make(create(kept), "old", kRows, kColumns);
+        }
         const Hid caching(H5Pcreate(H5P_FILE_ACCESS));
         EXPECT_GE(H5Pset_elink_file_cache_size(caching, 2), 0);
         std::vector<Writer> target, linking;
@@ -212,7 +214,9 @@ TEST_P(LateClose, WhatACacheOfExternalFilesKeepsOpenIsClosedAsNatively) {
         EXPECT_GE(H5Lcreate_external("kept.h5", "/old", linking[0].file, "link", H5P_DEFAULT,
                                      H5P_DEFAULT),
                   0);
-        { const Hid through(H5Dopen2(linking[0].file, "link", H5P_DEFAULT)); }
+        {
+          const Hid through(H5Dopen2(linking[0].file, "link", H5P_DEFAULT));
+        }
         target.emplace_back(kept, 2, open(kept, H5F_ACC_RDWR));
         make_closed(std::move(target));
         expect_elements(open(kept, H5F_ACC_RDWR), 2);

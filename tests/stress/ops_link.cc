@@ -137,13 +137,14 @@ void commit_rename(Catalog& catalog, const Op& op) {
 }
 
 herr_t list_link(hid_t, const char* name, const H5L_info2_t* info, void* out) {
-  *static_cast<std::string*>(out) += std::string(name) + " " + std::to_string(info->type) + "\n";
+  *static_cast<std::string*>(out) +=
+      Outcome::name_of(name) + " " + std::to_string(info->type) + "\n";
   return 0;
 }
 
 herr_t list_object(hid_t, const char* name, const H5O_info2_t* info, void* out) {
-  *static_cast<std::string*>(out) += std::string(name) + " " + std::to_string(info->type) + " " +
-                                     std::to_string(info->rc) + " " +
+  *static_cast<std::string*>(out) += Outcome::name_of(name) + " " + std::to_string(info->type) +
+                                     " " + std::to_string(info->rc) + " " +
                                      std::to_string(info->num_attrs) + "\n";
   return 0;
 }

@@ -30,6 +30,11 @@ class Outcome {
     return ok;
   }
   void number(const char* what, int64_t value) { items_.emplace_back(what, std::to_string(value)); }
+  // HDF5 names what a copy of a reference leads to by its address, and what is allocated where depends on when caches were flushed.
+  static std::string name_of(const std::string& link) {
+    const size_t at = link.find("~obj_pointed_by_");
+    return at == std::string::npos ? link : link.substr(0, at) + "~obj_pointed_by";
+  }
   void bytes(const char* what, std::string value) { items_.emplace_back(what, std::move(value)); }
 
   // Says why a call failed, if that is asked for. By itself where other calls come before call(): they clear the stack.

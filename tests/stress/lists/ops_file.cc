@@ -15,7 +15,8 @@ bool plan_image(Rng& rng, const Catalog& catalog, Op& op) {
 }
 
 herr_t list_link(hid_t, const char* name, const H5L_info2_t* info, void* out) {
-  *static_cast<std::string*>(out) += std::string(name) + " " + std::to_string(info->type) + "\n";
+  *static_cast<std::string*>(out) +=
+      Outcome::name_of(name) + " " + std::to_string(info->type) + "\n";
   return 0;
 }
 

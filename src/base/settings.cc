@@ -76,7 +76,7 @@ program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask th
   opened. The normal end of a program, and `fork`, wait until all files are whole. In a forked process, which may end by
   `_exit` (Python's `multiprocessing` does), closes wait whatever this setting says.
 - *Compressed datasets*: a chunk enters a file by a call of HDF5's, which only the program's threads make. So HDF5 has the file open until worker threads have compressed
-  its chunks, and one of the program's next calls of HDF5, whatever it is, or the end of the program closes it (`closes_late` in the summary). While the program calls nothing of HDF5 the file stays as it is.
+  its chunks, and one of the program's next calls of HDF5, whatever it is, or the end of the program closes it (`closes_late` in the summary). While the program calls nothing of HDF5 the file stays as it is. The close of a file that HDF5 may keep open for another one (mounted, in a cache of external files, as the source of a virtual dataset) waits.
 - *A failure* to store the bytes comes after `H5Fclose` has returned: it is told on stderr and counted in the summary.
 
 `tier`: `H5Fclose` and `H5Fflush` return when the [tier](#tier) has what was written. Where there is no tier, or it cannot have this file, as `wait`, and counted.

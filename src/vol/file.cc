@@ -186,9 +186,11 @@ bool IsReadOnly(LibraryState& library, void* file, hid_t dxpl) {
   return NativeFile(library).get(file, &get, dxpl, nullptr) >= 0 && (flags & H5F_ACC_RDWR) == 0;
 }
 
-// Nobody need wait for what is on its way to other files.
+// Nobody need wait for what is on its way to other files; but to one that is mounted on this: its datasets may have been opened through
+// this, which they keep open until their chunks are in them.
 bool MayHaveWork(LibraryState& library, void* file) {
   if (!AnyCallWork(library)) return false;
+  if (library.mounts) return true;
   const CallQueue& calls = CallQueue::Of(library);
   const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
   return ours == nullptr || calls.troubled() || calls.Has(*ours);

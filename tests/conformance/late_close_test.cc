@@ -273,6 +273,35 @@ TEST_P(LateClose, AMountedFileIsClosedWithTheOneItIsIn) {
   expect_file(file(), 1);
 }
 
+// The dataset is in the other file, and HDF5 has it open until its chunks are there.
+TEST_P(LateClose, ChunksOfAMountedFileDoNotKeepTheOneItIsInOpen) {
+  const std::string inner = in_folder("inner.h5");
+  run_late(
+      [&] {
+        std::optional<Hid> outer = create(file());
+        {
+          const Hid point(H5Gcreate2(*outer, "point", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        }
+        {
+          const Hid mounted = create(inner);
+          const Hid made = make(mounted, "d", 2 * kRows, 2 * kColumns);
+          EXPECT_GE(H5Fmount(*outer, "point", mounted, H5P_DEFAULT), 0) << error_text();
+        }
+        const Hid beside = open(inner, H5F_ACC_RDWR);
+        {
+          const BusyLane busy(beside);
+          write(Hid(H5Dopen2(*outer, "point/d", H5P_DEFAULT)), 2);
+          storage::release();
+          outer.reset();
+        }
+        const Hid anew(H5Fcreate(file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+        EXPECT_TRUE(anew.valid()) << error_text();
+        expect_elements(beside, 2);
+      },
+      0);
+  expect_file(inner, 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, LateClose,
                          ::testing::Values(kNative, kImplicit, kDeferredClose, kDeferredAll,
                                            kAutoDeferred),

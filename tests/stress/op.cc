@@ -9,9 +9,9 @@ namespace {
 
 std::vector<const OpRow*> all_rows() {
   std::vector<const OpRow*> rows;
-  for (const auto table :
-       {dataset_ops(), data_ops(), attribute_ops(), link_ops(), file_ops(), lists::dataset_ops(),
-        lists::virtual_ops(), lists::link_ops(), lists::copy_ops(), lists::file_ops()}) {
+  for (const auto table : {dataset_ops(), data_ops(), attribute_ops(), link_ops(), file_ops(),
+                           lists::dataset_ops(), lists::virtual_ops(), lists::link_ops(),
+                           lists::copy_ops(), lists::file_ops(), lists::mount_ops()}) {
     for (const OpRow& row : table) rows.push_back(&row);
   }
   return rows;

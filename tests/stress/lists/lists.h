@@ -1,5 +1,5 @@
 // Property lists with everything a program may put into them, drawn at random (STRESS_LISTS=xafcdl; a letter
-// for each kind of list), one family a file, and operations that there are for the sake of a list. Without that each list is
+// for each kind of list), one family a file, and operations that there are for the sake of a list; m: files are mounted, too. Without that each list is
 // what it always was, and so are the sequences of operations.
 //
 // Invariant: a list depends on its seed alone, and both sides get the same: what is left out here is what native HDF5 does
@@ -29,7 +29,7 @@ struct Heard {
 };
 
 // Of which kinds lists are drawn: transfer lists x, access lists of datasets a and files f, creation lists of files c
-// and datasets d, lists for links and copies l.
+// and datasets d, lists for links and copies l; mounts m.
 bool asked_for(char kind);
 // Another stream than the operation's own choices are drawn from.
 Rng stream(uint64_t seed, uint64_t which);
@@ -62,5 +62,6 @@ std::span<const OpRow> virtual_ops();
 std::span<const OpRow> link_ops();
 std::span<const OpRow> copy_ops();
 std::span<const OpRow> file_ops();
+std::span<const OpRow> mount_ops();
 
 }  // namespace tidelane::stress::lists

@@ -170,6 +170,28 @@ TEST_F(ClosedFiles, OpenedInsideACallAreStoredByAFlushOfAnother) {
   });
 }
 
+// Natively HDF5 goes on with the file that it has open; the program may close that, and a link's cache keep it.
+TEST_F(ClosedFiles, OpenedInsideACallBesideTheProgram) {
+  InAChild([&] {
+    setenv("TIDELANE_LINGER", "10s", 1);
+    std::shared_ptr<File> programs;
+    {
+      const CallScope opening(CallScope::kFlushMayBeSkipped);
+      programs = Written(path_, kKiB);
+      EXPECT_NE(Opened(path_, O_RDWR), nullptr);  // the program again
+    }
+    EXPECT_FALSE(engine().OpenedInside(*programs));
+    OpenOptions of_another;
+    of_another.opener = kOpener;
+    EXPECT_NE(Opened(path_, O_RDWR, of_another), nullptr);
+    EXPECT_FALSE(engine().OpenedInside(*programs)) << "by another copy of HDF5";
+    EXPECT_NE(Opened(path_, O_RDWR), nullptr);
+    EXPECT_TRUE(engine().OpenedInside(*programs));
+    EXPECT_TRUE(engine().DrainInside(OpenOptions().opener, Wait::kFlush).ok());
+    EXPECT_TRUE(programs->drainer().drained());
+  });
+}
+
 TEST_F(ClosedFiles, InAForkedProcessAreWaitedForThoughNobodySawTheFork) {
   InAChild([&] {
     setenv("TIDELANE_CLOSE", "deferred", 1);

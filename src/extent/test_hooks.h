@@ -1,7 +1,8 @@
 /// \file
 /// Negative controls: in builds with TIDELANE_BREAK rules can be switched off by name, and the stress test must then
 /// find a difference. In every other build MutationEnabled() is constant false and the branches vanish.
-/// `whims` breaks nothing: what clocks decide (in mode=auto; whether lanes have prepared a chunk when a call comes by) is then drawn, and the stress test must find no difference.
+/// `whims` breaks nothing: what clocks decide (in mode=auto; whether lanes have prepared a chunk when a call comes by) is then drawn, and the
+/// stress test must find no difference.
 /// Nor do `log_small_segments`, a log's segments are moved when they have 32 KiB, and `log_small_reuse`, 4 KiB of them are used again.
 ///
 /// Thread safety: the rule is set once, before the first file is opened; Randomized may be called from any thread.

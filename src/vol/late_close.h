@@ -3,9 +3,11 @@
 /// until they are in it: one of the program's next calls closes it then, or the close of the library.
 ///
 /// Only with close=deferred, and where nothing but the identifier that is being closed keeps the file open. (close=tier has promised that the file
-/// survives, however long the program then computes.) Nor where HDF5 may have the file open for another one, or others for it: it has opened it inside
-/// another call (for a link, or a virtual dataset), it keeps a cache of external files for it, or a file was mounted. Nobody may find it open still: who opens it in this process, by any name, by a link, as the source of a
-/// virtual dataset, has it closed first (h5/before_open.h), and so have calls that settle (vol/call_queue.h), deletions and forks among them.
+/// survives, however long the program then computes.) So not where HDF5 may have the file open for another one, or others for it: it has opened it
+/// inside another call (for a link, or a virtual dataset), it keeps a cache of external files for it, or a file was mounted.
+///
+/// Nobody may find it open still: who opens it in this process, by any name, by a link, as the source of a virtual dataset, has it closed first
+/// (h5/before_open.h), and so have calls that settle (vol/call_queue.h), deletions and forks among them.
 ///
 /// Invariant: such a file has no identifier, and HDF5 closes it once.
 /// Thread safety: used inside callbacks, under HDF5's lock.

@@ -84,21 +84,22 @@ static herr_t write_references(hid_t group, const char* name, const struct tl_re
   return done;
 }
 
-hid_t tl_view_make(const struct tl_view* view, hid_t list) {
+hid_t tl_view_make(hid_t list) {
   const hid_t file = make_file();
   hid_t group;
-  int kind;
   if (file < 0) return H5I_INVALID_HID;
   group = H5Gcreate_anon(file, list, H5P_DEFAULT);
-  for (kind = 0; kind < 3 && group >= 0; ++kind) {
-    if (view->found[kind].count == 0) continue;
-    if (write_references(group, dataset_names[kind], &view->found[kind]) < 0) {
-      H5Gclose(group);
-      group = H5I_INVALID_HID;
-    }
-  }
   H5Fclose(file);
   return group;
+}
+
+herr_t tl_view_write(const struct tl_view* view, hid_t group) {
+  int kind;
+  for (kind = 0; kind < 3; ++kind) {
+    if (view->found[kind].count == 0) continue;
+    if (write_references(group, dataset_names[kind], &view->found[kind]) < 0) return -1;
+  }
+  return 0;
 }
 
 void tl_view_free(struct tl_view* view) {

@@ -27,8 +27,10 @@ TL_HIDDEN int tl_view_note(void* view, const struct tl_query_found* found);
 /* The bits H5Q_REF_* of what it has. */
 TL_HIDDEN unsigned tl_view_bits(const struct tl_view* view);
 
-/* The group, with a dataset for each kind that was found; `list`: how it is made, or H5P_DEFAULT. H5I_INVALID_HID: HDF5 says why. */
-TL_HIDDEN hid_t tl_view_make(const struct tl_view* view, hid_t list);
+/* An empty group; `list`: how it is made, or H5P_DEFAULT. H5I_INVALID_HID: HDF5 says why. */
+TL_HIDDEN hid_t tl_view_make(hid_t list);
+/* A dataset in it for each kind that was found; -1: HDF5 says why. */
+TL_HIDDEN herr_t tl_view_write(const struct tl_view* view, hid_t group);
 
 TL_HIDDEN void tl_view_free(struct tl_view* view);
 

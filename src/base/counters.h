@@ -171,6 +171,8 @@ enum class Counter : unsigned {
   X(ReadFailed, "read_failed", "read", "a chunk could not be read: HDF5 says why")                 \
   X(ReadCached, "read_cached", "read", "asynchronous, of what HDF5's chunk cache may have")        \
   X(ReadNow, "read_now", "read", "asynchronous reads that only HDF5 can make, at once")            \
+  X(QueryNow, "query_now", "dataset",                                                              \
+    "asynchronous queries over elements that only HDF5 can read, at once")                         \
   X(FilterUnknown, "filter_unknown", "write", "filters or types that only HDF5 can write")         \
   X(FilterSmall, "filter_small", "write",                                                          \
     "chunks of less than 16 KiB (256 where none of their filters compresses) are HDF5's")          \

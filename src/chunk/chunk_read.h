@@ -9,33 +9,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/status.h"
-#include "chunk/chunk_grid.h"
-#include "codec/pipeline.h"
-#include "content/parallel_read.h"
+#include "chunk/stored_array.h"
 
 namespace tidelane {
 
-/// Where a chunk is stored.
-struct ChunkLocation {
-  uint64_t address = 0;
-  uint32_t size = 0;  ///< 0: it is not, and has the fill value everywhere
-  uint32_t mask = 0;  ///< of filters that it went without
-};
-/// By number in the grid.
-using ChunkMap = std::vector<ChunkLocation>;
-
 struct ChunkReading {
-  std::shared_ptr<ParallelReadSource> source;
-  std::shared_ptr<const Pipeline> pipeline;  ///< nullptr: chunks are stored as they are
-  std::shared_ptr<const ChunkMap> map;
-  std::shared_ptr<const std::vector<std::byte>>
-      fill;  ///< one element; empty: unknown, no chunk may be missing
-  ChunkGrid grid;
+  StoredArray array;
   TouchedChunks touched;
   std::byte* memory = nullptr;
 };

@@ -26,19 +26,26 @@ bool DeferredReads::any() {
   return !reads_.empty();
 }
 
-void DeferredReads::AwaitThose(uint64_t begin, uint64_t end) {
-  std::vector<std::shared_ptr<ParallelRead>> touched;
+template <typename Which>
+void DeferredReads::AwaitWhich(Which which) {
+  std::vector<std::shared_ptr<ParallelRead>> those;
   {
     MutexLock lock(mutex_);
     PruneLocked();
     for (const std::weak_ptr<ParallelRead>& one : reads_) {
-      if (std::shared_ptr<ParallelRead> read = one.lock();
-          read != nullptr && read->Touches(begin, end)) {
-        touched.push_back(std::move(read));
-      }
+      if (std::shared_ptr<ParallelRead> read = one.lock(); read != nullptr && which(*read))
+        those.push_back(std::move(read));
     }
   }
-  for (const std::shared_ptr<ParallelRead>& read : touched) static_cast<void>(read->Finish());
+  for (const std::shared_ptr<ParallelRead>& read : those) static_cast<void>(read->Finish());
+}
+
+void DeferredReads::AwaitThose(uint64_t begin, uint64_t end) {
+  AwaitWhich([&](const ParallelRead& read) { return read.Touches(begin, end); });
+}
+
+void DeferredReads::AwaitThoseThatFill() {
+  AwaitWhich([](const ParallelRead& read) { return read.fills_memory(); });
 }
 
 }  // namespace tidelane

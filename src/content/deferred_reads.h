@@ -27,11 +27,18 @@ class DeferredReads {
     if (count_.load(std::memory_order_relaxed) != 0) AwaitThose(begin, end);
   }
   void AwaitAll() { Await(0, UINT64_MAX); }
+  /// Ends those that fill memory of the program's.
+  void AwaitFilling() {
+    if (count_.load(std::memory_order_relaxed) != 0) AwaitThoseThatFill();
+  }
   /// Whether one is not done.
   bool any() TL_EXCLUDES(mutex_);
 
  private:
   void AwaitThose(uint64_t begin, uint64_t end) TL_EXCLUDES(mutex_);
+  void AwaitThoseThatFill() TL_EXCLUDES(mutex_);
+  template <typename Which>
+  void AwaitWhich(Which which) TL_EXCLUDES(mutex_);
   void PruneLocked() TL_REQUIRES(mutex_);
 
   std::atomic<size_t> count_{0};

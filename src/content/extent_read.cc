@@ -89,7 +89,7 @@ bool ExtentRead::Touches(uint64_t begin, uint64_t end) const {
   return false;
 }
 
-Status ExtentRead::ReadPart(Reader reader, uint64_t part, Rooms& rooms) {
+Status ExtentRead::ReadPart(Reader reader, uint64_t part, ReadRooms& rooms) {
   const size_t last = begins_[part + 1];
   for (size_t i = begins_[part]; i < last;) {
     size_t next = i + 1;
@@ -107,7 +107,7 @@ Status ExtentRead::ReadPart(Reader reader, uint64_t part, Rooms& rooms) {
   return {};
 }
 
-Status ExtentRead::ReadSpan(Reader reader, size_t first, size_t last, Rooms& rooms) {
+Status ExtentRead::ReadSpan(Reader reader, size_t first, size_t last, ReadRooms& rooms) {
   const uint64_t begin = pieces_[first].address;
   uint64_t end = begin;
   for (size_t i = first; i < last; ++i) end = std::max(end, pieces_[i].end());

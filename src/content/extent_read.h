@@ -42,8 +42,8 @@ class ExtentRead final : public ParallelRead {
     uint64_t end() const { return address + size; }
   };
 
-  Status ReadPart(Reader reader, uint64_t part, Rooms& rooms) override;
-  Status ReadSpan(Reader reader, size_t first, size_t last, Rooms& rooms);
+  Status ReadPart(Reader reader, uint64_t part, ReadRooms& rooms) override;
+  Status ReadSpan(Reader reader, size_t first, size_t last, ReadRooms& rooms);
 
   mutable Mutex pieces_mutex_;  // until it is sealed; then nothing changes any more
   std::atomic<bool> sealed_{false};

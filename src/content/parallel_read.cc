@@ -75,7 +75,7 @@ void ParallelRead::RunOne() {
   }
 }
 
-Status ParallelRead::TryPart(Reader reader, uint64_t part, Rooms& rooms) {
+Status ParallelRead::TryPart(Reader reader, uint64_t part, ReadRooms& rooms) {
   try {
     return ReadPart(reader, part, rooms);
   } catch (const std::bad_alloc&) {
@@ -85,7 +85,7 @@ Status ParallelRead::TryPart(Reader reader, uint64_t part, Rooms& rooms) {
 
 // Whether parts are left.
 bool ParallelRead::Work(Reader reader, uint64_t most) {
-  Rooms rooms;
+  ReadRooms rooms;
   std::optional<Working> working;
   for (bool another = false;; another = true) {
     uint64_t part = 0;

@@ -43,6 +43,12 @@ class Room {
   size_t size_ = 0;
 };
 
+/// What one thread needs for one part after another.
+struct ReadRooms {
+  Room stored;
+  Room whole;
+};
+
 class ParallelRead : public LaneTask, public std::enable_shared_from_this<ParallelRead> {
  public:
   void RunOne() override;
@@ -69,19 +75,15 @@ class ParallelRead : public LaneTask, public std::enable_shared_from_this<Parall
   /// Whether it reads bytes of [begin, end) of its file.
   virtual bool Touches(uint64_t begin, uint64_t end) const = 0;
   ParallelReadSource& source() const { return *source_; }
+  /// Whether it fills memory of the program's.
+  virtual bool fills_memory() const { return true; }
 
  protected:
-  /// What one thread needs for one part after another.
-  struct Rooms {
-    Room stored;
-    Room whole;
-  };
-
   /// `helpers`: so many lanes, at most, help at once.
   ParallelRead(std::shared_ptr<ParallelReadSource> source, Lanes& lanes, unsigned helpers)
       : source_(std::move(source)), lanes_(lanes), helpers_(helpers), process_(OwnProcess()) {}
 
-  virtual Status ReadPart(Reader reader, uint64_t part, Rooms& rooms) = 0;
+  virtual Status ReadPart(Reader reader, uint64_t part, ReadRooms& rooms) = 0;
   /// For ReadPart: bytes of the file.
   Status ReadBytes(Reader reader, uint64_t address, uint64_t size, std::byte* to);
   /// Start and Finish of a read that the program waits for, as the model is told of it.
@@ -92,7 +94,7 @@ class ParallelRead : public LaneTask, public std::enable_shared_from_this<Parall
  private:
   static pid_t OwnProcess();
   bool Work(Reader reader, uint64_t most) TL_EXCLUDES(mutex_);
-  Status TryPart(Reader reader, uint64_t part, Rooms& rooms);
+  Status TryPart(Reader reader, uint64_t part, ReadRooms& rooms);
 
   const std::shared_ptr<ParallelReadSource> source_;
   Lanes& lanes_;

@@ -58,13 +58,11 @@ class ChunkRead : public ::testing::Test {
   Status Read(const Box& box, std::vector<uint32_t>& memory, unsigned helpers,
               std::vector<std::byte> fill = {}) {
     memory.assign(box.size[0] * box.size[1], 0xdeadbeef);
-    ChunkReading reading{bench_->file_->SharedReads(),
-                         pipeline_,
-                         std::make_shared<const ChunkMap>(map_),
-                         std::make_shared<const std::vector<std::byte>>(std::move(fill)),
-                         grid_,
-                         TouchedChunks(grid_, box, MemoryLayout::Packed(2, box.size, 4)),
-                         reinterpret_cast<std::byte*>(memory.data())};
+    ChunkReading reading{
+        {bench_->file_->SharedReads(), pipeline_, std::make_shared<const ChunkMap>(map_),
+         std::make_shared<const std::vector<std::byte>>(std::move(fill)), grid_},
+        TouchedChunks(grid_, box, MemoryLayout::Packed(2, box.size, 4)),
+        reinterpret_cast<std::byte*>(memory.data())};
     return ReadChunks(std::move(reading), bench_->lanes_, helpers);
   }
 

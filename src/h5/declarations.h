@@ -269,6 +269,7 @@ hid_t H5Dopen2(hid_t, const char *, hid_t);
 hid_t H5Dget_space(hid_t);
 hid_t H5Dget_type(hid_t);
 hid_t H5Dget_create_plist(hid_t);
+hid_t H5Dget_access_plist(hid_t);
 herr_t H5Dread(hid_t, hid_t, hid_t, hid_t, hid_t, void *);
 herr_t H5Dwrite(hid_t, hid_t, hid_t, hid_t, hid_t, const void *);
 herr_t H5Dwrite_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t, hid_t, hid_t, const

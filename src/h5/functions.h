@@ -15,7 +15,7 @@ namespace tidelane::h5 {
   X(atclose) X(allocate_memory) X(free_memory) X(get_libversion) X(is_library_threadsafe) \
     X(resize_memory) \
   X(Aget_space) X(Aget_type) X(Aiterate2) X(Aopen) X(Aread) \
-  X(Dget_create_plist) X(Dget_space) X(Dget_type) X(Dread) \
+  X(Dget_access_plist) X(Dget_create_plist) X(Dget_space) X(Dget_type) X(Dopen2) X(Dread) \
   X(Eclear2) X(Ecreate_msg) X(Ecreate_stack) X(Eget_auto2) X(Eget_class_name) X(Eget_current_stack) X(Eget_msg) X(Eget_num) X(Epush2) \
     X(Eregister_class) X(Eset_auto2) X(Eset_current_stack) X(Ewalk2) \
   X(ESwait) \

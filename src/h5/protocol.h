@@ -55,6 +55,8 @@ struct tl_journal_commits {
 #define TL_FILE_COMMIT "tidelane.file.commit"
 // One query over what is at and below a place in the file.
 #define TL_FILE_QUERY "tidelane.file.query"
+// The same, which may be answered after the operation, by when its request has completed.
+#define TL_FILE_QUERY_LATER "tidelane.file.query_later"
 #define TL_DATASET_WAIT "gov.lbl.async.dataset.wait"
 #define TL_DATASET_START "gov.lbl.async.dataset.start"
 #define TL_DATASET_PAUSE "gov.lbl.async.dataset.pause"
@@ -88,4 +90,11 @@ struct tl_query_args {
   // Called for each, in the order of names; below 0 ends it, and the operation fails.
   int (*found)(void* context, const struct tl_query_found* found);
   void* context;
+};
+struct tl_query_later_args {
+  struct tl_query_args query;  // its bytes need not outlive the operation
+  // Called once if the operation has accepted the query, perhaps before it returns: everything has been told, or, with `failed`, never will be.
+  // Below 0: the asker could make nothing of it, and the request fails.
+  int (*done)(void* context, int failed);
+  int accepted;  // set by the operation, which may fail all the same
 };

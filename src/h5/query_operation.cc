@@ -1,16 +1,14 @@
 #include "h5/query_operation.h"
 
 #include <atomic>
-
-#include "h5/error.h"
+#include <cerrno>
 
 namespace tidelane::h5 {
 
 namespace {
 
-herr_t NobodyAnswers(Library& hdf5, const tl_query_args&) {
-  PushError(hdf5, "queries are not part of this program");
-  return -1;
+Status NobodyAnswers(Library&, const tl_query_args&, std::unique_ptr<PendingQuery>*) {
+  return Status::Failed(ENOSYS, "answer queries, which are not part of this program");
 }
 
 constinit std::atomic<QueryFunction> answer{&NobodyAnswers};
@@ -19,8 +17,8 @@ constinit std::atomic<QueryFunction> answer{&NobodyAnswers};
 
 void RegisterQuery(QueryFunction query) { answer.store(query, std::memory_order_release); }
 
-herr_t Query(Library& hdf5, const tl_query_args& args) {
-  return answer.load(std::memory_order_acquire)(hdf5, args);
+Status Query(Library& hdf5, const tl_query_args& args, std::unique_ptr<PendingQuery>* pending) {
+  return answer.load(std::memory_order_acquire)(hdf5, args, pending);
 }
 
 }  // namespace tidelane::h5

@@ -11,6 +11,7 @@
 #include "vfd/register.h"
 #include "vol/connector.h"
 #include "vol/late_close.h"
+#include "vol/stored_arrays.h"
 
 #define TIDELANE_EXPORT extern "C" __attribute__((visibility("default"), used))
 
@@ -21,6 +22,7 @@ TIDELANE_EXPORT const void* tidelane_plugin_info(const void* caller, const char*
   tidelane::vfd::RegisterDrivers();
   tidelane::query::RegisterOperation();
   tidelane::vol::RegisterLateCloses();
+  tidelane::vol::RegisterStoredArrays();
   return tidelane::vol::PluginInfo(caller, connector);
 }
 

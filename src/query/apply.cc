@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "query/attributes.h"
+#include "query/late_search.h"
 #include "query/object_name.h"
 #include "query/scan.h"
-#include "query/selection.h"
 
 namespace tidelane::query {
 
@@ -69,7 +69,7 @@ Found::Kind KindOf(const Query& query) {
 
 std::string LastOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-// Datasets that are looked at together with others of their group.
+// What is the same for all objects. Datasets may be looked at together with others of their group.
 struct Joined {
   std::set<std::string> groups;  // paths of those that have a hard link of each name of the query
   std::set<std::string> paths;   // of datasets that were looked at so
@@ -105,12 +105,13 @@ std::vector<QueryPtr> PartsOf(const QueryPtr& query) {
 // One object, by one of its links.
 class Visit {
  public:
-  Visit(h5::Library& hdf5, hid_t object, std::string path, std::string link, Joined& joined,
-        const Tell& tell)
+  Visit(h5::Library& hdf5, hid_t object, std::string path, std::string link, When when,
+        Joined& joined, const Tell& tell)
       : hdf5_(hdf5),
         object_(object),
         path_(std::move(path)),
         link_(std::move(link)),
+        when_(when),
         joined_(joined),
         tell_(tell) {}
 
@@ -147,7 +148,7 @@ class Visit {
     Status status = Reduce(
         query, [&](const QueryPtr& condition, Rest& to) { return ByLink(condition, to); }, rest);
     if (!status.ok() || !rest.answer) return status;
-    return Told({Found::Kind::kObject, {}, {}, {}, {}});
+    return Told({Found::Kind::kObject, {}, {}, {}, h5::kNoId, nullptr});
   }
 
   // Conditions on attributes are about one and the same attribute.
@@ -162,7 +163,8 @@ class Visit {
             return AttributeMatches(hdf5_, object_, name, *condition, to.answer);
           },
           rest);
-      if (status.ok() && rest.answer) status = Told({Found::Kind::kAttribute, {}, {}, name, {}});
+      if (status.ok() && rest.answer)
+        status = Told({Found::Kind::kAttribute, {}, {}, name, h5::kNoId, nullptr});
       if (!status.ok()) return status;
     }
     return {};
@@ -235,17 +237,17 @@ class Visit {
         return {};
       specs.push_back({name, datasets.back().get(), ""});
     }
-    Scan scan(hdf5_, query);
-    if (!scan.Open(specs, predicate::Constants::kExact).ok()) return {};
+    auto scan = std::make_unique<Scan>(hdf5_, query);
+    if (!scan->Open(specs, predicate::Constants::kExact).ok()) return {};
     for (const ColumnSpec& spec : specs) joined_.paths.insert(Below(spec.name));
-    h5::OwnedId space;
-    if (Status status = Search(scan, space); !status.ok() || !space.valid()) return status;
-    for (const ColumnSpec& spec : specs) {
-      Status status =
-          tell_({Found::Kind::kRegion, spec.dataset, Below(spec.name), {}, space.get()});
-      if (!status.ok()) return status;
-    }
-    return {};
+    return Search(std::move(scan), [&](Found found) {
+      for (const ColumnSpec& spec : specs) {
+        found.object = spec.dataset;
+        found.path = Below(spec.name);
+        if (Status status = tell_(found); !status.ok()) return status;
+      }
+      return Status();
+    });
   }
 
   std::string Below(const std::string& name) const {
@@ -253,36 +255,36 @@ class Visit {
   }
 
   Status Search(const QueryPtr& query, const std::vector<ColumnSpec>& specs) {
-    Scan scan(hdf5_, query);
-    if (Status status = scan.Open(specs, predicate::Constants::kExact); !status.ok()) return status;
-    h5::OwnedId space;
-    if (Status status = Search(scan, space); !status.ok() || !space.valid()) return status;
-    return Told({Found::Kind::kRegion, {}, {}, {}, space.get()});
+    auto scan = std::make_unique<Scan>(hdf5_, query);
+    if (Status status = scan->Open(specs, predicate::Constants::kExact); !status.ok())
+      return status;
+    return Search(std::move(scan), [this](const Found& found) { return Told(found); });
   }
 
-  // `space` stays invalid where there is no hit.
-  static Status Search(Scan& scan, h5::OwnedId& space) {
-    Selection selection;
-    auto step = Scan::Step::kBlock;
-    for (;;) {
-      Status status = scan.Next(Scan::Clock::time_point::max(), step);
-      if (!status.ok()) return status;
-      if (step != Scan::Step::kBlock) break;
-      selection.Add(scan);
-    }
-    return selection.hits() == 0 ? Status() : selection.Make(scan, space);
+  // Tells of the region that it finds, if there is one, or is looking for.
+  template <typename TellRegion>
+  Status Search(std::unique_ptr<Scan> scan, const TellRegion& tell) const {
+    Found found;
+    if (when_ == When::kLater) found.search = LateSearch::Begin(scan);
+    if (found.search != nullptr) return tell(found);
+    h5::OwnedId space;
+    Status status = query::Search(*scan, space);
+    if (!status.ok() || !space.valid()) return status;
+    found.space = space.get();
+    return tell(found);
   }
 
   Status Everything() {
     const h5::OwnedId space(hdf5_, hdf5_.Dget_space(object_));
     if (hdf5_.Sget_simple_extent_npoints(space.get()) <= 0) return {};
-    return Told({Found::Kind::kRegion, {}, {}, {}, space.get()});
+    return Told({Found::Kind::kRegion, h5::kNoId, {}, {}, space.get(), nullptr});
   }
 
   h5::Library& hdf5_;
   const hid_t object_;
   const std::string path_;
   const std::string link_;
+  const When when_;
   Joined& joined_;
   const Tell& tell_;
   std::optional<std::vector<std::string>> attributes_;  // nullopt: not looked at yet
@@ -291,6 +293,7 @@ class Visit {
 struct Walk {
   h5::Library& hdf5;
   const std::vector<QueryPtr> parts;
+  const When when;
   const Tell& tell;
   Joined joined;
   Status status;
@@ -307,7 +310,7 @@ herr_t VisitLink(hid_t place, const char* path, const H5L_info2_t* info, void* c
       walk.status = FailedAt(walk.hdf5, "open object '" + std::string(path) + "' below", place);
       return -1;
     }
-    Visit visit(walk.hdf5, object.get(), path, LastOf(path), walk.joined, walk.tell);
+    Visit visit(walk.hdf5, object.get(), path, LastOf(path), walk.when, walk.joined, walk.tell);
     walk.status = visit.Apply(walk.parts);
   } catch (...) {  // HDF5's frames are C's
     walk.thrown = std::current_exception();
@@ -352,6 +355,12 @@ Status FindGroups(h5::Library& hdf5, hid_t place, const QueryPtr& query, Joined&
   return {};
 }
 
+// As the program has it: an access list says where external and virtual datasets have their sources.
+h5::OwnedId OpenAgain(h5::Library& hdf5, hid_t dataset) {
+  const h5::OwnedId list(hdf5, hdf5.Dget_access_plist(dataset));
+  return {hdf5, hdf5.Dopen2(dataset, ".", list.get())};
+}
+
 // The link by which the place itself was opened.
 std::string OwnName(h5::Library& hdf5, hid_t place) {
   const ssize_t length = hdf5.Iget_name(place, nullptr, 0);
@@ -364,16 +373,23 @@ std::string OwnName(h5::Library& hdf5, hid_t place) {
 
 }  // namespace
 
-Status Apply(h5::Library& hdf5, hid_t place, const QueryPtr& query,
+Status Apply(h5::Library& hdf5, hid_t place, const QueryPtr& query, When when,
              const std::function<Status(const Found&)>& tell) {
-  const h5::OwnedId object(hdf5, hdf5.Oopen(place, ".", h5::kDefault));
   const bool dataset = hdf5.Iget_type(place) == H5I_DATASET;
-  Walk walk{hdf5, PartsOf(query), tell, {}, {}, nullptr};
+  const bool own_handle = !dataset || when == When::kLater;
+  h5::OwnedId object;
+  if (own_handle) {
+    object =
+        dataset ? OpenAgain(hdf5, place) : h5::OwnedId(hdf5, hdf5.Oopen(place, ".", h5::kDefault));
+    if (!object.valid()) return FailedAt(hdf5, "open", place);
+  }
+  Walk walk{hdf5, PartsOf(query), when, tell, {}, {}, nullptr};
   for (const QueryPtr& part : walk.parts) {
     if (dataset) break;
     if (Status status = FindGroups(hdf5, place, part, walk.joined); !status.ok()) return status;
   }
-  Visit own(hdf5, dataset ? place : object.get(), ".", OwnName(hdf5, place), walk.joined, tell);
+  Visit own(hdf5, own_handle ? object.get() : place, ".", OwnName(hdf5, place), when, walk.joined,
+            tell);
   if (Status status = own.Apply(walk.parts); !status.ok()) return status;
   if (dataset) return {};
   const herr_t result = hdf5.Lvisit2(place, H5_INDEX_NAME, H5_ITER_INC, VisitLink, &walk);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/status.h"
@@ -25,6 +26,11 @@
 
 namespace tidelane::query {
 
+class LateSearch;
+
+/// When elements are looked at: within the call; or after it by lanes, where they can, as parts of the call in progress.
+enum class When { kNow, kLater };
+
 struct Found {
   enum class Kind { kRegion, kObject, kAttribute };
   Kind kind = Kind::kRegion;
@@ -32,10 +38,13 @@ struct Found {
   std::string path;          ///< from the place on; "." is the place itself
   std::string attribute;     ///< kAttribute
   hid_t space = h5::kNoId;   ///< kRegion: the dataset's, with what was found selected
+  std::shared_ptr<LateSearch>
+      search;  ///< kRegion with When::kLater: gives `space`, if there is anything; nullptr: it is there
 };
 
-/// Tells of everything that is found, in the order of names. The first failure, of `tell` or of its own, ends it.
-Status Apply(h5::Library& hdf5, hid_t place, const predicate::QueryPtr& query,
+/// Tells of everything that is found, in the order of names. The first failure, of `tell` or of its own, ends it. With When::kLater no identifier of the
+/// program's is told.
+Status Apply(h5::Library& hdf5, hid_t place, const predicate::QueryPtr& query, When when,
              const std::function<Status(const Found&)>& tell);
 
 }  // namespace tidelane::query

@@ -50,6 +50,7 @@ class BoxReader {
   uint64_t record() const { return record_; }
   uint64_t bytes_read() const { return bytes_read_; }
   hid_t dataset() const { return dataset_.get(); }
+  hid_t memory_type() const { return memory_type_.get(); }
 
  private:
   Status Select(int rank, const Box& box, uint64_t elements);

@@ -26,24 +26,24 @@ std::string ShapeOf(const Layout& layout) {
   return text + ")";
 }
 
-// Copies a field out of records. Sizes that numbers have are known when this is compiled.
+// Sizes that numbers have are known when this is compiled.
 template <size_t size>
-void Pick(const std::byte* from, uint64_t record, uint64_t count, std::byte* to) {
+void PickOf(const std::byte* from, uint64_t record, uint64_t count, std::byte* to) {
   for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * size, from + i * record, size);
 }
 
+}  // namespace
+
 void Pick(const std::byte* from, uint64_t record, uint64_t count, size_t size, std::byte* to) {
   switch (size) {
-    case 1: Pick<1>(from, record, count, to); break;
-    case 2: Pick<2>(from, record, count, to); break;
-    case 4: Pick<4>(from, record, count, to); break;
-    case 8: Pick<8>(from, record, count, to); break;
+    case 1: PickOf<1>(from, record, count, to); break;
+    case 2: PickOf<2>(from, record, count, to); break;
+    case 4: PickOf<4>(from, record, count, to); break;
+    case 8: PickOf<8>(from, record, count, to); break;
     default:
       for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * size, from + i * record, size);
   }
 }
-
-}  // namespace
 
 Status Columns::Open(const std::vector<ColumnSpec>& specs) {
   for (const ColumnSpec& spec : specs) {

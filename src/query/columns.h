@@ -18,6 +18,7 @@
 #include "predicate/element_type.h"
 #include "query/box_reader.h"
 #include "query/element.h"
+#include "query/filter.h"
 
 namespace tidelane::query {
 
@@ -37,7 +38,10 @@ struct Column {
   bool as_stored = false;
 };
 
-class Columns {
+/// Copies a field of `size` bytes out of `count` records, of which the first one's begins at `from`.
+void Pick(const std::byte* from, uint64_t record, uint64_t count, size_t size, std::byte* to);
+
+class Columns final : public ElementSource {
  public:
   explicit Columns(h5::Library& hdf5) : hdf5_(hdf5) {}
 
@@ -52,12 +56,13 @@ class Columns {
   const Layout& layout_of(size_t column) const { return layouts_[columns_[column].reader]; }
   h5::Library& hdf5() const { return hdf5_; }
   hid_t dataset_of(size_t column) const { return readers_[columns_[column].reader].dataset(); }
+  /// Of those that read datasets, for one column or several.
+  const std::deque<BoxReader>& readers() const { return readers_; }
   /// Of all of `columns`' elements at one position, as they are read.
   uint64_t RecordBytes(const std::vector<bool>& columns) const;
   uint64_t bytes_read() const;
 
-  /// The column's elements of a box, one after another; valid until another box of it is loaded.
-  Status Load(size_t column, const Box& box, const std::byte*& elements);
+  Status Load(size_t column, const Box& box, const std::byte*& elements) override;
   /// Whether a Load of it would read nothing.
   bool Holds(size_t column, const Box& box) const;
   /// What was read is not believed any more.

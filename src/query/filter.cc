@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "extent/test_hooks.h"
+#include "query/columns.h"
 
 namespace tidelane::query {
 
@@ -44,19 +45,25 @@ Status Filter::MakeNode(const Query& query, const Columns& columns, predicate::C
       return Status::Failed(EINVAL, "compare column '" + query.name() + "': " + why);
     return {};
   }
-  node.left = std::make_unique<Node>();
-  if (Status status = MakeNode(*query.left(), columns, constants, *node.left); !status.ok())
+  Node left;
+  if (Status status = MakeNode(*query.left(), columns, constants, left); !status.ok())
     return status;
+  node.left = std::make_shared<const Node>(std::move(left));
   if (node.kind == Query::Kind::kNot) return {};
-  node.right = std::make_unique<Node>();
-  return MakeNode(*query.right(), columns, constants, *node.right);
+  Node right;
+  if (Status status = MakeNode(*query.right(), columns, constants, right); !status.ok())
+    return status;
+  node.right = std::make_shared<const Node>(std::move(right));
+  return {};
 }
 
-Status Filter::Run(Columns& columns, const Box& box, uint64_t elements, Bits& bits) {
-  return RunNode(root_, columns, box, elements, bits);
+Status Filter::Run(ElementSource& columns, const Box& box, uint64_t elements, Bits& bits,
+                   Scratch& scratch) const {
+  return RunNode(root_, columns, box, elements, bits, scratch, 0);
 }
 
-Status Filter::Count(Columns& columns, const Box& box, uint64_t elements, uint64_t& count) {
+Status Filter::Count(ElementSource& columns, const Box& box, uint64_t elements, uint64_t& count,
+                     Scratch& scratch) const {
   if (root_.kind == Query::Kind::kCondition && !root_.matcher->never() &&
       !root_.matcher->always()) {
     const std::byte* data = nullptr;
@@ -64,13 +71,13 @@ Status Filter::Count(Columns& columns, const Box& box, uint64_t elements, uint64
     if (status.ok()) count = root_.matcher->Count(data, elements);
     return status;
   }
-  Status status = Run(columns, box, elements, counted_);
-  if (status.ok()) count = counted_.Count();
+  Status status = Run(columns, box, elements, scratch.counted, scratch);
+  if (status.ok()) count = scratch.counted.Count();
   return status;
 }
 
-Status Filter::RunNode(Node& node, Columns& columns, const Box& box, uint64_t elements,
-                       Bits& bits) {
+Status Filter::RunNode(const Node& node, ElementSource& columns, const Box& box, uint64_t elements,
+                       Bits& bits, Scratch& scratch, size_t depth) {
   if (node.kind == Query::Kind::kCondition) {
     if (node.matcher->never() || node.matcher->always()) {
       bits.Reset(elements);
@@ -82,7 +89,8 @@ Status Filter::RunNode(Node& node, Columns& columns, const Box& box, uint64_t el
     if (status.ok()) node.matcher->Run(data, elements, bits);
     return status;
   }
-  if (Status status = RunNode(*node.left, columns, box, elements, bits); !status.ok())
+  if (Status status = RunNode(*node.left, columns, box, elements, bits, scratch, depth + 1);
+      !status.ok())
     return status;
   if (node.kind == Query::Kind::kNot) {
     bits.Flip();
@@ -90,9 +98,12 @@ Status Filter::RunNode(Node& node, Columns& columns, const Box& box, uint64_t el
   }
   const bool decided = node.kind == Query::Kind::kAnd ? bits.None() : bits.Count() == bits.size();
   if (decided) return {};
-  if (Status status = RunNode(*node.right, columns, box, elements, node.bits); !status.ok())
+  while (scratch.right.size() <= depth) scratch.right.emplace_back();
+  Bits& other = scratch.right[depth];
+  if (Status status = RunNode(*node.right, columns, box, elements, other, scratch, depth + 1);
+      !status.ok())
     return status;
-  node.kind == Query::Kind::kAnd ? bits.And(node.bits) : bits.Or(node.bits);
+  node.kind == Query::Kind::kAnd ? bits.And(other) : bits.Or(other);
   return {};
 }
 

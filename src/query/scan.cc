@@ -64,11 +64,11 @@ Coordinates QuantumWithin(const Columns& columns, uint64_t most) {
 Status Scan::Open(const std::vector<ColumnSpec>& specs, predicate::Constants constants) {
   if (Status status = columns_.Open(specs); !status.ok()) return status;
   if (Status status = filter_.Make(*query_, columns_, constants); !status.ok()) return status;
-  MakePlan();
+  plan_.emplace(Plan(sizes_));
   return {};
 }
 
-void Scan::MakePlan() {
+Blocks Scan::Plan(const TileSizes& sizes) const {
   const Layout& layout = columns_.layout();
   const auto of = [this](const std::vector<bool>& columns) {
     return std::max<uint64_t>(1, columns_.RecordBytes(columns));
@@ -76,10 +76,10 @@ void Scan::MakePlan() {
   const uint64_t record = of(filter_.Used(columns_.count()));
   // Values are asked for tile by tile, too.
   const uint64_t most = std::max<uint64_t>(
-      1, sizes_.most / std::max(record, of(std::vector<bool>(columns_.count(), true))));
-  const uint64_t wanted = (layout.filtered ? sizes_.decoded : sizes_.plain) / record;
-  plan_ = std::make_unique<Blocks>(layout.rank, layout.extent, QuantumWithin(columns_, most),
-                                   std::clamp<uint64_t>(wanted, 1, most), most);
+      1, sizes.most / std::max(record, of(std::vector<bool>(columns_.count(), true))));
+  const uint64_t wanted = (layout.filtered ? sizes.decoded : sizes.plain) / record;
+  return {layout.rank, layout.extent, QuantumWithin(columns_, most),
+          std::clamp<uint64_t>(wanted, 1, most), most};
 }
 
 void Scan::Begin() {
@@ -108,13 +108,15 @@ Status Scan::RunTile(Bits* bits, uint64_t& hits) {
   uint64_t elements = 1;
   for (int d = 0; d < columns_.layout().rank; ++d) elements *= tile.size[d];
   if (bits == nullptr) {
-    if (Status status = filter_.Count(columns_, tile, elements, hits); !status.ok()) return status;
+    if (Status status = filter_.Count(columns_, tile, elements, hits, scratch_); !status.ok())
+      return status;
   } else if (tiles == 1) {
-    if (Status status = filter_.Run(columns_, tile, elements, *bits); !status.ok()) return status;
+    if (Status status = filter_.Run(columns_, tile, elements, *bits, scratch_); !status.ok())
+      return status;
     hits = bits->Count();
   } else {
     if (next_tile_ == 0) bits->Reset(block_.elements);
-    if (Status status = filter_.Run(columns_, tile, elements, tile_bits_); !status.ok())
+    if (Status status = filter_.Run(columns_, tile, elements, tile_bits_, scratch_); !status.ok())
       return status;
     hits = tile_bits_.Count();
     if (hits != 0) {
@@ -266,7 +268,7 @@ Status Scan::GatherTiles(size_t column, std::byte* to) {
 
 Status Scan::Rewind() {
   if (Status status = columns_.Refresh(); !status.ok()) return status;
-  MakePlan();
+  plan_.emplace(Plan(sizes_));
   within_ = false;
   looked_at_ = 0;
   next_first_ = 0;

@@ -8,7 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -60,11 +60,13 @@ class Scan {
   };
   const Totals& totals() const { return totals_; }
   const predicate::Query& query() const { return *query_; }
+  const Filter& filter() const { return filter_; }
+  /// How it would be cut by other sizes.
+  Blocks Plan(const TileSizes& sizes) const;
   const Columns& columns() const { return columns_; }
   const Blocks& blocks() const { return *plan_; }
 
  private:
-  void MakePlan();
   void Begin();
   bool HaveBlock();  // begun, or begins the next one
   void BeginAgain();
@@ -76,7 +78,8 @@ class Scan {
   predicate::QueryPtr query_;
   Columns columns_;
   Filter filter_;
-  std::unique_ptr<Blocks> plan_;
+  Filter::Scratch scratch_;
+  std::optional<Blocks> plan_;
   Totals totals_;
   // The block that is, or was last, looked at.
   Blocks::Block block_;

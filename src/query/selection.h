@@ -14,23 +14,26 @@
 
 #include "base/status.h"
 #include "h5/owned_id.h"
-#include "query/scan.h"
+#include "predicate/bits.h"
+#include "query/box_reader.h"
 
 namespace tidelane::query {
 
 class Selection {
  public:
-  /// Adds what a scan's last block has.
-  void Add(const Scan& scan);
+  /// Of an array of that shape.
+  explicit Selection(const Layout& layout) : layout_(layout) {}
+  /// Adds the hits of a block, whose first element is at that row-major position.
+  void Add(uint64_t first, const predicate::Bits& bits);
   uint64_t hits() const { return hits_; }
-  /// A dataspace of the columns' extent with the hits selected, in row-major order; all of it where everything is a hit.
-  Status Make(const Scan& scan, h5::OwnedId& space) const;
+  /// Selects them in `space`, of that extent, in row-major order; all of it where everything is a hit.
+  Status Select(h5::Library& hdf5, h5::OwnedId& space) const;
 
  private:
-  Status Points(h5::Library& hdf5, const Layout& layout, hid_t space) const;
-  h5::OwnedId Runs(h5::Library& hdf5, const Layout& layout, hid_t extent, size_t first,
-                   size_t last) const;
+  Status Points(h5::Library& hdf5, hid_t space) const;
+  h5::OwnedId Runs(h5::Library& hdf5, hid_t extent, size_t first, size_t last) const;
 
+  Layout layout_;
   std::vector<std::pair<uint64_t, uint64_t>> runs_;  // {first, one past the last}
   uint64_t hits_ = 0;
 };

@@ -73,7 +73,7 @@ bool CallQueue::DoAside(hid_t dxpl, Work work) {
 }
 
 bool CallQueue::IsReady() const {
-  return !queue_.empty() && queue_.front()->ready() && Randomized(true);
+  return !alone_ && !queue_.empty() && queue_.front()->ready() && Randomized(true);
 }
 
 void CallQueue::DoReadyHere() {
@@ -89,16 +89,27 @@ void CallQueue::DoReady(hid_t dxpl) {
 }
 
 void CallQueue::DoAllHere() {
-  if (queue_.empty()) return;
+  if (queue_.empty() || alone_) return;
   const h5::KeepErrorStack keep(library_.hdf5());
   while (!queue_.empty()) DoOldest();
+}
+
+void CallQueue::DoHolders(hid_t dxpl) {
+  const auto holds = [this] {
+    return std::ranges::any_of(queue_, [](const auto& work) { return work->holds_ids(); });
+  };
+  if (alone_ || !holds()) return;
+  static_cast<void>(DoAside(dxpl, [&] {
+    const h5::KeepErrorStack keep(library_.hdf5());
+    while (holds()) DoOldest();
+  }));
 }
 
 // While a lane prepares the oldest one, this thread prepares others that nobody has begun.
 void CallQueue::FinishOldest() {
   CallWork& oldest = *queue_.front();
   if (oldest.ready()) return;
-  const Waiting waiting(Wait::kFilter, oldest.bytes());
+  const Waiting waiting(oldest.waits_as(), oldest.bytes());
   for (const std::unique_ptr<CallWork>& work : queue_) {
     if (oldest.ready()) return;
     work->Help();
@@ -125,7 +136,7 @@ bool CallQueue::DoUntil(const std::function<bool()>& enough, uint64_t timeout_ns
   const bool for_ever = timeout_ns == UINT64_MAX;
   const uint64_t begin_ns = NowNs();
   const auto work = [&] {
-    while (!enough() && !queue_.empty()) {
+    while (!enough() && !queue_.empty() && !alone_) {
       if (for_ever) {
         DoOldest();
         continue;
@@ -147,6 +158,7 @@ void CallQueue::Drop(CallWork& work) {
 }
 
 bool CallQueue::DoAll(void* object, H5I_type_t type, hid_t dxpl) {
+  if (alone_) return true;
   if (!DoAside(dxpl, [this] { DoAllHere(); })) {
     const char* const what =
         queue_.empty() ? kWork : queue_.front()->what(CallWork::Attempt::kAgain);
@@ -185,6 +197,7 @@ bool CallQueue::Retry(const File& file, const char*& what) {
 }
 
 void CallQueue::FinishAllOf(const File& file) {
+  if (alone_) return;
   const h5::KeepErrorStack keep(library_.hdf5());
   const auto waits = [&] {
     return std::ranges::any_of(queue_, [&](const auto& work) { return work->file.get() == &file; });
@@ -199,7 +212,7 @@ void CallQueue::FinishCloses() {
   for (;;) {
     const auto closing =
         std::ranges::find_if(queue_, [](const auto& work) { return work->closes(); });
-    if (closing == queue_.end()) return;
+    if (closing == queue_.end() || alone_) return;
     FinishAllOf(*std::shared_ptr<File>((*closing)->file));
   }
 }

@@ -24,8 +24,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "base/trace.h"
 #include "file/file.h"
 #include "vol/late_errors.h"
 #include "vol/library_state.h"
@@ -48,6 +50,8 @@ class CallWork {
 
   /// Whether it closes the file.
   virtual bool closes() const { return false; }
+  /// Whether it keeps identifiers of objects.
+  virtual bool holds_ids() const { return false; }
   /// Whether lanes have prepared it, or nobody wants it any more.
   virtual bool ready() const = 0;
   virtual bool unwanted() const = 0;
@@ -55,8 +59,9 @@ class CallWork {
   virtual void Help() = 0;
   /// Until it is ready; somebody has begun to prepare it.
   virtual void Await() = 0;
-  /// Bytes that it is about.
+  /// Bytes that it is about, and what a wait for it counts as.
   virtual uint64_t bytes() const = 0;
+  virtual Wait waits_as() const { return Wait::kFilter; }
   /// Inside HDF5, with the default transfer list. False: it failed, and HDF5 may say on the error stack why.
   virtual bool Do(Attempt attempt) = 0;
   /// It is done, or unwanted, or lost: nobody asks for it any more.
@@ -86,6 +91,8 @@ class CallQueue {
   /// All of it. False, with the failure on the error stack, if something for the file that `object` is in (of HDF5's kind `type`)
   /// failed; never for a null object.
   bool DoAll(void* object, H5I_type_t type, hid_t dxpl);
+  /// As far as there is some that keeps identifiers: before a call that counts them.
+  void DoHolders(hid_t dxpl);
   /// In a call whose list is the default one: what is ready; the oldest, whoever has to prepare it.
   void DoReadyHere();
   void DoOldest();
@@ -97,6 +104,19 @@ class CallQueue {
   void FinishCloses();
   /// The library closes. Call from within a call of HDF5.
   void End();
+
+  /// While one lives, nothing else is done: for a piece of work that calls HDF5 as programs do, whose calls come here again.
+  class Alone {
+   public:
+    explicit Alone(CallQueue& calls) : calls_(calls), before_(std::exchange(calls.alone_, true)) {}
+    ~Alone() { calls_.alone_ = before_; }
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+   private:
+    CallQueue& calls_;
+    const bool before_;
+  };
 
   /// The next call that settles `file` fails: cannot `what`.
   void NoteLate(const std::shared_ptr<File>& file, const char* what);
@@ -116,6 +136,7 @@ class CallQueue {
   std::vector<std::unique_ptr<CallWork>> failed_;
   LateErrors late_errors_;
   pthread_t writer_{};
+  bool alone_ = false;
 };
 
 inline bool AnyCallWork(const LibraryState& library) {

@@ -85,11 +85,6 @@ int NoteChunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t siz
   return H5_ITER_CONT;
 }
 
-uint64_t AllocatedEnd(LibraryState& library, const File& file) {
-  return file.traits().kept_unlocked ? file.eof()
-                                     : h5::Driver().above(library.slot, file).allocated_end;
-}
-
 bool MakeMap(LibraryState& library, const Reading& reading, ReadDataset& known) {
   MakeRoomForMap(library, known.grid.Chunks());
   const auto map = std::make_shared<ChunkMap>(known.grid.Chunks());
@@ -153,6 +148,10 @@ bool LeftToCache(const ReadDataset& known, const Box& box, uint64_t touched, boo
   return touched < 2 || bytes < kLeastBytes || bytes <= known.cache_bytes;
 }
 
+StoredArray ArrayOf(File& file, const ReadDataset& known) {
+  return {file.SharedReads(), known.pipeline, known.map, known.fill, known.grid};
+}
+
 // nullopt: HDF5 has to read it, for `reason` if that is worth to be told.
 std::optional<ChunkReading> ChunksOf(LibraryState& library, const Reading& reading,
                                      ReadDataset& known, bool later,
@@ -180,13 +179,7 @@ std::optional<ChunkReading> ChunksOf(LibraryState& library, const Reading& readi
   std::shared_ptr<File> file = known.file.lock();
   if (file == nullptr || file->writes_through()) return std::nullopt;
   if (!HaveMap(library, reading, touched.count(), known)) return std::nullopt;
-  return ChunkReading{file->SharedReads(),
-                      known.pipeline,
-                      known.map,
-                      known.fill,
-                      known.grid,
-                      touched,
-                      static_cast<std::byte*>(reading.buffer)};
+  return ChunkReading{ArrayOf(*file, known), touched, static_cast<std::byte*>(reading.buffer)};
 }
 
 bool MayBeOurs(LibraryState& library, const Reading& reading, ReadDataset& known) {
@@ -271,6 +264,19 @@ bool ReadLater(LibraryState& library, const Reading& reading, CallScope& scope, 
 }
 
 }  // namespace
+
+uint64_t AllocatedEnd(LibraryState& library, const File& file) {
+  return file.traits().kept_unlocked ? file.eof()
+                                     : h5::Driver().above(library.slot, file).allocated_end;
+}
+
+std::optional<StoredArray> ChunksOf(LibraryState& library, const Reading& reading) {
+  ReadDataset& known = ReadDatasetOf(library, reading);
+  const std::shared_ptr<File> file = known.file.lock();
+  if (file == nullptr || !MayBeOurs(library, reading, known)) return std::nullopt;
+  if (known.map == nullptr && !MakeMap(library, reading, known)) return std::nullopt;
+  return ArrayOf(*file, known);
+}
 
 bool ReadChunked(LibraryState& library, const Reading& reading) {
   if (!Engine::Get().config().parallel_reads || reading.buffer == nullptr) return false;

@@ -38,4 +38,10 @@ bool ReadChunked(LibraryState& library, const Reading& reading);
 bool ReadChunkedLater(LibraryState& library, const Reading& reading, CallScope& scope,
                       Fallback& reason);
 
+/// Beyond it a file has nothing that HDF5 knows of.
+uint64_t AllocatedEnd(LibraryState& library, const File& file);
+
+/// All of its chunks, where they are now. nullopt: only HDF5 can read them. May throw std::bad_alloc.
+std::optional<StoredArray> ChunksOf(LibraryState& library, const Reading& reading);
+
 }  // namespace tidelane::vol

@@ -11,6 +11,8 @@
 #include "vol/chunk_capture.h"
 #include "vol/commit.h"
 #include "vol/file.h"
+#include "vol/find_file.h"
+#include "vol/late_query.h"
 #include "vol/ranks.h"
 
 namespace tidelane::vol {
@@ -45,6 +47,13 @@ herr_t Commit(LibraryState& library, void* file, hid_t dxpl) {
   return FileSpecific(library, file, &flush, dxpl, nullptr);
 }
 
+herr_t Query(LibraryState& library, const tl_query_args& args) {
+  const Status status = h5::Query(library.hdf5(), args, nullptr);
+  if (status.ok()) return 0;
+  h5::PushError(library.hdf5(), status);
+  return -1;
+}
+
 }  // namespace
 
 void RegisterOperations(LibraryState& library) {
@@ -61,6 +70,7 @@ void RegisterOperations(LibraryState& library) {
   }
   Register(hdf5, H5VL_SUBCLS_FILE, TL_FILE_COMMIT, ours.file[Operations::kCommit]);
   Register(hdf5, H5VL_SUBCLS_FILE, TL_FILE_QUERY, ours.file[Operations::kQuery]);
+  Register(hdf5, H5VL_SUBCLS_FILE, TL_FILE_QUERY_LATER, ours.file[Operations::kQueryLater]);
   Register(hdf5, H5VL_SUBCLS_REQUEST, TL_REQUEST_START, ours.request[Operations::kRequestStart]);
   Register(hdf5, H5VL_SUBCLS_REQUEST, TL_REQUEST_DEPENDENCY,
            ours.request[Operations::kRequestDependency]);
@@ -71,11 +81,14 @@ bool IsOurs(const LibraryState& library, H5I_type_t kind, int operation) {
 }
 
 herr_t Operate(LibraryState& library, void* object, H5I_type_t kind,
-               const H5VL_optional_args_t& args, hid_t dxpl) {
+               const H5VL_optional_args_t& args, hid_t dxpl, void** request) {
   if (KindOf(library, kind, args.op_type) == Operations::kCommit)
     return Commit(library, object, dxpl);
   if (KindOf(library, kind, args.op_type) == Operations::kQuery)
-    return h5::Query(library.hdf5(), *static_cast<const tl_query_args*>(args.args));
+    return Query(library, *static_cast<const tl_query_args*>(args.args));
+  if (KindOf(library, kind, args.op_type) == Operations::kQueryLater)
+    return QueryLater(library, FileOf(library, object, kind),
+                      *static_cast<tl_query_later_args*>(args.args), request);
   const std::shared_ptr<File> file = CapturedFileOf(library, object, kind);
   if (file == nullptr) {  // it runs natively: nothing is ever pending
     if (KindOf(library, kind, args.op_type) == Operations::kTest) {
@@ -121,7 +134,9 @@ herr_t QueryOptional(LibraryState& library, void* object, H5VL_subclass_t subcla
   if (!ours) {
     return library.hdf5().native().introspect_cls.opt_query(object, subclass, operation, flags);
   }
-  *flags = H5VL_OPT_QUERY_SUPPORTED | H5VL_OPT_QUERY_NO_ASYNC;
+  *flags = H5VL_OPT_QUERY_SUPPORTED;
+  if (operation != library.operations.file[Operations::kQueryLater] || subclass != H5VL_SUBCLS_FILE)
+    *flags |= H5VL_OPT_QUERY_NO_ASYNC;
   return 0;
 }
 

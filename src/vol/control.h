@@ -20,7 +20,7 @@ void RegisterOperations(LibraryState& library);
 bool IsOurs(const LibraryState& library, H5I_type_t kind, int operation);
 /// Carries it out on a file or a dataset.
 herr_t Operate(LibraryState& library, void* object, H5I_type_t kind,
-               const H5VL_optional_args_t& args, hid_t dxpl);
+               const H5VL_optional_args_t& args, hid_t dxpl, void** request);
 
 // The class's callbacks.
 herr_t QueryOptional(LibraryState& library, void* object, H5VL_subclass_t subclass, int operation,

@@ -465,7 +465,7 @@ herr_t TransferFromDevice(LibraryState& library, void* dataset, const gpu::Memor
 herr_t DatasetOptional(LibraryState& library, void* dataset, H5VL_optional_args_t* args, hid_t dxpl,
                        void** request) {
   if (IsOurs(library, H5I_DATASET, args->op_type)) {
-    return Operate(library, dataset, H5I_DATASET, *args, dxpl);
+    return Operate(library, dataset, H5I_DATASET, *args, dxpl, request);
   }
   if (!DoCallWork(library, dataset, H5I_DATASET, dxpl)) return -1;
   if (void** const buffer = gpu::IsLoaded() ? ChunkBufferOf(library, *args) : nullptr;

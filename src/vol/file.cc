@@ -381,6 +381,10 @@ void* FileOpen(LibraryState& library, const char* name, unsigned flags, hid_t fa
 
 herr_t FileGet(LibraryState& library, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
                void** request) {
+  // The program is told of its own identifiers only.
+  const bool counts =
+      args->op_type == H5VL_FILE_GET_OBJ_COUNT || args->op_type == H5VL_FILE_GET_OBJ_IDS;
+  if (counts && AnyCallWork(library)) CallQueue::Of(library).DoHolders(dxpl);
   const herr_t result = NativeFile(library).get(file, args, dxpl, request);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
     ReportSec2(library, args->args.get_fapl.fapl_id);
@@ -455,7 +459,7 @@ herr_t FileSpecific(LibraryState& library, void* file, H5VL_file_specific_args_t
 herr_t FileOptional(LibraryState& library, void* file, H5VL_optional_args_t* args, hid_t dxpl,
                     void** request) {
   if (IsOurs(library, H5I_FILE, args->op_type))
-    return Operate(library, file, H5I_FILE, *args, dxpl);
+    return Operate(library, file, H5I_FILE, *args, dxpl, request);
   if (!DoCallWork(library, file, H5I_FILE, dxpl)) return -1;
   const auto native = NativeFile(library).optional;
   const ChunkMapInvalidation changing(library);

@@ -22,9 +22,20 @@ namespace tidelane::vol {
 
 /// The numbers that this libhdf5 gave our optional operations (vol/control.h); -1: none yet.
 struct Operations {
-  enum Kind { kWait, kStart, kPause, kDelay, kTest, kKinds, kCommit = kKinds, kQuery, kFileKinds };
+  enum Kind {
+    kWait,
+    kStart,
+    kPause,
+    kDelay,
+    kTest,
+    kKinds,
+    kCommit = kKinds,
+    kQuery,
+    kQueryLater,
+    kFileKinds
+  };
   enum RequestKind { kRequestStart, kRequestDependency, kRequestKinds };
-  int file[kFileKinds] = {-1, -1, -1, -1, -1, -1, -1};
+  int file[kFileKinds] = {-1, -1, -1, -1, -1, -1, -1, -1};
   int dataset[kKinds] = {-1, -1, -1, -1, -1};
   int request[kRequestKinds] = {-1, -1};
 };

@@ -50,7 +50,7 @@ inline void EndReadsOf(LibraryState& library, void* dataset) {
   const ReadDataset* const known = library.datasets->Find<ReadDataset>(dataset);
   if (known == nullptr) return;
   if (const auto file = known->file.lock(); file != nullptr)
-    file->reads().deferred_reads().AwaitAll();
+    file->reads().deferred_reads().AwaitFilling();
 }
 
 }  // namespace tidelane::vol

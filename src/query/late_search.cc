@@ -1,0 +1,128 @@
+#include "query/late_search.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/counters.h"
+#include "engine/engine.h"
+#include "file/call_scope.h"
+#include "h5/stored_arrays.h"
+#include "query/columns.h"
+#include "query/selection.h"
+
+namespace tidelane::query {
+
+namespace {
+
+// Below this a lane takes as long to be woken as the scan itself.
+constexpr uint64_t kLeastBytes = 64u << 10;
+// Hits are kept as a bit for each element: 256 MiB.
+constexpr uint64_t kMostElements = uint64_t{1} << 31;
+// A lane has a tile of each column, and takes one after the other: enough for storage, and not more than its cache.
+constexpr TileSizes kLateTiles{2u << 20, 512u << 10, 16u << 20};
+
+// Everybody holds a tile, a chunk and what is stored of it.
+unsigned HelpersFor(Engine& engine, const std::vector<StoredArray>& arrays) {
+  uint64_t bytes = kLateTiles.most;
+  bool decodes = false;
+  for (const StoredArray& array : arrays) {
+    decodes |= array.pipeline != nullptr;
+    if (array.pipeline != nullptr) bytes += 3 * array.grid.ChunkBytes();
+  }
+  const unsigned most = decodes ? engine.FilterLanes() : engine.config().lanes_for_all();
+  return static_cast<unsigned>(std::min<uint64_t>(engine.arena().cap() / bytes, most));
+}
+
+bool SameShape(const ChunkGrid& grid, const Layout& layout) {
+  return grid.rank == layout.rank &&
+         std::equal(grid.extent.begin(), grid.extent.begin() + grid.rank, layout.extent.begin());
+}
+
+// Where the records of all readers lie; false: of one of them only HDF5 knows.
+bool FindArrays(const Columns& columns, std::vector<StoredArray>& arrays) {
+  for (size_t i = 0; i < columns.count(); ++i) {
+    if (!columns.at(i).as_stored) return false;
+  }
+  for (const BoxReader& reader : columns.readers()) {
+    std::optional<StoredArray> array =
+        h5::FindStoredArray(columns.hdf5(), reader.dataset(), reader.memory_type());
+    if (!array.has_value() || array->grid.element != reader.record() ||
+        !SameShape(array->grid, columns.layout()) ||
+        (!arrays.empty() && array->source != arrays.front().source)) {
+      return false;
+    }
+    arrays.push_back(*std::move(array));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<LateSearch> LateSearch::Begin(std::unique_ptr<Scan>& scan) {
+  const Columns& columns = scan->columns();
+  Engine& engine = Engine::Get();
+  CallScope* const call = CallScope::current();
+  const std::vector<bool> used = scan->filter().Used(columns.count());
+  if (call == nullptr || columns.layout().scalar || std::ranges::count(used, true) == 0 ||
+      scan->blocks().elements() < kLeastBytes / std::max<uint64_t>(1, columns.RecordBytes(used))) {
+    return nullptr;  // nothing to be told: lanes would not gain anything
+  }
+  std::vector<StoredArray> arrays;
+  if (!engine.lanes().threaded() || scan->blocks().elements() > kMostElements ||
+      !FindArrays(columns, arrays) || HelpersFor(engine, arrays) == 0) {
+    Count(Fallback::kQueryNow);
+    return nullptr;
+  }
+  h5::OwnedId space(columns.hdf5(), columns.hdf5().Dget_space(columns.dataset_of(0)));
+  const unsigned helpers = HelpersFor(engine, arrays);
+  auto lanes = std::make_shared<LateScan>(*scan, std::move(arrays), scan->Plan(kLateTiles),
+                                          engine.lanes(), helpers);
+  auto search = std::make_shared<LateSearch>(std::move(scan), lanes, std::move(space));
+  call->AddRead(lanes, lanes->FileBytes());
+  return search;
+}
+
+Status LateSearch::Finish(bool unchanged, hid_t& space) {
+  if (lanes_ != nullptr) {
+    status_ = Select(unchanged);
+    lanes_ = nullptr;
+    scan_ = nullptr;
+  }
+  space = space_.valid() ? space_.get() : h5::kNoId;
+  return status_;
+}
+
+Status LateSearch::Select(bool unchanged) {
+  Status status = lanes_->status();
+  if (!status.ok()) {
+    Count(Fallback::kReadFailed);
+    if (!unchanged) return status;
+    space_ = h5::OwnedId();
+    return Search(*scan_, space_);
+  }
+  Selection selection(scan_->columns().layout());
+  for (const auto& [first, bits] : lanes_->hits()) selection.Add(first, bits);
+  if (selection.hits() != 0) return selection.Select(scan_->columns().hdf5(), space_);
+  space_ = h5::OwnedId();
+  return {};
+}
+
+Status Search(Scan& scan, h5::OwnedId& space) {
+  h5::Library& hdf5 = scan.columns().hdf5();
+  Selection selection(scan.columns().layout());
+  auto step = Scan::Step::kBlock;
+  for (;;) {
+    Status status = scan.Next(Scan::Clock::time_point::max(), step);
+    if (!status.ok()) return status;
+    if (step != Scan::Step::kBlock) break;
+    if (scan.hits() != 0) selection.Add(scan.block().first, scan.bits());
+  }
+  if (selection.hits() == 0) return {};
+  space = h5::OwnedId(hdf5, hdf5.Dget_space(scan.columns().dataset_of(0)));
+  return selection.Select(hdf5, space);
+}
+
+}  // namespace tidelane::query

@@ -22,7 +22,7 @@ bool ParseRule(Config& config, std::string_view text) {
       "reads_written",   "reads_together",   "reads_told",     "reads_pieces",    "reads_agree",
       "ranks_peers",     "ranks_peer_sizes", "ranks_turning",  "node_version",    "node_shared",
       "node_patience",   "ranks_joined",     "query_strict",   "query_tiles",     "query_stale",
-      "late_close",      "ranks_end"};
+      "query_late",      "late_close",       "ranks_end"};
   static constexpr std::string_view kLogRules[] = {"log_file_sync",
                                                    "log_commit_sync",
                                                    "log_header_sync",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/counters.h"
+#include "extent/test_hooks.h"
 #include "query/columns.h"
 
 namespace tidelane::query {
@@ -42,6 +43,10 @@ LateScan::LateScan(const Scan& scan, std::vector<StoredArray> arrays, const Bloc
   ranges_.Sort();
   const uint64_t part_bytes = ranges_.bytes() / std::max<uint64_t>(parts_.size(), 1);
   SetParts(parts_.size(), kTurn / std::max<uint64_t>(part_bytes, 1));
+}
+
+bool LateScan::Touches(uint64_t begin, uint64_t end) const {
+  return ranges_.Touch(begin, end) && !MutationEnabled("query_late");
 }
 
 // The elements of a tile, as far as the filter asks for them.

@@ -37,7 +37,7 @@ class LateScan final : public ParallelRead {
   const std::map<uint64_t, predicate::Bits>& hits() const TL_NO_ANALYSIS { return hits_; }
 
   uint64_t FileBytes() const override { return ranges_.bytes(); }
-  bool Touches(uint64_t begin, uint64_t end) const override { return ranges_.Touch(begin, end); }
+  bool Touches(uint64_t begin, uint64_t end) const override;
   bool fills_memory() const override { return false; }
   bool computes() const override { return decodes_; }
 

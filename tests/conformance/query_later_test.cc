@@ -1,0 +1,372 @@
+// Queries with an event set: the call returns before elements are looked at, lanes look at them, and what is done meanwhile changes nothing of
+// what is found. Native HDF5 has no queries: what the program's own loop finds is the oracle. (Files are open for writing because HDF5 opens what a reference
+// that it has read points to for writing.)
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "conformance/read_later.h"
+#include "conformance/regions.h"
+namespace tidelane::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class QueryLater : public LateReads {
+ public:
+  static Hid above(int value) {
+    return Hid(H5Qcreate(H5Q_TYPE_DATA_ELEM, H5Q_MATCH_GREATER_THAN, H5T_NATIVE_INT, &value));
+  }
+
+  // Row-major positions of the elements that match.
+  static std::vector<hsize_t> positions(const std::vector<int>& values, int limit) {
+    std::vector<hsize_t> found;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] > limit) found.push_back(i);
+    }
+    return found;
+  }
+  // Such that some thousand elements are above.
+  static int limit_of(std::vector<int> values) {
+    const auto at = values.end() - 5000;
+    std::ranges::nth_element(values, at);
+    return *at;
+  }
+
+  static Hid ask(hid_t place, hid_t query, unsigned& result, hid_t set) {
+    Hid view(H5Qapply_async(place, query, &result, H5P_DEFAULT, set));
+    EXPECT_TRUE(view.valid()) << error_text();
+    return view;
+  }
+
+  // In chunks of 64 Ki elements, compressed if that is wanted.
+  static void put_chunked(hid_t location, const std::vector<int>& values, bool compressed) {
+    const hsize_t extent = values.size(), most = H5S_UNLIMITED, chunk = 1u << 16;
+    const Hid space(H5Screate_simple(1, &extent, &most));
+    const Hid list(H5Pcreate(H5P_DATASET_CREATE));
+    H5Pset_chunk(list, 1, &chunk);
+    if (compressed) H5Pset_deflate(list, 1);
+    const Hid dataset(
+        H5Dcreate2(location, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  }
+
+  // What is above the limit in elements(1, …), asked for while lanes are held: `meanwhile` must not matter.
+  template <typename Meanwhile>
+  void finds_what_was_there(const Meanwhile& meanwhile) {
+    const std::vector<int> values = elements(1, kLargeCount);
+    const int limit = limit_of(values);
+    run_natively([&] { put_large(create(file()), 1); });
+    const Summary summary = run([&] {
+      Watch watch;
+      const Hid opened = open(file());
+      const Hid set(H5EScreate());
+      unsigned result = 0;
+      watch.hold();
+      const Hid view = ask(opened, above(limit), result, set);
+      EXPECT_EQ(count(set), 1u);
+      EXPECT_TRUE(watch.wait_held());
+      std::thread opener = watch.release_after(50ms);
+      meanwhile(opened);
+      opener.join();
+      EXPECT_EQ(wait(set), 0u);
+      EXPECT_EQ(result, H5Q_REF_REG);
+      EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+    });
+    EXPECT_EQ(summary.counter("reads_deferred"), 1);
+    EXPECT_GT(summary.counter("read_bytes_by_lanes"), 0);
+  }
+};
+
+TEST_P(QueryLater, ReturnsBeforeStorageAnswers) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  run_natively([&] { put_large(create(file()), 1); });
+  const Summary summary = run([&] {
+    Watch watch;
+    const Hid opened = open(file());
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    watch.hold();
+    const Hid view = ask(opened, above(limit), result, set);
+    EXPECT_EQ(count(set), 1u);
+    EXPECT_TRUE(watch.wait_held());
+    EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
+    EXPECT_EQ(wait(set, 20'000'000), 1u);
+    EXPECT_EQ(result, 0u);
+    EXPECT_EQ(watch.by_program(), 0u);
+    watch.release();
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(result, H5Q_REF_REG);
+    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+  });
+  EXPECT_EQ(summary.counter("reads_deferred"), 1);
+  EXPECT_EQ(summary.counter("read_bytes_deferred"), static_cast<int64_t>(kLargeBytes));
+  EXPECT_GT(summary.counter("read_bytes_by_lanes"), 0);
+}
+
+TEST_P(QueryLater, WhatIsWrittenMeanwhileIsNotFound) {
+  finds_what_was_there([](hid_t opened) { rewrite(dataset_in(opened), 2); });
+}
+
+TEST_P(QueryLater, ADatasetThatIsDeletedMeanwhileIsFound) {
+  finds_what_was_there([](hid_t opened) {
+    EXPECT_GE(H5Lcreate_hard(opened, "d", opened, "e", H5P_DEFAULT, H5P_DEFAULT), 0);
+    EXPECT_GE(H5Ldelete(opened, "e", H5P_DEFAULT), 0);
+  });
+}
+
+TEST_P(QueryLater, IdentifiersAreTheProgramsOwn) {
+  finds_what_was_there([](hid_t opened) {
+    EXPECT_EQ(H5Fget_obj_count(opened, H5F_OBJ_ALL | H5F_OBJ_LOCAL), 1);
+    EXPECT_EQ(H5Iget_ref(opened), 1);
+  });
+}
+
+TEST_P(QueryLater, ADatasetIsClosedMeanwhile) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  run_natively([&] { put_large(create(file()), 1); });
+  run([&] {
+    Watch watch;
+    const Hid opened = open(file());
+    Hid dataset = dataset_in(opened);
+    const hid_t id = dataset;
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    watch.hold();
+    const Hid view = ask(dataset, above(limit), result, set);
+    EXPECT_EQ(H5Iget_ref(dataset), 1);
+    dataset.reset();
+    EXPECT_EQ(H5Iis_valid(id), 0);
+    EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u) << "a close need not wait for it";
+    watch.release();
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+  });
+}
+
+TEST_P(QueryLater, TheFileIsClosedMeanwhile) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  run_natively([&] { put_large(create(file()), 1); });
+  run([&] {
+    Watch watch;
+    Hid opened = open(file());
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    watch.hold();
+    const Hid view = ask(opened, above(limit), result, set);
+    std::thread opener = watch.release_after(50ms);
+    opened.reset();
+    opener.join();
+    EXPECT_EQ(result, H5Q_REF_REG) << "the close has it answered";
+    EXPECT_EQ(wait(set), 0u);
+    opened = create(file());  // a reference would not keep it open
+    put_large(opened, 1);
+    EXPECT_EQ(H5Gclose(Hid(H5Gopen2(view, ".", H5P_DEFAULT)).release()), 0);
+  });
+}
+
+TEST_P(QueryLater, AViewThatIsClosedMeanwhile) {
+  run_natively([&] { put_large(create(file()), 1); });
+  run([&] {
+    Watch watch;
+    const Hid opened = open(file());
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    watch.hold();
+    Hid view = ask(opened, above(0), result, set);
+    view.reset();
+    watch.release();
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(result, H5Q_REF_REG);
+  });
+}
+
+TEST_P(QueryLater, ChunksAndWhatIsOnItsWay) {
+  const std::vector<int> values = elements(3, kLargeCount);
+  const int limit = limit_of(values);
+  for (const bool compressed : {false, true}) {
+    const Summary summary = run([&] {
+      const Hid opened = create(file());
+      put_chunked(opened, values, compressed);
+      const Hid set(H5EScreate());
+      unsigned result = 0;
+      const Hid dataset = dataset_in(opened);
+      const Hid view = ask(dataset, above(limit), result, set);
+      const hsize_t more = values.size() + 100000;
+      EXPECT_GE(H5Dset_extent(dataset, &more), 0);
+      rewrite_part(dataset, 4, 0, values.size());
+      EXPECT_EQ(wait(set), 0u);
+      EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+    });
+    EXPECT_EQ(summary.counter("reads_deferred"), 1);
+    if (compressed) {
+      EXPECT_EQ(summary.counter("chunks_by_lanes") + summary.counter("chunks_by_callers"), 16);
+    }
+  }
+}
+
+TEST_P(QueryLater, SeveralPlacesInOrder) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  run([&] {
+    const Hid opened = create(file());
+    std::vector<hid_t> places;
+    std::vector<Hid> groups;
+    std::vector<Region> expected;
+    for (const char* name : {"c", "a", "b"}) {
+      groups.emplace_back(H5Gcreate2(opened, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+      places.push_back(groups.back());
+      put(groups.back(), "d", 1, kLargeCount);
+      put(groups.back(), "small", 1, 100);  // looked at within the call
+      const std::vector<int> small = elements(1, 100);
+      expected.push_back({std::string("/") + name + "/d", positions(values, limit)});
+      if (const auto found = positions(small, limit); !found.empty())
+        expected.push_back({std::string("/") + name + "/small", found});
+    }
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    const Hid view(H5Qapply_multi_async(places.size(), places.data(), above(limit), &result,
+                                        H5P_DEFAULT, set));
+    EXPECT_EQ(count(set), 3u);
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(result, H5Q_REF_REG);
+    EXPECT_EQ(regions(view), expected);
+  });
+}
+
+TEST_P(QueryLater, PlacesOfSeveralColumns) {
+  const std::vector<int> x = elements(1, kLargeCount), y = elements(2, kLargeCount);
+  const int limit = limit_of(x), other = 0;
+  run([&] {
+    const Hid opened = create(file());
+    put(opened, "x", 1, kLargeCount);
+    put(opened, "y", 2, kLargeCount);
+    const Hid about_x(tidelane_query_named(H5Q_TYPE_DATA_ELEM, "x", H5Q_MATCH_GREATER_THAN,
+                                           H5T_NATIVE_INT, &limit));
+    const Hid about_y(tidelane_query_named(H5Q_TYPE_DATA_ELEM, "y", H5Q_MATCH_GREATER_THAN,
+                                           H5T_NATIVE_INT, &other));
+    const Hid both(H5Qcombine(about_x, H5Q_COMBINE_AND, Hid(H5Qnegate(about_y))));
+    std::vector<hsize_t> expected;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (x[i] > limit && !(y[i] > other)) expected.push_back(i);
+    }
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    const Hid view = ask(opened, both, result, set);
+    EXPECT_EQ(wait(set), 0u);
+    std::vector<Region> wanted;
+    if (!expected.empty()) wanted = {{"/x", expected}, {"/y", expected}};
+    EXPECT_EQ(regions(view), wanted);
+  });
+}
+
+TEST_P(QueryLater, WhatOnlyHdf5CanReadIsLookedAtAtOnce) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  const Summary summary = run([&] {
+    const Hid opened = create(file());
+    const hsize_t extent = values.size();
+    const Hid space(H5Screate_simple(1, &extent, nullptr));
+    const Hid list(H5Pcreate(H5P_DATASET_CREATE));
+    H5Pset_external(list, in_folder("raw").c_str(), 0, kLargeBytes);
+    const Hid dataset(
+        H5Dcreate2(opened, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    const Hid view = ask(dataset, above(limit), result, set);
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+  });
+  EXPECT_EQ(summary.fallback("query_now"), 1);
+  EXPECT_EQ(summary.counter("reads_deferred"), 0);
+}
+
+TEST_P(QueryLater, WhatLanesCannotReadHdf5LooksAtOnceMore) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  run_natively([&] { put_large(create(file()), 1); });
+  const Summary summary = run([&] {
+    Watch watch;
+    const Hid opened = open(file());
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    watch.lanes_fail = EIO;
+    watch.hold();
+    const Hid view = ask(opened, above(limit), result, set);
+    EXPECT_TRUE(watch.wait_held());
+    watch.release();
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+  });
+  EXPECT_EQ(summary.fallback("read_failed"), 1);
+}
+
+TEST_P(QueryLater, AFailureIsItsOwnAndNobodyElses) {
+  run_natively([&] { put_large(create(file()), 1); });
+  run([&] {
+    Watch watch;
+    const Hid opened = open(file());
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    watch.lanes_fail = EIO;
+    watch.hold();
+    const Hid view = ask(opened, above(0), result, set);
+    EXPECT_TRUE(watch.wait_held());
+    watch.program_fails = EIO;
+    watch.release();
+    const Failure failure = wait_failing(set);
+    EXPECT_NE(failure.errors.find("Input/output error"), std::string::npos) << failure.errors;
+    EXPECT_NE(failure.errors.find(file()), std::string::npos) << failure.errors;
+    watch.lanes_fail = 0;
+    watch.program_fails = 0;
+    EXPECT_EQ(result, 0u);
+    EXPECT_TRUE(regions(view).empty());
+    put(opened, "e", 1);
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_LOCAL), 0) << error_text();
+    expect_dataset(opened, "e", 1);
+  });
+}
+
+TEST_P(QueryLater, ExitWithoutWaiting) {
+  run_natively([&] { put_large(create(file()), 1); });
+  run([&] {
+    const hid_t opened = open(file()).release();
+    const hid_t set = H5EScreate();
+    static unsigned result = 0;
+    static_cast<void>(ask(opened, above(0), result, set).release());
+  });
+}
+
+TEST_P(QueryLater, AForkFindsItDone) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  run_natively([&] { put_large(create(file()), 1); });
+  run([&] {
+    const Hid opened = open(file());
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    const Hid view = ask(opened, above(limit), result, set);
+    const pid_t child = fork();
+    if (child == 0) _exit(result == H5Q_REF_REG ? 0 : 1);
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+  });
+}
+
+CONFORMANCE_WAYS(QueryLater, kImplicit, kDeferredAll, kAuto);
+
+}  // namespace
+}  // namespace tidelane::testing

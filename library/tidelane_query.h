@@ -106,7 +106,8 @@ hid_t H5Qapply_multi(size_t loc_count, hid_t* loc_ids, hid_t query_id, unsigned*
 /* The dataspace of a dataset with the elements selected that fulfil the query, as H5Dread takes it; none, if none do. To be closed. Ours. */
 hid_t tidelane_query_select(hid_t dset_id, hid_t query_id);
 
-/* The same as H5Qapply with an event set. They return when it is done: nothing is left to the set, which has failed if they have. */
+/* The same with an event set: elements are looked at after the call. When the set's operation is done, the view has its datasets and `*result`, which must live
+   until then, its bits; before, the view is empty and `*result` 0. What is found is what H5Qapply would have found in the call. */
 hid_t H5Qapply_async(const char* app_file, const char* app_func, unsigned app_line, hid_t loc_id,
                      hid_t query_id, unsigned* result, hid_t vcpl_id, hid_t es_id);
 hid_t H5Qapply_multi_async(const char* app_file, const char* app_func, unsigned app_line,

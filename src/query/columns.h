@@ -18,7 +18,7 @@
 #include "predicate/element_type.h"
 #include "query/box_reader.h"
 #include "query/element.h"
-#include "query/filter.h"
+#include "query/element_source.h"
 
 namespace tidelane::query {
 

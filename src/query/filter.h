@@ -19,18 +19,11 @@
 #include "predicate/bits.h"
 #include "predicate/matcher.h"
 #include "predicate/query.h"
+#include "query/element_source.h"
 
 namespace tidelane::query {
 
 class Columns;
-
-/// Where a filter gets elements from.
-class ElementSource {
- public:
-  virtual ~ElementSource() = default;
-  /// The column's elements of a box, one after another; valid until another box of it is loaded.
-  virtual Status Load(size_t column, const Box& box, const std::byte*& elements) = 0;
-};
 
 class Filter {
  public:

@@ -14,7 +14,7 @@ void DeferredReads::PruneLocked() {
 
 void DeferredReads::Add(const std::shared_ptr<ParallelRead>& read) {
   MutexLock lock(mutex_);
-  PruneLocked();
+  if (reads_.size() == reads_.capacity()) PruneLocked();  // not for each of many
   reads_.push_back(read);
   count_.store(reads_.size(), std::memory_order_relaxed);
 }

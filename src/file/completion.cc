@@ -57,6 +57,11 @@ void Completion::WaitForParts(uint64_t timeout_ns, Deadline deadline) {
   }
 }
 
+bool Completion::LooksDone() const {
+  MutexLock lock(mutex_);
+  return reads_.empty() || reads_.back()->done();
+}
+
 Status Completion::error() const {
   MutexLock lock(mutex_);
   return error_;

@@ -41,7 +41,8 @@ class QueryWork final : public CallWork {
         changes_(library.changes) {}
 
   bool ready() const override {
-    return lanes_ == nullptr || lanes_->Poll() != Completion::State::kPending;
+    return lanes_ == nullptr ||
+           (lanes_->LooksDone() && lanes_->Poll() != Completion::State::kPending);
   }
   bool unwanted() const override { return false; }
   void Help() override {}

@@ -37,7 +37,8 @@ std::optional<StoredArray> InOnePiece(LibraryState& library, const Reading& read
   grid.rank = hdf5.Sget_simple_extent_dims(space.get(), nullptr, nullptr);
   grid.element = hdf5.Tget_size(reading.memory_type);
   if (address == HADDR_UNDEF || address <= facts.user_block || grid.rank <= 0 ||
-      grid.element == 0 || !ChunkAddressesAreTheFiles(hdf5, facts.user_block)) {
+      grid.element == 0 || grid.element > UINT32_MAX ||
+      !ChunkAddressesAreTheFiles(hdf5, facts.user_block)) {
     return std::nullopt;
   }
   hdf5.Sget_simple_extent_dims(space.get(), grid.extent.data(), nullptr);

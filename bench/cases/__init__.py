@@ -20,6 +20,7 @@ CASES = {
         reads.SERIES,
         reads.LOADER,
         query.QUERY,
+        query.LATER,
         objects.WALK,
         modes.REGRET,
         modes.PREDICT,

@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 import sys
 
-from comparison import TIDELANE, Case, Derived, Metric, Side, interleave
+from comparison import TIDELANE, Case, Derived, Metric, Side, TidelaneSide, interleave
 from harness import REPO, DemoError, native_environment, run, tidelane_environment
 
 HERE = REPO / "bench" / "query"
@@ -215,4 +215,60 @@ QUERY = Case(
     rows=query_rows,
     storages=("tmpfs",),
     notes=notes,
+)
+
+
+LATER_ROUNDS = 9  # at least: one is short
+# Label, rows, arguments of bench/query_later.
+LATER_DATA = [("float32, 400 MB", 100_000_000, ()), ("float32, gzip, 100 MB", 25_000_000, ("--gzip",))]
+
+
+def later_rows(bench):
+    """Both ways of asking compute for as long after each query as H5Qapply takes: what an event set is for."""
+    at_once, later = TidelaneSide(bench.places, "H5Qapply"), TidelaneSide(bench.places)
+    program = bench.places.program("query_later")
+    for storage in bench.storages(LATER):
+        for label, rows, kind in LATER_DATA:
+            bench.progress(f"{LATER.key}, {storage.name}: {label}")
+            folder, result = storage.fresh("query"), bench.scratch / "query_later.json"
+            data = [program, f"--file={folder}/data.h5", f"--json={result}", f"--rows={rows // (1000 if bench.tiny else 1)}", *kind]
+            run([*data, "--make"], native_environment(), timeout=300)
+            hits = json.loads(result.read_text())["hits"]
+
+            def asked(side, env, compute_us, data=data, result=result, hits=hits, label=label):
+                run([*data, f"--compute-us={compute_us:.0f}", *(["--later"] if side is later else [])], env, timeout=300)
+                report = json.loads(result.read_text())
+                require_right({"digest": report["hits"]}, hits, f"{label}, {side.name}")
+                return report
+
+            with at_once.environment({}) as (env, _):
+                compute_us = asked(at_once, env, 0)["visible_us"]
+
+            def after(_, reports, label=label, tiny=bench.tiny):
+                counters = reports[TIDELANE]["summary"]["counters"]
+                if counters["reads_deferred"] == 0 and not tiny:
+                    raise DemoError(f"{label}: no lane looked at anything")
+
+            rounds = 1 if bench.tiny else max(bench.rounds, LATER_ROUNDS)
+            one_run = lambda side, env, compute_us=compute_us, asked=asked: asked(side, env, compute_us)  # noqa: E731
+            yield {"data": label}, interleave([at_once, later], rounds, one_run, {}, after_round=after), ()
+            storage.remove("query")
+
+
+LATER = Case(
+    key="query_later",
+    title="Queries with an event set",
+    text="A query over a dataset in memory (one element of 20,000 is a hit), after which the program computes on one core for as long as H5Qapply takes. *Waits*: in the call, and for the"
+    " answer after it has computed; Tidelane is H5Qapply_async. *CPU* is that of the process, its computing included.",
+    metrics=[
+        Metric("visible_us", "waits, ms", lambda r: r["visible_us"] / 1e3),
+        Metric("call_us", "of it in the call, ms", lambda r: r["call_us"] / 1e3),
+        Metric("cpu", "CPU, ms", lambda r: r["process_cpu_us"] / 1e3),
+    ],
+    derived=[
+        Derived("visible_ratio", "waits, ratio", "visible_us", format="{:.3f}"),
+        Derived("cpu_ratio", "CPU, ratio", "cpu"),
+    ],
+    rows=later_rows,
+    storages=("disk",),
 )

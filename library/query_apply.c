@@ -79,6 +79,11 @@ static const struct tl_query* query_to_apply(const char* function, size_t count,
   return NULL;
 }
 
+/* A tl_query_args.found: of the object itself. */
+static int note(void* view, const struct tl_query_found* found) {
+  return tl_view_note((struct tl_view*)view, found, ".");
+}
+
 static hid_t apply(const struct source* source, const char* function, size_t count,
                    const hid_t* places, hid_t query_id, unsigned* result, hid_t vcpl_id) {
   const struct tl_query* query = query_to_apply(function, count, places, query_id, result);
@@ -90,7 +95,7 @@ static hid_t apply(const struct source* source, const char* function, size_t cou
   if (query == NULL) return H5I_INVALID_HID;
   args.query = query->bytes;
   args.size = query->size;
-  args.found = tl_view_note;
+  args.found = note;
   args.context = &view;
   *result = 0;
   for (i = 0; i < count; ++i) {
@@ -110,31 +115,46 @@ static hid_t apply(const struct source* source, const char* function, size_t cou
   return group;
 }
 
-/* A view that is written when the last of its places has told everything. Of malloc. */
+/* A view whose places tell what they have found after the call, each all at once: what it has found is written then, because references keep their file open.
+   Of malloc. */
 struct late_view {
   struct tl_view view;
-  hid_t group; /* an identifier of its own: the program may close its */
+  hid_t group; /* the program's, who may have closed it */
+  int several; /* places */
   unsigned* result;
+  unsigned bits;
   size_t left; /* places that have not told everything, and the call as long as it goes on */
   int failed;
 };
 
 static int late_note(void* context, const struct tl_query_found* found) {
-  return tl_view_note(&((struct late_view*)context)->view, found);
+  return tl_view_note(&((struct late_view*)context)->view, found, found->path);
+}
+
+static int late_note_itself(void* context, const struct tl_query_found* found) {
+  return tl_view_note(&((struct late_view*)context)->view, found, ".");
+}
+
+static herr_t late_write(struct late_view* late) {
+  if (H5Iis_valid(late->group) <= 0) return 0;
+  return late->several ? tl_view_append(&late->view, late->group)
+                       : tl_view_write(&late->view, late->group);
 }
 
 /* A tl_query_later_args.done. */
 static int late_done(void* context, int failed) {
   struct late_view* const late = (struct late_view*)context;
   int done = 0;
+  if (!failed && !late->failed && late_write(late) < 0) failed = done = -1;
   if (failed) late->failed = 1;
-  if (--late->left != 0) return 0;
-  if (!late->failed) {
-    done = tl_view_write(&late->view, late->group) < 0 ? -1 : 0;
-    if (done == 0) *late->result = tl_view_bits(&late->view);
-  }
+  late->bits |= tl_view_bits(&late->view);
   tl_view_free(&late->view);
-  if (late->group >= 0) H5Gclose(late->group);
+  if (--late->left != 0) return done;
+  if (!late->failed) {
+    *late->result = late->bits;
+  } else if (H5Iis_valid(late->group) > 0) {
+    tl_view_empty(late->group);
+  }
   free(late);
   return done;
 }
@@ -156,10 +176,13 @@ static herr_t ask_later(const struct source* source, const char* function, hid_t
   args.query.context = late;
   args.done = late_done;
   ++late->left;
-  if (tl_find_operation(file, H5VL_SUBCLS_FILE, TL_FILE_QUERY_LATER, &number)) {
+  /* Where the program has no identifier of the file any more, this one's close would have it answered, when references could not be made any more. */
+  if (H5Iget_ref(file) > 1 &&
+      tl_find_operation(file, H5VL_SUBCLS_FILE, TL_FILE_QUERY_LATER, &number)) {
     done = operate(source, file, number, &args, set);
   } else if (tl_find_operation(file, H5VL_SUBCLS_FILE, TL_FILE_QUERY, &number)) {
-    done = operate(source, file, number, &args.query, H5ES_NONE); /* an older plugin */
+    args.query.found = late_note_itself; /* also an older plugin's */
+    done = operate(source, file, number, &args.query, H5ES_NONE);
   } else {
     done = no_plugin(function);
   }
@@ -185,9 +208,9 @@ static hid_t apply_later(const struct source* source, const char* function, size
   if (late == NULL) return tl_fail(function, "no memory");
   late->left = 1;
   late->result = result;
-  group = tl_view_make(vcpl_id);
-  late->group = group < 0 ? group : H5Oopen(group, ".", H5P_DEFAULT);
-  if (late->group < 0) late->failed = 1;
+  late->several = count > 1;
+  late->group = group = tl_view_make(vcpl_id);
+  if (group < 0) late->failed = 1;
   for (i = 0; i < count && !late->failed; ++i) {
     if (ask_later(source, function, places[i], query, late, set) < 0) late->failed = 1;
   }

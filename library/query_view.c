@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tidelane_query.h"
 
@@ -25,19 +26,19 @@ static H5R_ref_t* next_of(struct tl_references* list) {
   return &list->at[list->count];
 }
 
-int tl_view_note(void* view, const struct tl_query_found* found) {
-  struct tl_references* const list = &((struct tl_view*)view)->found[found->kind];
+int tl_view_note(struct tl_view* view, const struct tl_query_found* found, const char* name) {
+  struct tl_references* const list = &view->found[found->kind];
   H5R_ref_t* const reference = next_of(list);
   herr_t made = -1;
   if (reference == NULL) return tl_fail("H5Qapply", "no memory for references");
   switch (found->kind) {
     case TL_FOUND_REGION:
-      made = H5Rcreate_region(found->object, ".", found->space, H5P_DEFAULT, reference);
+      made = H5Rcreate_region(found->object, name, found->space, H5P_DEFAULT, reference);
       break;
     case TL_FOUND_OBJECT:
-      made = H5Rcreate_object(found->object, ".", H5P_DEFAULT, reference);
+      made = H5Rcreate_object(found->object, name, H5P_DEFAULT, reference);
       break;
-    default: made = H5Rcreate_attr(found->object, ".", found->attribute, H5P_DEFAULT, reference);
+    default: made = H5Rcreate_attr(found->object, name, found->attribute, H5P_DEFAULT, reference);
   }
   if (made < 0) return -1;
   ++list->count;
@@ -93,6 +94,62 @@ hid_t tl_view_make(hid_t list) {
   return group;
 }
 
+/* Of chunks, with nothing in it. */
+static hid_t make_growing(hid_t group, const char* name) {
+  const hsize_t none = 0, most = H5S_UNLIMITED, chunk = 256;
+  const hid_t space = H5Screate_simple(1, &none, &most);
+  const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+  hid_t dataset = H5I_INVALID_HID;
+  if (space >= 0 && list >= 0 && H5Pset_chunk(list, 1, &chunk) >= 0)
+    dataset = H5Dcreate2(group, name, H5T_STD_REF, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  if (list >= 0) H5Pclose(list);
+  if (space >= 0) H5Sclose(space);
+  return dataset;
+}
+
+static herr_t write_behind(hid_t dataset, const struct tl_references* list) {
+  const hsize_t count = list->count;
+  hid_t space = H5Dget_space(dataset);
+  const hid_t memory = H5Screate_simple(1, &count, NULL);
+  hsize_t before = 0, all;
+  herr_t done = -1;
+  if (space >= 0) H5Sget_simple_extent_dims(space, &before, NULL);
+  all = before + count;
+  if (space >= 0 && memory >= 0 && H5Dset_extent(dataset, &all) >= 0) {
+    H5Sclose(space);
+    space = H5Dget_space(dataset);
+    if (space >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &before, NULL, &count, NULL) >= 0)
+      done = H5Dwrite(dataset, H5T_STD_REF, memory, space, H5P_DEFAULT, list->at);
+  }
+  if (memory >= 0) H5Sclose(memory);
+  if (space >= 0) H5Sclose(space);
+  return done;
+}
+
+herr_t tl_view_append(const struct tl_view* view, hid_t group) {
+  int kind;
+  for (kind = 0; kind < 3; ++kind) {
+    const char* const name = dataset_names[kind];
+    hid_t dataset;
+    herr_t done;
+    if (view->found[kind].count == 0) continue;
+    dataset = H5Lexists(group, name, H5P_DEFAULT) > 0 ? H5Dopen2(group, name, H5P_DEFAULT)
+                                                      : make_growing(group, name);
+    if (dataset < 0) return -1;
+    done = write_behind(dataset, &view->found[kind]);
+    if (H5Dclose(dataset) < 0 || done < 0) return -1;
+  }
+  return 0;
+}
+
+void tl_view_empty(hid_t group) {
+  int kind;
+  for (kind = 0; kind < 3; ++kind) {
+    if (H5Lexists(group, dataset_names[kind], H5P_DEFAULT) > 0)
+      H5Ldelete(group, dataset_names[kind], H5P_DEFAULT);
+  }
+}
+
 herr_t tl_view_write(const struct tl_view* view, hid_t group) {
   int kind;
   for (kind = 0; kind < 3; ++kind) {
@@ -109,4 +166,5 @@ void tl_view_free(struct tl_view* view) {
     for (i = 0; i < view->found[kind].count; ++i) H5Rdestroy(&view->found[kind].at[i]);
     free(view->found[kind].at);
   }
+  memset(view, 0, sizeof *view);
 }

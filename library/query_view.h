@@ -21,8 +21,9 @@ struct tl_view {
   struct tl_references found[3];
 };
 
-/* A tl_query_args.found, whose context is a view; -1: HDF5 says why, or there is no memory. */
-TL_HIDDEN int tl_view_note(void* view, const struct tl_query_found* found);
+/* What `name` leads to from `found`'s object; -1: HDF5 says why, or there is no memory. */
+TL_HIDDEN int tl_view_note(struct tl_view* view, const struct tl_query_found* found,
+                           const char* name);
 
 /* The bits H5Q_REF_* of what it has. */
 TL_HIDDEN unsigned tl_view_bits(const struct tl_view* view);
@@ -31,7 +32,12 @@ TL_HIDDEN unsigned tl_view_bits(const struct tl_view* view);
 TL_HIDDEN hid_t tl_view_make(hid_t list);
 /* A dataset in it for each kind that was found; -1: HDF5 says why. */
 TL_HIDDEN herr_t tl_view_write(const struct tl_view* view, hid_t group);
+/* The same, behind what is there already: such datasets have chunks. */
+TL_HIDDEN herr_t tl_view_append(const struct tl_view* view, hid_t group);
+/* An empty group again. */
+TL_HIDDEN void tl_view_empty(hid_t group);
 
+/* It has nothing afterwards. */
 TL_HIDDEN void tl_view_free(struct tl_view* view);
 
 #endif

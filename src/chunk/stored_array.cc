@@ -10,8 +10,11 @@ namespace {
 
 // A run of a chunk that is not filtered is read by itself if it is so long; shorter ones with what is between them.
 constexpr uint64_t kLongRun = uint64_t{64} * 1024;
+// So are those of pages, where what is between them is many times as much.
+constexpr uint64_t kShortRun = uint64_t{4} * 1024;
+constexpr uint64_t kManyTimes = 8;
 // The pieces of an array without chunks.
-constexpr uint64_t kPieceBytes = 64u << 20;
+constexpr uint64_t kPieceBytes = 8u << 20;
 
 Status Refuse(const StoredArray& array, int error, const ChunkLocation& chunk) {
   return Status::Failed(error, "read a chunk").At(array.source->path(), chunk.address, chunk.size);
@@ -68,7 +71,8 @@ Status ReadPlain(const StoredArray& array, const TouchedChunks& touched, const C
     wanted += bytes;
     end = from + bytes;
   });
-  if (runs == 1 || wanted / runs >= kLongRun) {
+  const bool sparse = wanted / runs >= kShortRun && (end - piece.from) / wanted >= kManyTimes;
+  if (runs == 1 || wanted / runs >= kLongRun || sparse) {
     Status status;
     touched.ForEachRun(piece, [&](uint64_t from, uint64_t to, uint64_t bytes) {
       if (status.ok()) status = read(chunk.address + from, bytes, memory + to);

@@ -54,7 +54,7 @@ TEST(StoredArrayTest, OneInOnePieceHasItsElementsWhereTheyAre) {
     uint64_t expected = element;
     for (const uint64_t size : extent) expected *= size;
     EXPECT_EQ(bytes, expected);
-    EXPECT_LE(array.grid.ChunkBytes(), std::max<uint64_t>(element, 64u << 20));
+    EXPECT_LE(array.grid.ChunkBytes(), std::max<uint64_t>(element, 8u << 20));
     for (int i = 0; i < 200; ++i) {
       Coordinates at{};
       for (int d = 0; d < array.grid.rank; ++d)

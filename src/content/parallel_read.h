@@ -43,10 +43,17 @@ class Room {
   size_t size_ = 0;
 };
 
-/// What one thread needs for one part after another.
+/// What a kind of read needs besides.
+class ReadScratch {
+ public:
+  virtual ~ReadScratch() = default;
+};
+
+/// What one thread needs for one part after another, of its turn.
 struct ReadRooms {
   Room stored;
   Room whole;
+  std::unique_ptr<ReadScratch> scratch;
 };
 
 class ParallelRead : public LaneTask, public std::enable_shared_from_this<ParallelRead> {
@@ -75,6 +82,8 @@ class ParallelRead : public LaneTask, public std::enable_shared_from_this<Parall
   /// Whether it reads bytes of [begin, end) of its file.
   virtual bool Touches(uint64_t begin, uint64_t end) const = 0;
   ParallelReadSource& source() const { return *source_; }
+  /// Whether lanes help: else only who waits gets on with it.
+  bool helped() const { return lanes_.threaded(); }
   /// Whether it fills memory of the program's.
   virtual bool fills_memory() const { return true; }
 

@@ -27,14 +27,11 @@ Completion::State Completion::Wait(uint64_t timeout_ns) {
 }
 
 void Completion::WaitForReads(Deadline deadline) {
-  for (size_t i = 0; i < reads_.size();) {
-    if (!reads_[i]->FinishUntil(deadline)) {
-      ++i;
-      continue;
-    }
-    if (error_.ok()) error_ = reads_[i]->status();
-    reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(i));
-  }
+  std::erase_if(reads_, [&](const std::shared_ptr<ParallelRead>& read) TL_NO_ANALYSIS {
+    if (!read->FinishUntil(deadline)) return false;
+    if (error_.ok()) error_ = read->status();
+    return true;
+  });
 }
 
 void Completion::WaitForParts(uint64_t timeout_ns, Deadline deadline) {
@@ -59,7 +56,7 @@ void Completion::WaitForParts(uint64_t timeout_ns, Deadline deadline) {
 
 bool Completion::LooksDone() const {
   MutexLock lock(mutex_);
-  return reads_.empty() || reads_.back()->done();
+  return reads_.empty() || reads_.back()->done() || !reads_.back()->helped();
 }
 
 Status Completion::error() const {

@@ -44,7 +44,7 @@ class Completion {
   State Poll() TL_EXCLUDES(mutex_);
   /// Waits at most `timeout_ns`; UINT64_MAX: for ever. 0 is Poll.
   State Wait(uint64_t timeout_ns) TL_EXCLUDES(mutex_);
-  /// Whether it may be done: a look at what was begun last. Of many reads Poll looks at each.
+  /// Whether it may be done, or gets on only by being asked: a look at what was begun last. Of many reads Poll looks at each.
   bool LooksDone() const TL_EXCLUDES(mutex_);
   /// Why it failed; ok unless kFailed was returned.
   Status error() const TL_EXCLUDES(mutex_);

@@ -186,6 +186,8 @@ typedef struct H5O_info2_t { unsigned long fileno; H5O_token_t token; H5O_type_t
 typedef uint32_t H5O_msg_crt_idx_t;
 typedef herr_t (*H5O_iterate2_t)(hid_t, const char *, const H5O_info2_t *, void *);
 hid_t H5Oopen(hid_t, const char *, hid_t);
+hid_t H5Oopen_by_token(hid_t, H5O_token_t);
+herr_t H5Oget_info3(hid_t, H5O_info2_t *, unsigned);
 typedef enum H5T_class_t { H5T_NO_CLASS = -1, H5T_INTEGER = 0, H5T_FLOAT = 1, H5T_TIME = 2,
   H5T_STRING = 3, H5T_BITFIELD = 4, H5T_OPAQUE = 5, H5T_COMPOUND = 6, H5T_REFERENCE = 7, H5T_ENUM =
   8, H5T_VLEN = 9, H5T_ARRAY = 10, H5T_NCLASSES } H5T_class_t;
@@ -269,7 +271,6 @@ hid_t H5Dopen2(hid_t, const char *, hid_t);
 hid_t H5Dget_space(hid_t);
 hid_t H5Dget_type(hid_t);
 hid_t H5Dget_create_plist(hid_t);
-hid_t H5Dget_access_plist(hid_t);
 herr_t H5Dread(hid_t, hid_t, hid_t, hid_t, hid_t, void *);
 herr_t H5Dwrite(hid_t, hid_t, hid_t, hid_t, hid_t, const void *);
 herr_t H5Dwrite_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t, hid_t, hid_t, const

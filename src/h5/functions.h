@@ -15,14 +15,14 @@ namespace tidelane::h5 {
   X(atclose) X(allocate_memory) X(free_memory) X(get_libversion) X(is_library_threadsafe) \
     X(resize_memory) \
   X(Aget_space) X(Aget_type) X(Aiterate2) X(Aopen) X(Aread) \
-  X(Dget_access_plist) X(Dget_create_plist) X(Dget_space) X(Dget_type) X(Dopen2) X(Dread) \
+  X(Dget_create_plist) X(Dget_space) X(Dget_type) X(Dread) \
   X(Eclear2) X(Ecreate_msg) X(Ecreate_stack) X(Eget_auto2) X(Eget_class_name) X(Eget_current_stack) X(Eget_msg) X(Eget_num) X(Epush2) \
     X(Eregister_class) X(Eset_auto2) X(Eset_current_stack) X(Ewalk2) \
   X(ESwait) \
   X(Fget_name) X(FDdriver_query) X(FDregister) \
   X(Idec_ref) X(Iget_name) X(Iget_type) X(Iinc_ref) X(Iiterate) \
   X(Lregister) X(Lvisit2) \
-  X(Oopen) \
+  X(Oget_info3) X(Oopen) X(Oopen_by_token) \
   X(Pclose) X(Pclose_class) X(Pcopy) X(Pcreate) X(Pequal) X(Pexist) X(Pfill_value_defined) X(Pget) X(Pget_chunk) X(Pget_alloc_time) X(Pget_class) \
     X(Pget_chunk_cache) X(Pget_chunk_opts) X(Pget_driver) X(Pget_elink_cb) X(Pget_elink_fapl) X(Pget_external_count) \
     X(Pget_fill_time) X(Pget_fill_value) X(Pget_filter2) X(Pget_layout) X(Pget_nfilters) \

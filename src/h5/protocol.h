@@ -92,7 +92,8 @@ struct tl_query_args {
   void* context;
 };
 struct tl_query_later_args {
-  struct tl_query_args query;  // its bytes need not outlive the operation
+  // Its bytes need not outlive the operation. What is found is what `path` leads to from `object`, which need not be that itself.
+  struct tl_query_args query;
   // Called once if the operation has accepted the query, perhaps before it returns: everything has been told, or, with `failed`, never will be.
   // Below 0: the asker could make nothing of it, and the request fails.
   int (*done)(void* context, int failed);

@@ -18,8 +18,9 @@ namespace tidelane::h5 {
 class PendingQuery {
  public:
   virtual ~PendingQuery() = default;
-  /// When all that lanes do for it is done: tells the asker of everything. `unchanged`: the program has changed nothing since.
-  virtual Status Finish(bool unchanged) = 0;
+  /// When all that lanes do for it is done: tells the asker of everything. `file`: an identifier of the file that was asked. `unchanged`: the program has
+  /// changed nothing since.
+  virtual Status Finish(hid_t file, bool unchanged) = 0;
 };
 
 /// Answers it at once; or, if `pending` is given, later: what lanes do for it are parts of the call in progress (CallScope::AddRead).

@@ -237,10 +237,10 @@ class Visit {
         return {};
       specs.push_back({name, datasets.back().get(), ""});
     }
-    auto scan = std::make_unique<Scan>(hdf5_, query);
-    if (!scan->Open(specs, predicate::Constants::kExact).ok()) return {};
+    Scan scan(hdf5_, query);
+    if (!scan.Open(specs, predicate::Constants::kExact).ok()) return {};
     for (const ColumnSpec& spec : specs) joined_.paths.insert(Below(spec.name));
-    return Search(std::move(scan), [&](Found found) {
+    return Search(scan, [&](Found found) {
       for (const ColumnSpec& spec : specs) {
         found.object = spec.dataset;
         found.path = Below(spec.name);
@@ -255,20 +255,19 @@ class Visit {
   }
 
   Status Search(const QueryPtr& query, const std::vector<ColumnSpec>& specs) {
-    auto scan = std::make_unique<Scan>(hdf5_, query);
-    if (Status status = scan->Open(specs, predicate::Constants::kExact); !status.ok())
-      return status;
-    return Search(std::move(scan), [this](const Found& found) { return Told(found); });
+    Scan scan(hdf5_, query);
+    if (Status status = scan.Open(specs, predicate::Constants::kExact); !status.ok()) return status;
+    return Search(scan, [this](const Found& found) { return Told(found); });
   }
 
   // Tells of the region that it finds, if there is one, or is looking for.
   template <typename TellRegion>
-  Status Search(std::unique_ptr<Scan> scan, const TellRegion& tell) const {
+  Status Search(Scan& scan, const TellRegion& tell) const {
     Found found;
     if (when_ == When::kLater) found.search = LateSearch::Begin(scan);
     if (found.search != nullptr) return tell(found);
     h5::OwnedId space;
-    Status status = query::Search(*scan, space);
+    Status status = query::Search(scan, space);
     if (!status.ok() || !space.valid()) return status;
     found.space = space.get();
     return tell(found);
@@ -355,41 +354,19 @@ Status FindGroups(h5::Library& hdf5, hid_t place, const QueryPtr& query, Joined&
   return {};
 }
 
-// As the program has it: an access list says where external and virtual datasets have their sources.
-h5::OwnedId OpenAgain(h5::Library& hdf5, hid_t dataset) {
-  const h5::OwnedId list(hdf5, hdf5.Dget_access_plist(dataset));
-  return {hdf5, hdf5.Dopen2(dataset, ".", list.get())};
-}
-
-// The link by which the place itself was opened.
-std::string OwnName(h5::Library& hdf5, hid_t place) {
-  const ssize_t length = hdf5.Iget_name(place, nullptr, 0);
-  if (length <= 0) return "";
-  std::string name(static_cast<size_t>(length) + 1, '\0');
-  hdf5.Iget_name(place, name.data(), name.size());
-  name.pop_back();
-  return LastOf(name);
-}
-
 }  // namespace
 
 Status Apply(h5::Library& hdf5, hid_t place, const QueryPtr& query, When when,
              const std::function<Status(const Found&)>& tell) {
   const bool dataset = hdf5.Iget_type(place) == H5I_DATASET;
-  const bool own_handle = !dataset || when == When::kLater;
-  h5::OwnedId object;
-  if (own_handle) {
-    object =
-        dataset ? OpenAgain(hdf5, place) : h5::OwnedId(hdf5, hdf5.Oopen(place, ".", h5::kDefault));
-    if (!object.valid()) return FailedAt(hdf5, "open", place);
-  }
+  const h5::OwnedId object(hdf5, hdf5.Oopen(place, ".", h5::kDefault));
   Walk walk{hdf5, PartsOf(query), when, tell, {}, {}, nullptr};
   for (const QueryPtr& part : walk.parts) {
     if (dataset) break;
     if (Status status = FindGroups(hdf5, place, part, walk.joined); !status.ok()) return status;
   }
-  Visit own(hdf5, own_handle ? object.get() : place, ".", OwnName(hdf5, place), when, walk.joined,
-            tell);
+  Visit own(hdf5, dataset ? place : object.get(), ".", LastOf(PathOf(hdf5, place)), when,
+            walk.joined, tell);
   if (Status status = own.Apply(walk.parts); !status.ok()) return status;
   if (dataset) return {};
   const herr_t result = hdf5.Lvisit2(place, H5_INDEX_NAME, H5_ITER_INC, VisitLink, &walk);

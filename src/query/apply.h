@@ -42,8 +42,7 @@ struct Found {
       search;  ///< kRegion with When::kLater: gives `space`, if there is anything; nullptr: it is there
 };
 
-/// Tells of everything that is found, in the order of names. The first failure, of `tell` or of its own, ends it. With When::kLater no identifier of the
-/// program's is told.
+/// Tells of everything that is found, in the order of names. The first failure, of `tell` or of its own, ends it.
 Status Apply(h5::Library& hdf5, hid_t place, const predicate::QueryPtr& query, When when,
              const std::function<Status(const Found&)>& tell);
 

@@ -1,7 +1,8 @@
 /// \file
 /// The answer to a query that was asked with an event set: what was found within the call, and what lanes are still looking for, in order.
 ///
-/// Invariant: it holds its objects open by references of its own, none of the program's. Thread safety: under HDF5's lock, also to be destroyed.
+/// Invariant: it keeps no identifier of an object: what was found is told by its name. (It need not be opened for that, which would fail where the program has
+/// it open with another prefix of external files.) What has none is opened again by its token. Thread safety: under HDF5's lock, also to be destroyed.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,9 @@
 
 namespace tidelane::query {
 
-/// Tells the asker; fails where he does not want to go on.
-Status TellAsker(h5::Library& hdf5, const tl_query_args& args, const Found& found);
+/// Tells the asker what `path` leads to from `found.object`; fails where he does not want to go on.
+Status TellAsker(h5::Library& hdf5, const tl_query_args& args, const Found& found,
+                 const std::string& path);
 
 class LateAnswer final : public h5::PendingQuery {
  public:
@@ -25,14 +27,17 @@ class LateAnswer final : public h5::PendingQuery {
 
   /// As Apply's `tell`.
   Status Note(const Found& found);
-  Status Finish(bool unchanged) override;
+  Status Finish(hid_t file, bool unchanged) override;
 
  private:
   struct Entry {
     Found found;
-    h5::OwnedId object;
+    std::string name;  // in its file; "": it has none
+    H5O_token_t object;
     h5::OwnedId space;  // of what was found at once
   };
+
+  Status Tell(hid_t file, bool unchanged, Entry& entry);
 
   h5::Library& hdf5_;
   const tl_query_args args_;

@@ -104,32 +104,21 @@ class LateScan::Tile final : public ElementSource {
   std::vector<bool> loaded_;  // of each array
 };
 
-std::unique_ptr<LateScan::Workspace> LateScan::TakeWorkspace() {
-  {
-    MutexLock lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<Workspace> work = std::move(idle_.back());
-      idle_.pop_back();
-      return work;
-    }
-  }
-  auto work = std::make_unique<Workspace>();
-  work->records.resize(arrays_.size());
-  work->fields.resize(fields_.size());
-  return work;
-}
-
 Status LateScan::ReadPart(Reader reader, uint64_t part, ReadRooms& rooms) {
   const Blocks::Block block = blocks_.At(parts_[part].first);
   const Box box = blocks_.Tile(block, parts_[part].tile);
   uint64_t elements = 1;
   for (int d = 0; d < rank_; ++d) elements *= box.size[d];
-  std::unique_ptr<Workspace> work = TakeWorkspace();
-  Tile tile(*this, reader, rooms, *work);
-  Status status = filter_.Run(tile, box, elements, work->bits, work->scratch);
-  if (status.ok() && !work->bits.None()) Keep(block, box, work->bits);
-  MutexLock lock(mutex_);
-  idle_.push_back(std::move(work));
+  if (rooms.scratch == nullptr) {
+    auto made = std::make_unique<Workspace>();
+    made->records.resize(arrays_.size());
+    made->fields.resize(fields_.size());
+    rooms.scratch = std::move(made);
+  }
+  Workspace& work = static_cast<Workspace&>(*rooms.scratch);
+  Tile tile(*this, reader, rooms, work);
+  Status status = filter_.Run(tile, box, elements, work.bits, work.scratch);
+  if (status.ok() && !work.bits.None()) Keep(block, box, work.bits);
   return status;
 }
 

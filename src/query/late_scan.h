@@ -4,8 +4,8 @@
 /// It is a deferred read of all that its columns have in the file (content/parallel_read.h): whoever would change those bytes ends it first, so that it
 /// finds what the call would have found.
 ///
-/// Invariant: it knows nothing of HDF5, and may be destroyed by any thread. Memory: a tile of each column for each lane, and a bit for each
-/// element of those blocks that have hits.
+/// Invariant: it knows nothing of HDF5, and may be destroyed by any thread. Memory: a bit for each element of those blocks that have hits; and a tile of
+/// each column for each thread that is looking now.
 /// Thread safety: as parallel_read.h; `hits` when it is done.
 #pragma once
 
@@ -51,8 +51,8 @@ class LateScan final : public ParallelRead {
     uint64_t offset;
     uint64_t size;
   };
-  // What one thread needs, kept from one part to the next.
-  struct Workspace {
+  // What one thread needs, for the parts of its turn.
+  struct Workspace final : ReadScratch {
     std::vector<Room> records;  // of each array
     std::vector<Room> fields;   // of each column
     Filter::Scratch scratch;
@@ -63,7 +63,6 @@ class LateScan final : public ParallelRead {
   Status ReadPart(Reader reader, uint64_t part, ReadRooms& rooms) override;
   void Keep(const Blocks::Block& block, const Box& tile, const predicate::Bits& bits)
       TL_EXCLUDES(mutex_);
-  std::unique_ptr<Workspace> TakeWorkspace() TL_EXCLUDES(mutex_);
 
   const Blocks blocks_;
   const Filter filter_;
@@ -75,7 +74,6 @@ class LateScan final : public ParallelRead {
   StoredRanges ranges_;
   Mutex mutex_;
   std::map<uint64_t, predicate::Bits> hits_ TL_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Workspace>> idle_ TL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tidelane::query

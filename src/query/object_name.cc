@@ -8,20 +8,29 @@
 
 namespace tidelane::query {
 
+namespace {
+
+template <typename Ask>
+std::string Text(Ask ask) {
+  const ssize_t length = ask(nullptr, 0);
+  std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 0, '\0');
+  if (!name.empty()) {
+    ask(name.data(), name.size());
+    name.pop_back();
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string PathOf(h5::Library& hdf5, hid_t object) {
+  return Text([&](char* to, size_t size) { return hdf5.Iget_name(object, to, size); });
+}
+
 std::string NameOfObject(h5::Library& hdf5, hid_t object) {
-  const auto text = [](auto ask) {
-    const ssize_t length = ask(nullptr, 0);
-    std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 0, '\0');
-    if (!name.empty()) {
-      ask(name.data(), name.size());
-      name.pop_back();
-    }
-    return name;
-  };
-  const std::string name =
-      text([&](char* to, size_t size) { return hdf5.Iget_name(object, to, size); });
+  const std::string name = PathOf(hdf5, object);
   const std::string file =
-      text([&](char* to, size_t size) { return hdf5.Fget_name(object, to, size); });
+      Text([&](char* to, size_t size) { return hdf5.Fget_name(object, to, size); });
   return "'" + (name.empty() ? "?" : name) + "' of '" + file + "'";
 }
 

@@ -11,6 +11,9 @@
 
 namespace tidelane::query {
 
+/// "/step/x", in its file; "" for what has no name (any more).
+std::string PathOf(h5::Library& hdf5, hid_t object);
+
 /// "'/step/x' of 'run.h5'"; "?" for what has no name (any more).
 std::string NameOfObject(h5::Library& hdf5, hid_t object);
 /// The same with "dataset " before it.

@@ -23,7 +23,7 @@ Status Answer(h5::Library& hdf5, const tl_query_args& args,
   if (query == nullptr) return Status::Failed(EINVAL, "understand the query: " + why);
   if (pending == nullptr) {
     return Apply(hdf5, args.place, query, When::kNow,
-                 [&](const Found& found) { return TellAsker(hdf5, args, found); });
+                 [&](const Found& found) { return TellAsker(hdf5, args, found, found.path); });
   }
   auto answer = std::make_unique<LateAnswer>(hdf5, args);
   Status status = Apply(hdf5, args.place, query, When::kLater,

@@ -60,6 +60,7 @@ class Scan {
   };
   const Totals& totals() const { return totals_; }
   const predicate::Query& query() const { return *query_; }
+  const predicate::QueryPtr& query_ptr() const { return query_; }
   const Filter& filter() const { return filter_; }
   /// How it would be cut by other sizes.
   Blocks Plan(const TileSizes& sizes) const;

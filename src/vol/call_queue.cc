@@ -32,12 +32,11 @@ CallQueue& CallQueue::Of(LibraryState& library) {
 }
 
 void CallQueue::NotePending() {
-  library_.call_work.store(!queue_.empty() || troubled(), std::memory_order_relaxed);
+  library_.NoteWork(LibraryState::kCalls, !queue_.empty() || troubled());
 }
 
 // Whatever may run short of memory does so here: what is in the queue can be done, or kept as failed.
 void CallQueue::Add(std::unique_ptr<CallWork> work) {
-  WatchEnds();
   const size_t pieces = queue_.size() + failed_.size() + 1;
   if (failed_.capacity() < pieces) failed_.reserve(2 * pieces);
   queue_.push_back(std::move(work));
@@ -47,8 +46,13 @@ void CallQueue::Add(std::unique_ptr<CallWork> work) {
     queue_.pop_back();
     throw;
   }
-  writer_ = pthread_self();
+  NoteWriter();
   NotePending();
+}
+
+void CallQueue::NoteWriter() {
+  WatchEnds();
+  writer_ = pthread_self();
 }
 
 bool CallQueue::Fails(const File& file) const {
@@ -73,7 +77,7 @@ bool CallQueue::DoAside(hid_t dxpl, Work work) {
 }
 
 bool CallQueue::IsReady() const {
-  return !alone_ && !queue_.empty() && queue_.front()->ready() && Randomized(true);
+  return !queue_.empty() && queue_.front()->ready() && Randomized(true);
 }
 
 void CallQueue::DoReadyHere() {
@@ -89,27 +93,16 @@ void CallQueue::DoReady(hid_t dxpl) {
 }
 
 void CallQueue::DoAllHere() {
-  if (queue_.empty() || alone_) return;
+  if (queue_.empty()) return;
   const h5::KeepErrorStack keep(library_.hdf5());
   while (!queue_.empty()) DoOldest();
-}
-
-void CallQueue::DoHolders(hid_t dxpl) {
-  const auto holds = [this] {
-    return std::ranges::any_of(queue_, [](const auto& work) { return work->holds_ids(); });
-  };
-  if (alone_ || !holds()) return;
-  static_cast<void>(DoAside(dxpl, [&] {
-    const h5::KeepErrorStack keep(library_.hdf5());
-    while (holds()) DoOldest();
-  }));
 }
 
 // While a lane prepares the oldest one, this thread prepares others that nobody has begun.
 void CallQueue::FinishOldest() {
   CallWork& oldest = *queue_.front();
   if (oldest.ready()) return;
-  const Waiting waiting(oldest.waits_as(), oldest.bytes());
+  const Waiting waiting(Wait::kFilter, oldest.bytes());
   for (const std::unique_ptr<CallWork>& work : queue_) {
     if (oldest.ready()) return;
     work->Help();
@@ -136,7 +129,7 @@ bool CallQueue::DoUntil(const std::function<bool()>& enough, uint64_t timeout_ns
   const bool for_ever = timeout_ns == UINT64_MAX;
   const uint64_t begin_ns = NowNs();
   const auto work = [&] {
-    while (!enough() && !queue_.empty() && !alone_) {
+    while (!enough() && !queue_.empty()) {
       if (for_ever) {
         DoOldest();
         continue;
@@ -158,7 +151,6 @@ void CallQueue::Drop(CallWork& work) {
 }
 
 bool CallQueue::DoAll(void* object, H5I_type_t type, hid_t dxpl) {
-  if (alone_) return true;
   if (!DoAside(dxpl, [this] { DoAllHere(); })) {
     const char* const what =
         queue_.empty() ? kWork : queue_.front()->what(CallWork::Attempt::kAgain);
@@ -197,7 +189,6 @@ bool CallQueue::Retry(const File& file, const char*& what) {
 }
 
 void CallQueue::FinishAllOf(const File& file) {
-  if (alone_) return;
   const h5::KeepErrorStack keep(library_.hdf5());
   const auto waits = [&] {
     return std::ranges::any_of(queue_, [&](const auto& work) { return work->file.get() == &file; });
@@ -212,7 +203,7 @@ void CallQueue::FinishCloses() {
   for (;;) {
     const auto closing =
         std::ranges::find_if(queue_, [](const auto& work) { return work->closes(); });
-    if (closing == queue_.end() || alone_) return;
+    if (closing == queue_.end()) return;
     FinishAllOf(*std::shared_ptr<File>((*closing)->file));
   }
 }

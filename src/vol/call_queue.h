@@ -8,6 +8,9 @@
 /// Whether a dataset's elements depend on some work is for its kind to say: of chunks, ChunkCapture::InsertBefore (before transfers) and
 /// OnlyAppends (before an extent grows) do. Work of a kind that says nothing there is done by flushes, closes and all other calls that settle.
 ///
+/// Queries that are answered after their calls (vol/late_query.h) are no such work: what they read is guarded below, so that transfers need not wait for
+/// them. All other calls that settle have them answered first.
+///
 /// Invariants:
 ///  1. Work is done in the order in which it was added, whatever file it is for.
 ///  2. What fails stays, with what is behind it of the same file, and is tried again by each call that settles that file, which
@@ -24,12 +27,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "base/trace.h"
 #include "file/file.h"
 #include "vol/late_errors.h"
+#include "vol/late_query.h"
 #include "vol/library_state.h"
 
 namespace tidelane::vol {
@@ -50,8 +52,6 @@ class CallWork {
 
   /// Whether it closes the file.
   virtual bool closes() const { return false; }
-  /// Whether it keeps identifiers of objects.
-  virtual bool holds_ids() const { return false; }
   /// Whether lanes have prepared it, or nobody wants it any more.
   virtual bool ready() const = 0;
   virtual bool unwanted() const = 0;
@@ -59,9 +59,8 @@ class CallWork {
   virtual void Help() = 0;
   /// Until it is ready; somebody has begun to prepare it.
   virtual void Await() = 0;
-  /// Bytes that it is about, and what a wait for it counts as.
+  /// Bytes that it is about.
   virtual uint64_t bytes() const = 0;
-  virtual Wait waits_as() const { return Wait::kFilter; }
   /// Inside HDF5, with the default transfer list. False: it failed, and HDF5 may say on the error stack why.
   virtual bool Do(Attempt attempt) = 0;
   /// It is done, or unwanted, or lost: nobody asks for it any more.
@@ -83,16 +82,15 @@ class CallQueue {
   bool troubled() const { return !failed_.empty() || !late_errors_.empty(); }
   /// Whether there is any for it.
   bool Has(const File& file) const;
-  /// The thread that added the last.
+  /// The thread that added the last, or has left something else.
   pthread_t writer() const { return writer_; }
+  void NoteWriter();
 
   /// What is ready. `dxpl` is the transfer list of the call in progress.
   void DoReady(hid_t dxpl);
   /// All of it. False, with the failure on the error stack, if something for the file that `object` is in (of HDF5's kind `type`)
   /// failed; never for a null object.
   bool DoAll(void* object, H5I_type_t type, hid_t dxpl);
-  /// As far as there is some that keeps identifiers: before a call that counts them.
-  void DoHolders(hid_t dxpl);
   /// In a call whose list is the default one: what is ready; the oldest, whoever has to prepare it.
   void DoReadyHere();
   void DoOldest();
@@ -104,19 +102,6 @@ class CallQueue {
   void FinishCloses();
   /// The library closes. Call from within a call of HDF5.
   void End();
-
-  /// While one lives, nothing else is done: for a piece of work that calls HDF5 as programs do, whose calls come here again.
-  class Alone {
-   public:
-    explicit Alone(CallQueue& calls) : calls_(calls), before_(std::exchange(calls.alone_, true)) {}
-    ~Alone() { calls_.alone_ = before_; }
-    Alone(const Alone&) = delete;
-    Alone& operator=(const Alone&) = delete;
-
-   private:
-    CallQueue& calls_;
-    const bool before_;
-  };
 
   /// The next call that settles `file` fails: cannot `what`.
   void NoteLate(const std::shared_ptr<File>& file, const char* what);
@@ -136,21 +121,25 @@ class CallQueue {
   std::vector<std::unique_ptr<CallWork>> failed_;
   LateErrors late_errors_;
   pthread_t writer_{};
-  bool alone_ = false;
 };
 
+/// Whether there is any, or a query that has not been answered.
 inline bool AnyCallWork(const LibraryState& library) {
-  return library.call_work.load(std::memory_order_relaxed);
+  return library.call_work.load(std::memory_order_relaxed) != 0;
 }
-/// As CallQueue::DoAll.
+/// As CallQueue::DoAll; queries are answered first.
 inline bool DoCallWork(LibraryState& library, void* object, H5I_type_t type, hid_t dxpl) {
-  return !AnyCallWork(library) || CallQueue::Of(library).DoAll(object, type, dxpl);
+  if (!AnyCallWork(library)) return true;
+  AnswerQueries(library, dxpl);
+  return CallQueue::Of(library).DoAll(object, type, dxpl);
 }
 /// All files of this library whose closes have returned, before something that must find them closed.
 void FinishCloses(LibraryState& library);
 /// For a call that has nothing to do with any of it: what is ready is done while we are here.
 inline void DoReadyCallWork(LibraryState& library, hid_t dxpl) {
-  if (AnyCallWork(library)) CallQueue::Of(library).DoReady(dxpl);
+  if (!AnyCallWork(library)) return;
+  AnswerReadyQueries(library, dxpl);
+  CallQueue::Of(library).DoReady(dxpl);
 }
 
 }  // namespace tidelane::vol

@@ -173,7 +173,7 @@ bool ChunkCapture::Take(const Writing& writing, hid_t dxpl, bool& may_run,
     return false;
   }
   if (TakeIfOurs(*known, writing, dxpl, late)) return true;
-  may_run = DoCallWork(library_, writing.dataset, H5I_DATASET, dxpl);
+  may_run = !AnyCallWork(library_) || calls_.DoAll(writing.dataset, H5I_DATASET, dxpl);
   return false;
 }
 

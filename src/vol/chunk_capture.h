@@ -111,7 +111,7 @@ inline bool InsertChunksBefore(LibraryState& library, size_t count, void* datase
   if (library.chunk_capture != nullptr)
     return library.chunk_capture->InsertBefore(count, datasets, dxpl);
   return std::all_of(datasets, datasets + count, [&](void* dataset) {
-    return DoCallWork(library, dataset, H5I_DATASET, dxpl);
+    return CallQueue::Of(library).DoAll(dataset, H5I_DATASET, dxpl);
   });
 }
 

@@ -86,9 +86,11 @@ herr_t Operate(LibraryState& library, void* object, H5I_type_t kind,
     return Commit(library, object, dxpl);
   if (KindOf(library, kind, args.op_type) == Operations::kQuery)
     return Query(library, *static_cast<const tl_query_args*>(args.args));
-  if (KindOf(library, kind, args.op_type) == Operations::kQueryLater)
+  if (KindOf(library, kind, args.op_type) == Operations::kQueryLater) {
+    CallQueue::Of(library).NoteWriter();
     return QueryLater(library, FileOf(library, object, kind),
                       *static_cast<tl_query_later_args*>(args.args), request);
+  }
   const std::shared_ptr<File> file = CapturedFileOf(library, object, kind);
   if (file == nullptr) {  // it runs natively: nothing is ever pending
     if (KindOf(library, kind, args.op_type) == Operations::kTest) {
@@ -113,7 +115,7 @@ herr_t Operate(LibraryState& library, void* object, H5I_type_t kind,
       bool stored = false;
       status = file->drainer().Test(stored);
       if (file->reads().deferred_reads().any() ||
-          (AnyCallWork(library) && library.call_queue->Has(*file))) {
+          (AnyCallWork(library) && (library.call_queue->Has(*file) || HasQuery(library, *file)))) {
         stored = false;
       }
       static_cast<tl_test_args*>(args.args)->stored = stored ? 1 : 0;

@@ -193,7 +193,7 @@ bool MayHaveWork(LibraryState& library, void* file) {
   if (library.mounts) return true;
   const CallQueue& calls = CallQueue::Of(library);
   const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
-  return ours == nullptr || calls.troubled() || calls.Has(*ours);
+  return ours == nullptr || calls.troubled() || calls.Has(*ours) || HasQuery(library, *ours);
 }
 
 FailedClose* FindHalfClosed(LibraryState& library, void* file) {
@@ -381,10 +381,6 @@ void* FileOpen(LibraryState& library, const char* name, unsigned flags, hid_t fa
 
 herr_t FileGet(LibraryState& library, void* file, H5VL_file_get_args_t* args, hid_t dxpl,
                void** request) {
-  // The program is told of its own identifiers only.
-  const bool counts =
-      args->op_type == H5VL_FILE_GET_OBJ_COUNT || args->op_type == H5VL_FILE_GET_OBJ_IDS;
-  if (counts && AnyCallWork(library)) CallQueue::Of(library).DoHolders(dxpl);
   const herr_t result = NativeFile(library).get(file, args, dxpl, request);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
     ReportSec2(library, args->args.get_fapl.fapl_id);

@@ -56,11 +56,12 @@ void InsertEverywhere() {
 void InChild() {
   for (LibraryState& library : internal::libraries) {
     library.call_queue = nullptr;
+    library.late_queries = nullptr;
     library.chunk_capture = nullptr;
     library.datasets = nullptr;
     library.sieve_buffers.unknown |= library.sieve_buffers.any;
     library.rank_chunks = nullptr;  // who is left of the ranks puts them in: the parent
-    library.call_work.store(false, std::memory_order_relaxed);
+    library.call_work.store(0, std::memory_order_relaxed);
   }
   ForgetWorkHolders();
 }

@@ -93,8 +93,9 @@ bool MayCloseLate(LibraryState& library, void* file, hid_t dxpl) {
   CallQueue& calls = CallQueue::Of(library);
   calls.DoReady(dxpl);
   const std::shared_ptr<File> ours = FileOf(library, file, H5I_FILE);
+  // A query is answered by an identifier of its file.
   return ours != nullptr && !calls.troubled() && calls.Has(*ours) && MayWait(*ours) &&
-         !IsTied(library, *ours, file, dxpl);
+         !HasQuery(library, *ours) && !IsTied(library, *ours, file, dxpl);
 }
 
 bool CloseLate(LibraryState& library, void* file, const HowToClose& how) {

@@ -54,6 +54,7 @@ struct SieveBuffers {
 
 class DatasetCatalogue;
 class CallQueue;
+class LateQueries;
 class ChunkCapture;
 class RankChunks;
 
@@ -110,9 +111,17 @@ struct LibraryState {
   bool chunks_written_raw = false;
   /// Work for HDF5 that one of the program's next calls does (vol/call_queue.h); nullptr: there never was any. Never destroyed.
   CallQueue* call_queue = nullptr;
-  /// Whether there is such work now, or a failure of it that nobody has been told of. Calls ask no more than this
+  /// Whether there is such work now, a failure of it that nobody has been told of, or such a query. Calls ask no more than this
   /// as long as there is none; a fork asks without HDF5's lock.
-  std::atomic<bool> call_work{false};
+  enum Work : unsigned { kCalls = 1, kQueries = 2 };
+  std::atomic<unsigned> call_work{0};
+  void NoteWork(Work kind, bool any) {
+    const unsigned bit = kind;
+    const unsigned others = call_work.load(std::memory_order_relaxed) & ~bit;
+    call_work.store(others | (any ? bit : 0), std::memory_order_relaxed);
+  }
+  /// Queries that are answered after their calls (vol/late_query.h); nullptr: there never were any. Never destroyed.
+  LateQueries* late_queries = nullptr;
   /// Takes over writes of filtered chunks (vol/chunk_capture.h); nullptr: there never were any. Never destroyed.
   ChunkCapture* chunk_capture = nullptr;
   /// Never destroyed.

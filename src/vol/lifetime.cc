@@ -56,6 +56,7 @@ void AtClose(void* context) {
   library.watches_close = false;
   if (CallQueue* const calls = library.call_queue; calls != nullptr) {
     EnterAtEnd(library, [&library, calls] {
+      AnswerQueries(library, library.default_dxpl);
       calls->End();
       if (library.chunk_capture != nullptr) library.chunk_capture->End();
     });
@@ -105,7 +106,10 @@ herr_t Terminate(LibraryState& library) {
     return 0;
   }
   if (CallQueue* const calls = library.call_queue; calls != nullptr && AnyCallWork(library))
-    EnterAtEnd(library, [calls] { calls->End(); });  // closes that had returned
+    EnterAtEnd(library, [&library, calls] {
+      AnswerQueries(library, library.default_dxpl);
+      calls->End();  // closes that had returned
+    });
   library.requests.WaitAll();
   static_cast<void>(Engine::Get().Shutdown());  // says on stderr what it came to
   if (library.closing) {

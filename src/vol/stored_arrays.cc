@@ -12,6 +12,7 @@
 #include "vol/element_storage.h"
 #include "vol/ranks.h"
 #include "vol/ranks_read.h"
+#include "vol/selection_io_choice.h"
 #include "vol/sieve_store.h"
 
 namespace tidelane::vol {
@@ -25,11 +26,13 @@ bool IsOfRanks(LibraryState& library, void* dataset) {
          ReadingOf(library, {1, &dataset, &none, &none, &none, &buffer}) != nullptr;
 }
 
+// HDF5's usual sieve buffer. A dataset that fits into it may lie there whole, and nowhere else: nobody but HDF5 can tell.
+constexpr uint64_t kUsualSieve = uint64_t{64} * 1024;
+
 // What lies where the file has nothing is HDF5's to find, and to tell.
 std::optional<StoredArray> InOnePiece(LibraryState& library, const Reading& reading,
                                       const DatasetFacts& facts, File& file) {
   h5::Library& hdf5 = library.hdf5();
-  StoreSieves(library, library.default_dxpl);
   const haddr_t address = AddressOf(library, reading.dataset);
   const h5::OwnedId space =
       AskDataset(library, reading.dataset, H5VL_DATASET_GET_SPACE, library.default_dxpl);
@@ -47,6 +50,8 @@ std::optional<StoredArray> InOnePiece(LibraryState& library, const Reading& read
     if (grid.extent[d] == 0 || __builtin_mul_overflow(bytes, grid.extent[d], &bytes))
       return std::nullopt;
   }
+  if (library.large_sieves || bytes <= kUsualSieve) return std::nullopt;
+  StoreSieves(library, library.default_dxpl);
   const uint64_t end = AllocatedEnd(library, file);
   if (address > end || bytes > end - address) return std::nullopt;
   return StoredArray::InOnePiece(file.SharedReads(), grid, address);
@@ -60,6 +65,9 @@ std::optional<StoredArray> Find(h5::Library& hdf5, hid_t id, hid_t memory_type) 
     return std::nullopt;
   }
   if (!InsertChunksBefore(library, 1, &dataset, library.default_dxpl)) return std::nullopt;
+  hid_t everything = h5::kDefault;
+  if (ReadsAtOnce(library, 1, &dataset, &memory_type, &everything, library.default_dxpl))
+    return std::nullopt;  // HDF5's sieve may have what is older
   const Reading reading{dataset,      memory_type,          h5::kDefault,
                         h5::kDefault, library.default_dxpl, nullptr};
   const ReadDataset& known = ReadDatasetOf(library, reading);

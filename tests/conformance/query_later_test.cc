@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <set>
 #include <string>
 #include <thread>
@@ -122,10 +123,28 @@ TEST_P(QueryLater, ADatasetThatIsDeletedMeanwhileIsFound) {
   });
 }
 
-TEST_P(QueryLater, IdentifiersAreTheProgramsOwn) {
-  finds_what_was_there([](hid_t opened) {
-    EXPECT_EQ(H5Fget_obj_count(opened, H5F_OBJ_ALL | H5F_OBJ_LOCAL), 1);
+TEST_P(QueryLater, NothingOfItIsSeenNorWaitedFor) {
+  run_natively([&] {
+    const Hid opened = create(file());
+    put_large(opened, 1);
+    put(opened, "e", 2);
+  });
+  run([&] {
+    Watch watch;
+    const Hid opened = open(file());
+    const Hid set(H5EScreate());
+    const ssize_t before = H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL);
+    unsigned result = 0;
+    watch.hold();
+    const Hid view = ask(opened, above(0), result, set);
+    EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), before + 1) << "the view";
+    EXPECT_EQ(H5Fget_obj_count(opened, H5F_OBJ_ALL), 1);
     EXPECT_EQ(H5Iget_ref(opened), 1);
+    expect_dataset(opened, "e", 2);
+    EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u) << "lanes are held";
+    watch.release();
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(result, H5Q_REF_REG);
   });
 }
 
@@ -266,6 +285,114 @@ TEST_P(QueryLater, PlacesOfSeveralColumns) {
     std::vector<Region> wanted;
     if (!expected.empty()) wanted = {{"/x", expected}, {"/y", expected}};
     EXPECT_EQ(regions(view), wanted);
+  });
+}
+
+// Of a file whose place has told everything, while another one's has not, nothing is kept open.
+TEST_P(QueryLater, OneOfSeveralFilesIsClosed) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  const std::string small = in_folder("small.h5");
+  run_natively([&] {
+    put_large(create(file()), 1);
+    put(create(small), "s", 3, 100);
+  });
+  run([&] {
+    Watch watch;
+    Hid first = open(small, H5F_ACC_RDONLY);  // a lane that is held could not store it
+    const Hid second = open(file());
+    hid_t places[] = {first, second};
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    watch.hold();
+    const Hid view(H5Qapply_multi_async(2, places, above(limit), &result, H5P_DEFAULT, set));
+    EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
+    const hid_t id = first;
+    first.reset();
+    EXPECT_EQ(H5Iis_valid(id), 0);
+    EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_FILE), 1);
+    watch.release();
+    EXPECT_EQ(wait(set), 0u);
+    const std::vector<hsize_t> few = positions(elements(3, 100), limit);
+    std::vector<Region> expected;
+    if (!few.empty()) expected.push_back({"/s", few});
+    expected.push_back({"/d", positions(values, limit)});
+    EXPECT_EQ(regions(view), expected);
+  });
+}
+
+TEST_P(QueryLater, WhereTheProgramHasNoIdentifierOfTheFile) {
+  const std::vector<int> values = elements(1, kLargeCount);
+  const int limit = limit_of(values);
+  run_natively([&] { put_large(create(file()), 1); });
+  run([&] {
+    Hid opened = open(file());
+    const Hid dataset = dataset_in(opened);
+    opened.reset();
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    const Hid view = ask(dataset, above(limit), result, set);
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(result, H5Q_REF_REG);
+    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+  });
+}
+
+// HDF5 may have all of a small dataset in its sieve buffer, and nobody else what was written last.
+TEST_P(QueryLater, WhatASieveBufferHas) {
+  const hsize_t count = 100000;
+  run([&] {
+    const Hid access(H5Pcreate(H5P_FILE_ACCESS));
+    EXPECT_GE(H5Pset_sieve_buf_size(access, 1u << 20), 0);
+    const Hid opened = create(file(), access);
+    put(opened, "d", 1, count);
+    std::vector<int> values = elements(1, count);
+    const int limit = limit_of(values);
+    const Hid dataset = dataset_in(opened);
+    const hsize_t start = 10, stride = 50, pieces = 1000;
+    const Hid some(H5Dget_space(dataset));
+    H5Sselect_hyperslab(some, H5S_SELECT_SET, &start, &stride, &pieces, nullptr);
+    const std::vector<int> high(pieces, INT_MAX);
+    EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, Hid(H5Screate_simple(1, &pieces, nullptr)), some,
+                       H5P_DEFAULT, high.data()),
+              0);
+    for (hsize_t i = 0; i < pieces; ++i) values[start + i * stride] = INT_MAX;
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    const Hid view = ask(opened, above(limit), result, set);
+    EXPECT_EQ(wait(set), 0u);
+    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+  });
+}
+
+// An open dataset refuses one more open with another prefix of external files.
+TEST_P(QueryLater, ADatasetThatItHasFoundIsOpenedByAnotherAccessList) {
+  run([&] {
+    Watch watch;
+    const Hid opened = create(file());
+    put_large(opened, 1);
+    const hsize_t extent = 100;
+    const Hid list(H5Pcreate(H5P_DATASET_CREATE));
+    H5Pset_external(list, in_folder("raw").c_str(), 0, 400);
+    const Hid space(H5Screate_simple(1, &extent, nullptr));
+    Hid external(H5Dcreate2(opened, "e", H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    const std::vector<int> ones(100, 1);
+    EXPECT_GE(H5Dwrite(external, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, ones.data()), 0);
+    external.reset();
+    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_LOCAL), 0);
+    const Hid set(H5EScreate());
+    unsigned result = 0;
+    watch.hold();
+    const Hid view = ask(opened, above(0), result, set);
+    const Hid access(H5Pcreate(H5P_DATASET_ACCESS));
+    H5Pset_efile_prefix(access, "${ORIGIN}");
+    external = Hid(H5Dopen2(opened, "e", access));
+    EXPECT_TRUE(external.valid()) << error_text();
+    EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
+    watch.release();
+    EXPECT_EQ(wait(set), 0u);
+    const Hid found(H5Dopen2(view, H5Q_VIEW_REF_REG_NAME, H5P_DEFAULT));
+    EXPECT_EQ(H5Sget_simple_extent_npoints(Hid(H5Dget_space(found))), 2);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -204,13 +205,31 @@ FailedClose* FindHalfClosed(LibraryState& library, void* file) {
   return nullptr;
 }
 
+// With H5F_CLOSE_SEMI HDF5 refuses to close a file that has open objects, before it has done anything (H5Fint.c, H5F__close).
+bool IsRefusedForObjects(h5::Library& hdf5) {
+  bool refused = false;
+  const auto look = [](unsigned, const H5E_error2_t* error, void* found) noexcept -> herr_t {
+    if (error->desc != nullptr && std::strstr(error->desc, "objects still open") != nullptr)
+      *static_cast<bool*>(found) = true;
+    return 0;
+  };
+  hdf5.Ewalk2(h5::kDefault, H5E_WALK_UPWARD, look, &refused);
+  return refused;
+}
+
 // Under the caller's scope.
 herr_t NativeClose(LibraryState& library, void* file, hid_t dxpl) {
+  const bool foreign = IsForeign(library, file);
+  NoteClosed(library, file);
   const herr_t result = NativeFile(library).close(file, dxpl, nullptr);
-  if (result < 0) {
-    if (library.failed_closes == nullptr) library.failed_closes = new std::vector<FailedClose>;
-    library.failed_closes->push_back({file, CallScope::current()->TakeKept()});
+  if (result >= 0) return result;
+  if (IsRefusedForObjects(library.hdf5())) {
+    NoteOpened(library, file);
+    if (foreign) NoteForeign(library, file);
+    return result;
   }
+  if (library.failed_closes == nullptr) library.failed_closes = new std::vector<FailedClose>;
+  library.failed_closes->push_back({file, CallScope::current()->TakeKept()});
   return result;
 }
 
@@ -314,7 +333,6 @@ herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request) {
     return CloseOtherHalf(library, *entry, dxpl);
   if (const auto parallel = ParallelOf(library, file, H5I_FILE); parallel != nullptr) {
     if (!MayCloseTogether(library, *parallel)) return -1;
-    NoteClosed(library, file);
     TrackedCall call(library, Effect::kClose, request);
     const herr_t result = NativeClose(library, file, dxpl);
     call.Finish(result >= 0);
@@ -329,7 +347,6 @@ herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request) {
       return -1;
     }
     ours->closing().SetRefused(false);
-    NoteClosed(library, file);
     const CallScope scope(CallScope::kNone);
     return NativeClose(library, file, dxpl);
   }
@@ -343,7 +360,6 @@ herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request) {
       return -1;
     }
   }
-  NoteClosed(library, file);
   const herr_t result = NativeClose(library, file, dxpl);
   call.Finish(result >= 0);
   DrainForForeign(library);

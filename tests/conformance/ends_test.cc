@@ -56,6 +56,32 @@ TEST_P(Ends, ExitWithoutCloseKeepsEverything) {
   expect_natively(file(), {{"a", 1}});
 }
 
+TEST_P(Ends, ACloseThatIsRefusedForOpenObjectsChangesNothing) {
+  const auto scenario = [&] {
+    const Hid access(H5Pcreate(H5P_FILE_ACCESS));
+    H5Pset_fclose_degree(access, H5F_CLOSE_SEMI);
+    Hid opened = create(file(), access);
+    put(opened, "a", 1);
+    Hid dataset(H5Dopen2(opened, "a", H5P_DEFAULT));
+    for (int i = 0; i < 2; ++i) {
+      H5E_BEGIN_TRY { EXPECT_LT(H5Fclose(opened), 0); }
+      H5E_END_TRY
+      char name[512];
+      EXPECT_GT(H5Fget_name(opened, name, sizeof name), 0) << error_text();
+      EXPECT_GE(H5Fget_obj_count(opened, H5F_OBJ_ALL), 2) << error_text();
+      put(opened, i == 0 ? "b" : "c", 2 + i);
+      EXPECT_TRUE(Hid(H5Freopen(opened)).valid()) << error_text();
+      EXPECT_GE(H5Fflush(opened, H5F_SCOPE_LOCAL), 0) << error_text();
+    }
+    overwrite(opened, "a", 4);
+    dataset.reset();
+    EXPECT_GE(H5Fclose(opened.release()), 0) << error_text();
+  };
+  run(scenario);
+  expect_natively(file(), {{"a", 4}, {"b", 2}, {"c", 3}});
+  run_natively(scenario);
+}
+
 TEST_P(Ends, ExitWithoutWaitingForEventSetsKeepsEverything) {
   static const std::vector<int> values = elements(1, kElements);
   run_deferring([&] {

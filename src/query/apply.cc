@@ -69,7 +69,7 @@ Found::Kind KindOf(const Query& query) {
 
 std::string LastOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-// What is the same for all objects. Datasets may be looked at together with others of their group.
+// Datasets that are looked at together with others of their group.
 struct Joined {
   std::set<std::string> groups;  // paths of those that have a hard link of each name of the query
   std::set<std::string> paths;   // of datasets that were looked at so

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/counters.h"
 #include "base/trace.h"
 #include "file/call_scope.h"
 #include "h5/error.h"
@@ -198,6 +199,7 @@ herr_t QueryLater(LibraryState& library, std::shared_ptr<File> file, tl_query_la
   // Below a place in a file with mounts there are objects of others.
   const bool later = request != nullptr && file != nullptr && !library.mounts &&
                      !library.requests.any_failed() && !library.closing;
+  if (request != nullptr && !later) Count(Fallback::kQueryNow);
   std::unique_ptr<h5::PendingQuery> pending;
   CallScope scope(CallScope::kNone);
   tl_query_args at_once = args.query;

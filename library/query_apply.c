@@ -49,14 +49,24 @@ static herr_t operate(const struct source* source, hid_t file, int number, void*
                                 H5P_DEFAULT, set);
 }
 
+/* An identifier of the file that `place` is in, to be given back. */
+static hid_t file_of(const char* function, hid_t place) {
+  return is_place(place) ? H5Iget_file_id(place)
+                         : tl_fail(function, "neither a file, a group nor a dataset");
+}
+
+static void give_back(hid_t file) {
+  const hid_t errors = keep_errors();
+  H5Fclose(file);
+  restore_errors(errors);
+}
+
 /* Asks the file that `place` is in. */
 static herr_t ask(const struct source* source, const char* function, hid_t place,
                   struct tl_query_args* args) {
+  const hid_t file = file_of(function, place);
   herr_t done = -1;
   int number;
-  hid_t file, errors;
-  if (!is_place(place)) return tl_fail(function, "neither a file, a group nor a dataset");
-  file = H5Iget_file_id(place);
   if (file < 0) return -1;
   args->place = place;
   if (tl_find_operation(file, H5VL_SUBCLS_FILE, TL_FILE_QUERY, &number)) {
@@ -64,9 +74,7 @@ static herr_t ask(const struct source* source, const char* function, hid_t place
   } else {
     done = no_plugin(function);
   }
-  errors = keep_errors();
-  H5Fclose(file);
-  restore_errors(errors);
+  give_back(file);
   return done;
 }
 
@@ -161,12 +169,10 @@ static int late_done(void* context, int failed) {
 
 static herr_t ask_later(const struct source* source, const char* function, hid_t place,
                         const struct tl_query* query, struct late_view* late, hid_t set) {
+  const hid_t file = file_of(function, place);
   struct tl_query_later_args args;
   herr_t done = -1;
   int number;
-  hid_t file, errors;
-  if (!is_place(place)) return tl_fail(function, "neither a file, a group nor a dataset");
-  file = H5Iget_file_id(place);
   if (file < 0) return -1;
   memset(&args, 0, sizeof args);
   args.query.place = place;
@@ -187,9 +193,7 @@ static herr_t ask_later(const struct source* source, const char* function, hid_t
     done = no_plugin(function);
   }
   if (!args.accepted) --late->left;
-  errors = keep_errors();
-  H5Fclose(file);
-  restore_errors(errors);
+  give_back(file);
   return done;
 }
 

@@ -64,6 +64,27 @@ TEST(StoredArrayTest, OneInOnePieceHasItsElementsWhereTheyAre) {
   }
 }
 
+// Rows of pages, far from one another, are not read with all that is between them.
+TEST(StoredArrayTest, NarrowBoxesAskForLittleMoreThanTheyWant) {
+  const std::vector<uint64_t> extent = {512, 64 * 1024};
+  const StoredArray array = StoredArray::InOnePiece(nullptr, Grid(extent, 4), kAddress);
+  Box box;
+  box.size[0] = extent[0];
+  box.size[1] = 1024;
+  const TouchedChunks touched(array.grid, box, MemoryLayout::Packed(2, box.size, 4));
+  std::vector<std::byte> memory(extent[0] * 4096);
+  uint64_t asked = 0;
+  ReadRooms rooms;
+  for (uint64_t i = 0; i < touched.count(); ++i) {
+    const auto read = [&](uint64_t, uint64_t size, std::byte*) {
+      asked += size;
+      return Status();
+    };
+    ASSERT_TRUE(array.ReadPiece(touched, touched.At(i), memory.data(), read, rooms).ok());
+  }
+  EXPECT_EQ(asked, memory.size());
+}
+
 TEST(StoredRangesTest, TouchWhatTheyHaveAndNoMore) {
   StoredRanges ranges;
   ranges.Add(1000, 100);

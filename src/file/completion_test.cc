@@ -57,6 +57,29 @@ TEST_F(CompletionTest, OneCallIsOneEpochHoweverOftenItWrites) {
   EXPECT_EQ(Stored().size(), 101u);
 }
 
+// A look that only lanes could make true would never be.
+TEST_F(CompletionTest, WithoutLanesAReadGetsOnByBeingAskedFor) {
+  Open();
+  ASSERT_FALSE(lanes_.threaded());
+  constexpr uint64_t kBytes = 4u << 20;
+  ASSERT_TRUE(Write(0, std::string(kBytes, 'a')).ok());
+  ASSERT_TRUE(file_->drainer().Drain(Wait::kFlush).ok());
+  std::string to(kBytes, '?');
+  CallScope scope(CallScope::kNone);
+  auto* const begin = reinterpret_cast<std::byte*>(to.data());
+  scope.AcceptLater(begin, to.size());
+  ASSERT_TRUE(file_->Read(0, to.size(), begin, true, InProgress()).ok());
+  const auto request = scope.TakeCompletion();
+  ASSERT_NE(request, nullptr);
+  State state = State::kPending;
+  for (int i = 0; i < 100 && state == State::kPending; ++i) {
+    ASSERT_TRUE(request->LooksDone());
+    state = request->Poll();
+  }
+  EXPECT_EQ(state, State::kDone);
+  EXPECT_EQ(to, std::string(kBytes, 'a'));
+}
+
 // What the calls write replaces what the other one wrote, in turn.
 TEST_F(CompletionTest, ACallInsideACallWaitsForItsOwnBytesOnly) {
   Open();

@@ -12,6 +12,7 @@
 #include "query/late_search.h"
 #include "query/object_name.h"
 #include "query/scan.h"
+#include "query/selection.h"
 
 namespace tidelane::query {
 

@@ -28,8 +28,8 @@ namespace tidelane::query {
 
 class LateScan final : public ParallelRead {
  public:
-  /// What a scan would look at: its blocks, its filter, and its columns, whose records lie in `arrays` (one for each of the scan's readers that the filter
-  /// needs; all of one file).
+  /// What a scan would look at: its blocks, its filter, and its columns, whose records lie in `arrays` (one for each of the scan's readers, all of
+  /// one file).
   LateScan(const Scan& scan, std::vector<StoredArray> arrays, const Blocks& blocks, Lanes& lanes,
            unsigned helpers);
 

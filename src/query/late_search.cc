@@ -27,13 +27,13 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 // A lane has a tile of each column, and takes one after the other: enough for storage, and not more than its cache.
 constexpr TileSizes kLateTiles{2u << 20, 512u << 10, 16u << 20};
 
-// Everybody holds a tile, a chunk and what is stored of it.
+// Everybody holds a tile, a chunk, and of one with filters what is stored and what is between two of them.
 unsigned HelpersFor(Engine& engine, const std::vector<StoredArray>& arrays) {
   uint64_t bytes = kLateTiles.most;
   bool decodes = false;
   for (const StoredArray& array : arrays) {
     decodes |= array.pipeline != nullptr;
-    bytes += 3 * array.grid.ChunkBytes();
+    bytes += array.grid.ChunkBytes() * (array.pipeline != nullptr ? 3 : 1);
   }
   const unsigned most = decodes ? engine.FilterLanes() : engine.config().lanes_for_all();
   return static_cast<unsigned>(std::min<uint64_t>(engine.arena().cap() / bytes, most));
@@ -139,21 +139,6 @@ Status LateSearch::LookAgain(h5::Library& hdf5, hid_t file) {
   Scan scan(hdf5, query_);
   if (Status status = scan.Open(specs, predicate::Constants::kExact); !status.ok()) return status;
   return Search(scan, space_);
-}
-
-Status Search(Scan& scan, h5::OwnedId& space) {
-  h5::Library& hdf5 = scan.columns().hdf5();
-  Selection selection(scan.columns().layout());
-  auto step = Scan::Step::kBlock;
-  for (;;) {
-    Status status = scan.Next(Scan::Clock::time_point::max(), step);
-    if (!status.ok()) return status;
-    if (step != Scan::Step::kBlock) break;
-    if (scan.hits() != 0) selection.Add(scan.block().first, scan.bits());
-  }
-  if (selection.hits() == 0) return {};
-  space = h5::OwnedId(hdf5, hdf5.Dget_space(scan.columns().dataset_of(0)));
-  return selection.Select(hdf5, space);
 }
 
 }  // namespace tidelane::query

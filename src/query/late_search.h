@@ -52,7 +52,4 @@ class LateSearch {
   Status status_;
 };
 
-/// Goes through all of a scan at once: `space` gets its columns' dataspace with what was found selected, and stays as it is if that is nothing.
-Status Search(Scan& scan, h5::OwnedId& space);
-
 }  // namespace tidelane::query

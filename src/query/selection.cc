@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "query/quiet_errors.h"
+#include "query/scan.h"
 
 namespace tidelane::query {
 
@@ -94,6 +95,21 @@ h5::OwnedId Selection::Runs(h5::Library& hdf5, hid_t extent, size_t first, size_
   const h5::OwnedId right = Runs(hdf5, extent, middle, last);
   if (!left.valid() || !right.valid()) return {};
   return {hdf5, hdf5.Scombine_select(left.get(), H5S_SELECT_OR, right.get())};
+}
+
+Status Search(Scan& scan, h5::OwnedId& space) {
+  h5::Library& hdf5 = scan.columns().hdf5();
+  Selection selection(scan.columns().layout());
+  auto step = Scan::Step::kBlock;
+  for (;;) {
+    Status status = scan.Next(Scan::Clock::time_point::max(), step);
+    if (!status.ok()) return status;
+    if (step != Scan::Step::kBlock) break;
+    if (scan.hits() != 0) selection.Add(scan.block().first, scan.bits());
+  }
+  if (selection.hits() == 0) return {};
+  space = h5::OwnedId(hdf5, hdf5.Dget_space(scan.columns().dataset_of(0)));
+  return selection.Select(hdf5, space);
 }
 
 }  // namespace tidelane::query

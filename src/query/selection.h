@@ -19,6 +19,8 @@
 
 namespace tidelane::query {
 
+class Scan;
+
 class Selection {
  public:
   /// Of an array of that shape.
@@ -37,5 +39,8 @@ class Selection {
   std::vector<std::pair<uint64_t, uint64_t>> runs_;  // {first, one past the last}
   uint64_t hits_ = 0;
 };
+
+/// Goes through all of a scan at once: `space` gets its columns' dataspace with what was found selected, and stays as it is if that is nothing.
+Status Search(Scan& scan, h5::OwnedId& space);
 
 }  // namespace tidelane::query

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "conformance/fixture.h"
+#include "support/memory_now.h"
 #include "support/sanitizer.h"
 
 namespace tidelane::testing {
@@ -64,17 +64,6 @@ TEST_P(FilteredLimits, AnIndexThatHasAChunkTwiceIsForHdf5ToUnderstand) {
   if (plugged()) {
     EXPECT_EQ(summary.counter("chunks_by_callers") + summary.counter("chunks_by_lanes"), 0);
   }
-}
-
-struct Memory {
-  uint64_t mapped = 0;
-  uint64_t resident = 0;
-};
-Memory memory_now() {
-  Memory now;
-  std::ifstream("/proc/self/statm") >> now.mapped >> now.resident;
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return {now.mapped * page, now.resident * page};
 }
 
 // As in a batch system that has given its last MiB: a map of all chunks does not fit.

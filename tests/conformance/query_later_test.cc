@@ -7,13 +7,16 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <set>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "conformance/read_later.h"
 #include "conformance/regions.h"
+#include "support/memory_now.h"
+#include "support/sanitizer.h"
+
 namespace tidelane::testing {
 namespace {
 
@@ -58,27 +61,51 @@ class QueryLater : public LateReads {
     EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
   }
 
-  // What is above the limit in elements(1, …), asked for while lanes are held: `meanwhile` must not matter.
-  template <typename Meanwhile>
-  void finds_what_was_there(const Meanwhile& meanwhile) {
-    const std::vector<int> values = elements(1, kLargeCount);
-    const int limit = limit_of(values);
+  void make_large() {
     run_natively([&] { put_large(create(file()), 1); });
-    const Summary summary = run([&] {
-      Watch watch;
-      const Hid opened = open(file());
-      const Hid set(H5EScreate());
-      unsigned result = 0;
+  }
+
+  // A query of the large dataset, with which lanes do not get on before they are released.
+  struct Held {
+    explicit Held(const std::string& path) : opened(open(path)) {}
+
+    void ask_of(hid_t place) {
       watch.hold();
-      const Hid view = ask(opened, above(limit), result, set);
-      EXPECT_EQ(count(set), 1u);
+      view = ask(place, above(limit), result, set);
+    }
+    void expect_pending() {
       EXPECT_TRUE(watch.wait_held());
-      std::thread opener = watch.release_after(50ms);
-      meanwhile(opened);
-      opener.join();
+      EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
+      EXPECT_EQ(result, 0u);
+    }
+    void expect_found(const std::string& name = "/d") {
       EXPECT_EQ(wait(set), 0u);
       EXPECT_EQ(result, H5Q_REF_REG);
-      EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+      EXPECT_EQ(regions(view), (std::vector<Region>{{name, positions(values, limit)}}));
+    }
+
+    const std::vector<int> values = elements(1, kLargeCount);
+    const int limit = limit_of(values);
+    Watch watch;
+    Hid opened;
+    const Hid set{H5EScreate()};
+    unsigned result = 0;
+    Hid view;
+  };
+
+  // What is done while lanes are held must not matter.
+  void finds_what_was_there(const std::function<void(Held&)>& meanwhile,
+                            const std::string& name = "/d") {
+    make_large();
+    const Summary summary = run([&] {
+      Held held(file());
+      held.ask_of(held.opened);
+      EXPECT_EQ(count(held.set), 1u);
+      EXPECT_TRUE(held.watch.wait_held());
+      std::thread opener = held.watch.release_after(50ms);
+      meanwhile(held);
+      opener.join();
+      held.expect_found(name);
     });
     EXPECT_EQ(summary.counter("reads_deferred"), 1);
     EXPECT_GT(summary.counter("read_bytes_by_lanes"), 0);
@@ -86,26 +113,17 @@ class QueryLater : public LateReads {
 };
 
 TEST_P(QueryLater, ReturnsBeforeStorageAnswers) {
-  const std::vector<int> values = elements(1, kLargeCount);
-  const int limit = limit_of(values);
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   const Summary summary = run([&] {
-    Watch watch;
-    const Hid opened = open(file());
-    const Hid set(H5EScreate());
-    unsigned result = 0;
-    watch.hold();
-    const Hid view = ask(opened, above(limit), result, set);
-    EXPECT_EQ(count(set), 1u);
-    EXPECT_TRUE(watch.wait_held());
-    EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
-    EXPECT_EQ(wait(set, 20'000'000), 1u);
-    EXPECT_EQ(result, 0u);
-    EXPECT_EQ(watch.by_program(), 0u);
-    watch.release();
-    EXPECT_EQ(wait(set), 0u);
-    EXPECT_EQ(result, H5Q_REF_REG);
-    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+    Held held(file());
+    held.ask_of(held.opened);
+    EXPECT_EQ(count(held.set), 1u);
+    held.expect_pending();
+    EXPECT_EQ(wait(held.set, 20'000'000), 1u);
+    EXPECT_EQ(held.result, 0u);
+    EXPECT_EQ(held.watch.by_program(), 0u);
+    held.watch.release();
+    held.expect_found();
   });
   EXPECT_EQ(summary.counter("reads_deferred"), 1);
   EXPECT_EQ(summary.counter("read_bytes_deferred"), static_cast<int64_t>(kLargeBytes));
@@ -113,13 +131,32 @@ TEST_P(QueryLater, ReturnsBeforeStorageAnswers) {
 }
 
 TEST_P(QueryLater, WhatIsWrittenMeanwhileIsNotFound) {
-  finds_what_was_there([](hid_t opened) { rewrite(dataset_in(opened), 2); });
+  finds_what_was_there([](Held& held) { rewrite(dataset_in(held.opened), 2); });
 }
 
+TEST_P(QueryLater, ADatasetThatIsRenamedMeanwhileIsFound) {
+  finds_what_was_there(
+      [](Held& held) {
+        EXPECT_GE(H5Lmove(held.opened, "d", held.opened, "e", H5P_DEFAULT, H5P_DEFAULT), 0);
+      },
+      "/e");
+}
+
+// Its reference leads nowhere then, as any would.
 TEST_P(QueryLater, ADatasetThatIsDeletedMeanwhileIsFound) {
-  finds_what_was_there([](hid_t opened) {
-    EXPECT_GE(H5Lcreate_hard(opened, "d", opened, "e", H5P_DEFAULT, H5P_DEFAULT), 0);
-    EXPECT_GE(H5Ldelete(opened, "e", H5P_DEFAULT), 0);
+  make_large();
+  run([&] {
+    Held held(file());
+    held.ask_of(held.opened);
+    EXPECT_TRUE(held.watch.wait_held());
+    std::thread opener = held.watch.release_after(50ms);
+    EXPECT_GE(H5Ldelete(held.opened, "d", H5P_DEFAULT), 0) << error_text();
+    opener.join();
+    put_large(held.opened, 2);
+    EXPECT_EQ(wait(held.set), 0u);
+    EXPECT_EQ(held.result, H5Q_REF_REG);
+    EXPECT_EQ(references_in(held.view), 1);
+    expect_dataset(held.opened, "d", 2, kLargeCount);
   });
 }
 
@@ -130,83 +167,88 @@ TEST_P(QueryLater, NothingOfItIsSeenNorWaitedFor) {
     put(opened, "e", 2);
   });
   run([&] {
-    Watch watch;
-    const Hid opened = open(file());
-    const Hid set(H5EScreate());
+    Held held(file());
+    const Hid place = dataset_in(held.opened);
     const ssize_t before = H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL);
-    unsigned result = 0;
-    watch.hold();
-    const Hid view = ask(opened, above(0), result, set);
+    held.ask_of(place);
     EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), before + 1) << "the view";
-    EXPECT_EQ(H5Fget_obj_count(opened, H5F_OBJ_ALL), 1);
-    EXPECT_EQ(H5Iget_ref(opened), 1);
-    expect_dataset(opened, "e", 2);
-    EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u) << "lanes are held";
-    watch.release();
-    EXPECT_EQ(wait(set), 0u);
-    EXPECT_EQ(result, H5Q_REF_REG);
+    EXPECT_EQ(H5Fget_obj_count(held.opened, H5F_OBJ_ALL), 2);
+    EXPECT_EQ(H5Iget_ref(held.opened), 1);
+    expect_dataset(held.opened, "e", 2);
+    held.expect_pending();
+    held.watch.release();
+    held.expect_found();
   });
 }
 
 TEST_P(QueryLater, ADatasetIsClosedMeanwhile) {
-  const std::vector<int> values = elements(1, kLargeCount);
-  const int limit = limit_of(values);
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   run([&] {
-    Watch watch;
-    const Hid opened = open(file());
-    Hid dataset = dataset_in(opened);
+    Held held(file());
+    Hid dataset = dataset_in(held.opened);
     const hid_t id = dataset;
-    const Hid set(H5EScreate());
-    unsigned result = 0;
-    watch.hold();
-    const Hid view = ask(dataset, above(limit), result, set);
+    held.ask_of(dataset);
     EXPECT_EQ(H5Iget_ref(dataset), 1);
     dataset.reset();
     EXPECT_EQ(H5Iis_valid(id), 0);
-    EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u) << "a close need not wait for it";
-    watch.release();
-    EXPECT_EQ(wait(set), 0u);
-    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+    held.expect_pending();
+    held.watch.release();
+    held.expect_found();
   });
 }
 
 TEST_P(QueryLater, TheFileIsClosedMeanwhile) {
-  const std::vector<int> values = elements(1, kLargeCount);
-  const int limit = limit_of(values);
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   run([&] {
-    Watch watch;
-    Hid opened = open(file());
-    const Hid set(H5EScreate());
-    unsigned result = 0;
-    watch.hold();
-    const Hid view = ask(opened, above(limit), result, set);
-    std::thread opener = watch.release_after(50ms);
-    opened.reset();
+    Held held(file());
+    held.ask_of(held.opened);
+    std::thread opener = held.watch.release_after(50ms);
+    held.opened.reset();
     opener.join();
-    EXPECT_EQ(result, H5Q_REF_REG) << "the close has it answered";
-    EXPECT_EQ(wait(set), 0u);
-    opened = create(file());  // a reference would not keep it open
-    put_large(opened, 1);
-    EXPECT_EQ(H5Gclose(Hid(H5Gopen2(view, ".", H5P_DEFAULT)).release()), 0);
+    EXPECT_EQ(held.result, H5Q_REF_REG) << "the close has it answered";
+    EXPECT_EQ(wait(held.set), 0u);
+    EXPECT_EQ(references_in(held.view), 1);
+    put_large(create(file()), 1);  // a reference would not keep it open
   });
 }
 
 TEST_P(QueryLater, AViewThatIsClosedMeanwhile) {
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   run([&] {
-    Watch watch;
-    const Hid opened = open(file());
-    const Hid set(H5EScreate());
-    unsigned result = 0;
-    watch.hold();
-    Hid view = ask(opened, above(0), result, set);
-    view.reset();
-    watch.release();
-    EXPECT_EQ(wait(set), 0u);
-    EXPECT_EQ(result, H5Q_REF_REG);
+    Held held(file());
+    held.ask_of(held.opened);
+    held.view.reset();
+    held.watch.release();
+    EXPECT_EQ(wait(held.set), 0u);
+    EXPECT_EQ(held.result, H5Q_REF_REG);
   });
+}
+
+// Lanes keep hits, and nothing of what they have read: however many datasets there are.
+TEST_P(QueryLater, ManyDatasetsTakeNoMoreMemoryThanFew) {
+  if (sanitized()) GTEST_SKIP() << "sanitizers keep what was freed";
+  constexpr hsize_t kChunk = 1u << 21;  // elements: 8 MiB
+  constexpr int kDatasets = 40;
+  const Summary summary = run([&] {
+    const Hid opened = create(file());
+    const Hid space(H5Screate_simple(1, &kChunk, nullptr));
+    const Hid list(H5Pcreate(H5P_DATASET_CREATE));
+    H5Pset_chunk(list, 1, &kChunk);
+    H5Pset_deflate(list, 1);
+    for (int i = 0; i < kDatasets; ++i) {
+      EXPECT_TRUE(Hid(H5Dcreate2(opened, ("d" + std::to_string(i)).c_str(), H5T_NATIVE_INT, space,
+                                 H5P_DEFAULT, list, H5P_DEFAULT))
+                      .valid());
+    }
+    const Hid set(H5EScreate());
+    unsigned result = 99;
+    const uint64_t before = memory_now().resident;
+    const Hid view = ask(opened, above(0), result, set);
+    while (wait(set, 1'000'000) != 0) EXPECT_LT(memory_now().resident - before, 150u << 20);
+    EXPECT_EQ(result, 0u) << "the fill value is nowhere above 0";
+    EXPECT_LT(memory_now().resident - before, 150u << 20);
+  });
+  EXPECT_EQ(summary.counter("reads_deferred"), kDatasets);
 }
 
 TEST_P(QueryLater, ChunksAndWhatIsOnItsWay) {
@@ -322,19 +364,13 @@ TEST_P(QueryLater, OneOfSeveralFilesIsClosed) {
 }
 
 TEST_P(QueryLater, WhereTheProgramHasNoIdentifierOfTheFile) {
-  const std::vector<int> values = elements(1, kLargeCount);
-  const int limit = limit_of(values);
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   run([&] {
-    Hid opened = open(file());
-    const Hid dataset = dataset_in(opened);
-    opened.reset();
-    const Hid set(H5EScreate());
-    unsigned result = 0;
-    const Hid view = ask(dataset, above(limit), result, set);
-    EXPECT_EQ(wait(set), 0u);
-    EXPECT_EQ(result, H5Q_REF_REG);
-    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+    Held held(file());
+    const Hid dataset = dataset_in(held.opened);
+    held.opened.reset();
+    held.view = ask(dataset, above(held.limit), held.result, held.set);
+    held.expect_found();
   });
 }
 
@@ -391,8 +427,7 @@ TEST_P(QueryLater, ADatasetThatItHasFoundIsOpenedByAnotherAccessList) {
     EXPECT_EQ(wait(set, H5ES_WAIT_NONE), 1u);
     watch.release();
     EXPECT_EQ(wait(set), 0u);
-    const Hid found(H5Dopen2(view, H5Q_VIEW_REF_REG_NAME, H5P_DEFAULT));
-    EXPECT_EQ(H5Sget_simple_extent_npoints(Hid(H5Dget_space(found))), 2);
+    EXPECT_EQ(references_in(view), 2);
   });
 }
 
@@ -419,53 +454,42 @@ TEST_P(QueryLater, WhatOnlyHdf5CanReadIsLookedAtAtOnce) {
 }
 
 TEST_P(QueryLater, WhatLanesCannotReadHdf5LooksAtOnceMore) {
-  const std::vector<int> values = elements(1, kLargeCount);
-  const int limit = limit_of(values);
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   const Summary summary = run([&] {
-    Watch watch;
-    const Hid opened = open(file());
-    const Hid set(H5EScreate());
-    unsigned result = 0;
-    watch.lanes_fail = EIO;
-    watch.hold();
-    const Hid view = ask(opened, above(limit), result, set);
-    EXPECT_TRUE(watch.wait_held());
-    watch.release();
-    EXPECT_EQ(wait(set), 0u);
-    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+    Held held(file());
+    held.watch.lanes_fail = EIO;
+    held.ask_of(held.opened);
+    EXPECT_TRUE(held.watch.wait_held());
+    held.watch.release();
+    held.expect_found();
   });
   EXPECT_EQ(summary.fallback("read_failed"), 1);
 }
 
 TEST_P(QueryLater, AFailureIsItsOwnAndNobodyElses) {
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   run([&] {
-    Watch watch;
-    const Hid opened = open(file());
-    const Hid set(H5EScreate());
-    unsigned result = 0;
-    watch.lanes_fail = EIO;
-    watch.hold();
-    const Hid view = ask(opened, above(0), result, set);
-    EXPECT_TRUE(watch.wait_held());
-    watch.program_fails = EIO;
-    watch.release();
-    const Failure failure = wait_failing(set);
+    Held held(file());
+    held.watch.lanes_fail = EIO;
+    held.ask_of(held.opened);
+    EXPECT_TRUE(held.watch.wait_held());
+    held.watch.program_fails = EIO;
+    held.watch.release();
+    const Failure failure = wait_failing(held.set);
     EXPECT_NE(failure.errors.find("Input/output error"), std::string::npos) << failure.errors;
     EXPECT_NE(failure.errors.find(file()), std::string::npos) << failure.errors;
-    watch.lanes_fail = 0;
-    watch.program_fails = 0;
-    EXPECT_EQ(result, 0u);
-    EXPECT_TRUE(regions(view).empty());
-    put(opened, "e", 1);
-    EXPECT_GE(H5Fflush(opened, H5F_SCOPE_LOCAL), 0) << error_text();
-    expect_dataset(opened, "e", 1);
+    held.watch.lanes_fail = 0;
+    held.watch.program_fails = 0;
+    EXPECT_EQ(held.result, 0u);
+    EXPECT_TRUE(regions(held.view).empty());
+    put(held.opened, "e", 1);
+    EXPECT_GE(H5Fflush(held.opened, H5F_SCOPE_LOCAL), 0) << error_text();
+    expect_dataset(held.opened, "e", 1);
   });
 }
 
 TEST_P(QueryLater, ExitWithoutWaiting) {
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   run([&] {
     const hid_t opened = open(file()).release();
     const hid_t set = H5EScreate();
@@ -475,21 +499,16 @@ TEST_P(QueryLater, ExitWithoutWaiting) {
 }
 
 TEST_P(QueryLater, AForkFindsItDone) {
-  const std::vector<int> values = elements(1, kLargeCount);
-  const int limit = limit_of(values);
-  run_natively([&] { put_large(create(file()), 1); });
+  make_large();
   run([&] {
-    const Hid opened = open(file());
-    const Hid set(H5EScreate());
-    unsigned result = 0;
-    const Hid view = ask(opened, above(limit), result, set);
+    Held held(file());
+    held.view = ask(held.opened, above(held.limit), held.result, held.set);
     const pid_t child = fork();
-    if (child == 0) _exit(result == H5Q_REF_REG ? 0 : 1);
+    if (child == 0) _exit(held.result == H5Q_REF_REG ? 0 : 1);
     int status = -1;
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
-    EXPECT_EQ(wait(set), 0u);
-    EXPECT_EQ(regions(view), (std::vector<Region>{{"/d", positions(values, limit)}}));
+    held.expect_found();
   });
 }
 

@@ -57,6 +57,12 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
+/// How many regions a view has, wherever they lead to.
+inline hssize_t references_in(hid_t view) {
+  const Hid dataset(H5Dopen2(view, H5Q_VIEW_REF_REG_NAME, H5P_DEFAULT));
+  return H5Sget_simple_extent_npoints(Hid(H5Dget_space(dataset)));
+}
+
 /// In their order; none where the view has none.
 inline std::vector<Region> regions(hid_t view) {
   if (H5Lexists(view, H5Q_VIEW_REF_REG_NAME, H5P_DEFAULT) <= 0) return {};

@@ -97,6 +97,8 @@ namespace tidelane {
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
   X(ClosesLate, "closes_late", "closes that returned while chunks were compressed")               \
   X(ClosesInTier, "closes_in_tier", "closes that returned when the tier had the file")            \
+  X(LogsContinued, "logs_continued",                                                              \
+    "files opened again for writing whose log in the tier went on where it was")                  \
   X(BytesPastTier, "bytes_past_tier", "bytes for which the tier had no room")                     \
   X(RankExchanges, "rank_exchanges", "reductions and barriers among the ranks of MPI programs")   \
   X(CollectivesDeferred, "collectives_deferred", "collective writes that each rank stored alone") \

@@ -38,6 +38,9 @@ bool ParseRule(Config& config, std::string_view text) {
                                                    "log_id",
                                                    "log_note_sync",
                                                    "log_reuse",
+                                                   "log_continue_cut",
+                                                   "log_continue_space",
+                                                   "log_progress",
                                                    "log_small_segments",
                                                    "log_small_reuse"};
   for (const auto& part : std::views::split(text, '+')) {

@@ -11,6 +11,7 @@ namespace {
 // From the end of what a file can be, where HDF5 and MPI-IO lock nothing.
 constexpr off_t kWriter = 1;
 constexpr off_t kMover = 2;
+constexpr off_t kWaitsForMover = 3;
 
 struct flock ClaimOf(short kind, off_t which = kWriter) {
   struct flock byte{};
@@ -40,9 +41,16 @@ void GiveUpMove(int fd) { static_cast<void>(Lock(fd, F_OFD_SETLK, ClaimOf(F_UNLC
 bool AwaitMove(int fd) {
   struct flock move = ClaimOf(F_RDLCK, kMover);
   if (fcntl(fd, F_OFD_GETLK, &move) != 0 || move.l_type == F_UNLCK) return false;
+  static_cast<void>(Lock(fd, F_OFD_SETLK, ClaimOf(F_RDLCK, kWaitsForMover)));
   if (Lock(fd, F_OFD_SETLKW, ClaimOf(F_RDLCK, kMover)) == 0)
     static_cast<void>(Lock(fd, F_OFD_SETLK, ClaimOf(F_UNLCK, kMover)));
+  static_cast<void>(Lock(fd, F_OFD_SETLK, ClaimOf(F_UNLCK, kWaitsForMover)));
   return true;
+}
+
+bool IsMoveAwaited(int fd) {
+  struct flock wait = ClaimOf(F_WRLCK, kWaitsForMover);
+  return fcntl(fd, F_OFD_GETLK, &wait) == 0 && wait.l_type != F_UNLCK;
 }
 
 int ClaimAfterMove(int fd) {

@@ -19,8 +19,9 @@ bool IsClaimed(int fd);
 /// 0 or an errno, as Claim; a claim of its own, beside the other.
 int ClaimMove(int fd);
 void GiveUpMove(int fd);
-/// Waits until nobody moves it any more. Whether somebody did.
+/// Waits until nobody moves it any more. Whether somebody did. Whoever does can know that he is waited for.
 bool AwaitMove(int fd);
+bool IsMoveAwaited(int fd);
 /// Claim, after whoever moves it has ended.
 int ClaimAfterMove(int fd);
 

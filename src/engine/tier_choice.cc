@@ -58,7 +58,7 @@ void TierChoice::Truncated() {
 }
 
 std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEntry& entry,
-                                        const struct stat& found, LoggedFile& parts) const {
+                                        const struct stat& found, LoggedFile& parts) {
   const auto place = std::make_shared<tier::Place>();
   if (setting_.empty()) return Fallback::kTierUnusable;
   if (!tier::Place::Open(setting_, true, *place).ok()) return Fallback::kTierUnusable;
@@ -80,14 +80,22 @@ std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEnt
   // It moves when the program has closed the file, or when it is full.
   parts.log.segment_bytes = room / 2;
   const tier::MoverStart start{.rate = config.tier_rate, .niceness = config.tier_nice};
-  parts.left = [place, start, name = made.name](int descriptor) {
+  parts.left = [place, start](const std::string& name, int descriptor) {
     Count(Counter::kClosesInTier);
     // Nobody there: a new one looks for what was left.
     if (!tier::HandOver(*place, name, descriptor))
       static_cast<void>(tier::StartMover(*place, start));
   };
+  used_ = {.place = place, .entry = made, .beside = beside, .lanes = parts.log.lanes};
   if (!tier::HasMover(*place)) static_cast<void>(tier::StartMover(*place, start));
   return std::nullopt;
+}
+
+// It lies where a new one would, and whoever comes after us finds it as he would find that.
+bool TierChoice::GoesOn(const tier::FoundLog& found, tier::Entry& entry) const {
+  return used_.has_value() && found.is_announced && found.place->path == used_->place->path &&
+         tier::Entry::Read(*found.place, found.entry, entry) == 0 &&
+         entry.path == used_->entry.path && entry.file == used_->entry.file;
 }
 
 Status TierChoice::Find(const DirectoryEntry& entry, const Superblock& marked,
@@ -100,7 +108,11 @@ Status TierChoice::Find(const DirectoryEntry& entry, const Superblock& marked,
     left.name = entry.name;
     return {};
   }
-  left.folder = log::MakeFolder(tier::FolderOf(*found->place), 0);
+  tier::Entry goes_on;
+  left.goes_on = GoesOn(*found, goes_on);
+  left.folder =
+      left.goes_on ? tier::FindTierFolder(found->place, goes_on, used_->beside, used_->lanes)
+                   : log::MakeFolder(tier::FolderOf(*found->place), 0);
   left.name = found->entry;
   left.used = [found, path = path_] { tier::Forget(*found->place, found->entry, path); };
   return {};

@@ -29,16 +29,26 @@ class TierChoice {
   void Truncated();
   /// Has a new log lie in the tier. A reason: it does not, and the log is as it was.
   std::optional<Fallback> Use(const Config& config, const DirectoryEntry& entry,
-                              const struct stat& found, LoggedFile& parts) const;
+                              const struct stat& found, LoggedFile& parts);
   /// Where the log of a marked file lies, of which `entry` is the name.
   Status Find(const DirectoryEntry& entry, const Superblock& marked, LeftLog& left) const;
 
  private:
+  // Where a new log lies.
+  struct Used {
+    std::shared_ptr<const tier::Place> place;
+    tier::Entry entry;
+    std::shared_ptr<const DirectoryEntry> beside;
+    Lanes* lanes;
+  };
+  bool GoesOn(const tier::FoundLog& found, tier::Entry& entry) const;
+
   const std::string path_;
   const std::string setting_;
   std::optional<tier::FoundLog> old_;  // of the file that is truncated
   DirectoryEntry old_entry_;
   Descriptor claimed_;
+  std::optional<Used> used_;
 };
 
 }  // namespace tidelane

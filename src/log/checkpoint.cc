@@ -24,7 +24,7 @@ bool CommitLog::BeginMoving() {
   if (moving_.layer.segment != nullptr || current_.segment == nullptr ||
       !entries_.fresh().empty() || writing_ != 0)
     return false;
-  moving_ = {.layer = std::exchange(current_, {}), .superblock = committed_};
+  moving_ = {.layer = std::exchange(current_, {}), .superblock = committed_, .end = committed_end_};
   entries_ = {};
   return true;
 }
@@ -34,18 +34,20 @@ int CommitLog::Move() {
   std::shared_ptr<Segment> segment;
   Superblock superblock;
   const Layer* layer = nullptr;
+  uint64_t end = 0;
   {
     MutexLock lock(mutex_);
     segment = moving_.layer.segment;
     superblock = moving_.superblock;
+    end = moving_.end;
     layer = &moving_.layer;  // others read it meanwhile; nobody changes it
   }
   if (segment == nullptr) return 0;
-  if (const int error = MoveBytes(*segment, *layer); error != 0) return error;
+  if (const int error = MoveBytes(*segment, *layer, end); error != 0) return error;
   return EndMove(std::move(segment), superblock);
 }
 
-int CommitLog::MoveBytes(Segment& segment, const Layer& layer) {
+int CommitLog::MoveBytes(Segment& segment, const Layer& layer, uint64_t end) {
   if (file_.broken() != 0) return file_.broken();
   {
     // From now on its last commit is no torn one that could be left out.
@@ -57,6 +59,7 @@ int CommitLog::MoveBytes(Segment& segment, const Layer& layer) {
   }
   // With the zeros of what was cut off: if the file grows again, they are seen.
   if (const int error = CopyTo(file_.device(), layer, UINT64_MAX); error != 0) return error;
+  if (const int error = file_.Lengthen(end); error != 0) return error;
   return file_.syncs() && !MutationEnabled("log_move_sync") ? file_.Sync() : 0;
 }
 
@@ -124,7 +127,11 @@ void CommitLog::AfterCommit() {
   if (begun) return checkpointer_->Come(Clock::duration::zero());
   // Both segments are full: who fills them waits. Or there is nobody else.
   if (full || !checkpointer_->has_lanes()) return static_cast<void>(MoveAll());
-  checkpointer_->Come(kQuiet);
+  MoveWhenQuiet();
+}
+
+void CommitLog::MoveWhenQuiet() {
+  if (checkpointer_->has_lanes()) checkpointer_->Come(kQuiet);
 }
 
 Checkpointer::Delay CommitLog::MoveIfDue() {

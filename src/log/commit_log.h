@@ -67,6 +67,8 @@ class CommitLog {
   void RemoveUseless();
   /// The file as it is now is the last commit.
   void Begin(const Superblock& superblock) TL_EXCLUDES(mutex_);
+  /// The last commit is that of a log which another program has left: of one segment, in this one's folder, by its name.
+  void GoOn(Snapshot left) TL_EXCLUDES(commit_mutex_, mark_mutex_, mutex_);
 
   // Which bytes it has ------------------------------------------------------------------------------------------
 
@@ -114,6 +116,7 @@ class CommitLog {
   struct Moving {
     Layer layer;
     Superblock superblock;
+    uint64_t end = 0;  // of the file
   };
 
   int BeginLogging() TL_EXCLUDES(mark_mutex_, mutex_);
@@ -136,11 +139,12 @@ class CommitLog {
 
   bool BeginMoving() TL_REQUIRES(mutex_);
   int Move() TL_EXCLUDES(move_mutex_, mutex_);
-  int MoveBytes(Segment& segment, const Layer& layer) TL_REQUIRES(move_mutex_);
+  int MoveBytes(Segment& segment, const Layer& layer, uint64_t end) TL_REQUIRES(move_mutex_);
   int EndMove(std::shared_ptr<Segment> segment, const Superblock& superblock)
       TL_EXCLUDES(mark_mutex_, mutex_);
   int MoveAll() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   void AfterCommit() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  void MoveWhenQuiet();
   Checkpointer::Delay MoveIfDue() TL_EXCLUDES(commit_mutex_, mutex_);
 
   MarkedFile& file_;

@@ -108,6 +108,8 @@ int CommitLog::CommitSuperblock() {
   if (file_.syncs() && created && !MutationEnabled("log_created_sync")) {
     if (const int error = parts_.folder->Sync(); error != 0) return file_.Break(error);
   }
+  // What a file in a tier has grown by without a byte is nowhere yet.
+  if (const int error = file_.Lengthen(end); error != 0) return error;
   if (file_.syncs() && !MutationEnabled("log_file_sync")) {
     if (const int error = file_.SyncWritten(); error != 0) return error;
   }

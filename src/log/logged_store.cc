@@ -61,8 +61,9 @@ Status LoggedStore::Settle() {
     if (const int error = file_.Sync(); error != 0) return Failed(error, "sync");
   }
   bool only_read = found.marked() && !parts_.writable;
+  bool goes_on = false;
   if (found.marked()) {
-    Status status = Recover(found);
+    Status status = Recover(found, goes_on);
     // Who only reads is beside whoever moves the log to the file: it may just have come there.
     for (int again = 0; only_read && status.code() == log::kNoLog && again < kMostMoves; ++again) {
       const Superblock before = found;
@@ -71,7 +72,7 @@ Status LoggedStore::Settle() {
       if (found == before) break;
       LookAgain();
       only_read = found.marked();
-      status = only_read ? Recover(found) : Status();
+      status = only_read ? Recover(found, goes_on) : Status();
     }
     if (!status.ok()) return status;
   }
@@ -84,28 +85,69 @@ Status LoggedStore::Settle() {
              : journals ? Way::kJournal
                         : Way::kThrough,
              std::memory_order_release);
-  log_.Begin(found);
+  if (!goes_on) log_.Begin(found);
   return {};
 }
 
+Status LoggedStore::FindLeft(const Superblock& marked, LeftLog& left) {
+  return parts_.find_left ? parts_.find_left(marked, left) : Status();
+}
+
 // Its own log's place, or another one.
-Status LoggedStore::ReadLeft(const Superblock& marked, LeftLog& left, log::Snapshot& snapshot) {
+Status LoggedStore::ReadLeft(const Superblock& marked, const LeftLog& left, log::KnownCommits known,
+                             log::Snapshot& snapshot) {
   const log::LogParts& parts = parts_.log;
-  if (parts_.find_left) {
-    if (Status status = parts_.find_left(marked, left); !status.ok()) return status;
-  }
   const bool elsewhere = left.folder != nullptr;
   return log::ReadSnapshot(elsewhere ? *left.folder : *parts.folder,
                            elsewhere ? left.name : parts.name, parts.path, marked, parts_.writable,
-                           snapshot);
+                           snapshot, known);
+}
+
+// A commit that its program was told has failed may be the last one, of a log on storage whose sync has failed: to go on with it would make it
+// one that has happened. Of two segments the older one is to come home first.
+bool LoggedStore::CanGoOn(const log::Snapshot& snapshot) const {
+  return parts_.journal == Journal::kProcess && snapshot.layers.size() == 1 &&
+         snapshot.newest.first != nullptr && snapshot.moved == nullptr &&
+         !snapshot.superblock.empty();
+}
+
+// The log becomes this store's, as its program left it.
+Status LoggedStore::GoOn(LeftLog left, log::Snapshot snapshot) {
+  log::LogParts& parts = parts_.log;
+  if (Status status = log::CheckLength(file_.device(), parts.path, snapshot); !status.ok())
+    return status;
+  // Beyond its end there may be what no commit has; a file that grows over it has zeros there.
+  if (file_.direct().size() > snapshot.end && !MutationEnabled("log_continue_cut")) {
+    if (const int error = file_.direct().SetSize(snapshot.end); error != 0)
+      return Failed(error, "recover");
+  }
+  size_.store(snapshot.end, std::memory_order_release);
+  parts.folder = std::move(left.folder);
+  parts.name = std::move(left.name);
+  log_.GoOn(std::move(snapshot));
+  // What it has does not count: that room was taken before.
+  const uint64_t taken = log_.places().logged;
+  parts.most += std::min(taken, UINT64_MAX - parts.most);
+  parts.segment_bytes += taken / 2;
+  Count(Counter::kLogsContinued);
+  return {};
 }
 
 // What a marked file was at its last commit: it becomes that, or is seen so. `found`: its superblock, then without mark.
-Status LoggedStore::Recover(Superblock& found) {
+Status LoggedStore::Recover(Superblock& found, bool& goes_on) {
   log::LogParts& parts = parts_.log;
   LeftLog left;
   log::Snapshot snapshot;
-  if (Status status = ReadLeft(found, left, snapshot); !status.ok()) return status;
+  if (Status status = FindLeft(found, left); !status.ok()) return status;
+  if (left.goes_on) {
+    // All of it is not read: it may be large, and the program opens it again and again.
+    Status status = ReadLeft(found, left, log::KnownCommits::All(), snapshot);
+    if (!status.ok()) return status;
+    goes_on = CanGoOn(snapshot);
+    if (goes_on) return GoOn(std::move(left), std::move(snapshot));
+  }
+  snapshot = {};
+  if (Status status = ReadLeft(found, left, {}, snapshot); !status.ok()) return status;
   found = snapshot.superblock.empty() ? Superblock() : snapshot.superblock.Closed();
   if (!parts_.writable) {
     if (Status status = log::CheckLength(file_.device(), parts.path, snapshot); !status.ok())
@@ -405,7 +447,7 @@ int LoggedStore::Close() {
     // What is handed on is the same opening: nobody must find it locked by a program that has closed it.
     GiveUpClaim(descriptor);
     static_cast<void>(file_.device().Unlock());
-    parts_.left(descriptor);
+    parts_.left(parts_.log.name, descriptor);
   }
   return file_.direct().Close();
 }

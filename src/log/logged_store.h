@@ -28,6 +28,8 @@ namespace tidelane {
 struct LeftLog {
   std::unique_ptr<log::Folder> folder;
   std::string name;
+  /// It may become this one's log, with all that is in it; the machine has run since it was left.
+  bool goes_on = false;
   std::function<void()> used = [] {};  ///< the file has everything
 };
 
@@ -41,7 +43,7 @@ struct LoggedFile {
   /// Where the log of a file lies that is found marked so; nullptr: where this one's would be. May be asked again.
   std::function<Status(const Superblock& marked, LeftLog& left)> find_left = nullptr;
   /// The last close leaves the log, and tells who brings it to the file; nullptr: the close does.
-  std::function<void(int descriptor)> left = nullptr;
+  std::function<void(const std::string& log, int descriptor)> left = nullptr;
 };
 
 class LoggedStore final : public Store {
@@ -84,8 +86,12 @@ class LoggedStore final : public Store {
   Status Failed(int error, const char* operation) const {
     return Status::Failed(error, operation).At(parts_.log.path, 0, 0);
   }
-  Status Recover(Superblock& found);
-  Status ReadLeft(const Superblock& marked, LeftLog& left, log::Snapshot& snapshot);
+  Status Recover(Superblock& found, bool& goes_on);
+  bool CanGoOn(const log::Snapshot& snapshot) const;
+  Status GoOn(LeftLog left, log::Snapshot snapshot);
+  Status FindLeft(const Superblock& marked, LeftLog& left);
+  Status ReadLeft(const Superblock& marked, const LeftLog& left, log::KnownCommits known,
+                  log::Snapshot& snapshot);
   bool GoesToLog(uint64_t begin, uint64_t end, uint64_t taken) const;
   bool IsLogged(uint64_t begin, uint64_t end) const;
   void LookAgain();

@@ -49,6 +49,19 @@ class MarkedFile {
   /// The same, where something was written since the last one. Waits for one that is under way: what that is asked for is not stored before.
   int SyncWritten() TL_EXCLUDES(mutex_) { return SyncIf(false); }
 
+  /// It has so many bytes, at least, of which the last ones are zeros: HDF5 refuses a file that ends before its superblock says. Cuts nothing,
+  /// whoever writes beyond them meanwhile.
+  int Lengthen(uint64_t end) {
+    uint64_t size = 0;
+    const int error = device_->Size(size);
+    if (error != 0 || size >= end) return error;
+    const std::byte zero{};
+    Run run;
+    run.begin = end - 1;
+    run.end = end;
+    Wrote();
+    return direct_->WriteBytes(run, &zero);
+  }
   int Put(const Superblock& superblock) {
     Run run;
     run.begin = superblock.base();

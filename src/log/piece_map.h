@@ -53,9 +53,10 @@ class PieceMap {
   /// Bytes of the segment that are seen.
   uint64_t bytes() const { return bytes_; }
 
-  template <typename OnEntry>
-  void VisitEntries(OnEntry entry) const {
-    for (const auto& [address, piece] : pieces_) entry(piece.entry);
+  /// `piece(address, logged)`, in address order.
+  template <typename OnPiece>
+  void VisitPieces(OnPiece piece) const {
+    for (const auto& [address, logged] : pieces_) piece(address, logged);
   }
   /// `renumbered(entry)`: its new number.
   template <typename Renumbered>

@@ -63,12 +63,14 @@ void PowerProgram::CheckEnd(const std::shared_ptr<PowerDisk>& found) {
   static_cast<void>(Superblock::Find(*found->Open(kName), superblock));
   if (superblock.marked()) {
     ++tally_.recovered;
-    if (end_random_() % 4 == 0) CheckReopened(found, false, "only read");
+    if (end_random_() % 4 == 0) CheckReopened(found, How::kReads, "only read");
+    if (options_.tier && end_random_() % 4 == 0)
+      CheckReopened(found->AfterEnd(), How::kGoesOn, "continued");
     if (end_random_() % 4 == 0) CheckCutRecovery(*found);
     if (end_random_() % 4 == 0) CheckForeign(*found, superblock);
     CheckPart(*found, superblock);
   }
-  CheckReopened(found, true, "recovered");
+  CheckReopened(found, How::kWrites, "recovered");
   if (wrong_.empty() && superblock.marked()) {
     static_cast<void>(Superblock::Find(*found->Open(kName), superblock));
     if (superblock.marked()) Wrong("still marked after its recovery");
@@ -89,26 +91,24 @@ bool PowerProgram::CheckRaw(const PowerDisk& found) {
   return true;
 }
 
-void PowerProgram::CheckReopened(const std::shared_ptr<PowerDisk>& disk, bool writable,
-                                 const char* how) {
+void PowerProgram::CheckReopened(const std::shared_ptr<PowerDisk>& disk, How how,
+                                 const char* words) {
   std::string why;
-  const std::optional<View> view = Reopen(disk, writable, why);
-  if (!view) return Wrong(std::string(how) + ": " + why);
-  if (!writable) ++tally_.only_read;
+  const std::optional<View> view = Reopen(disk, how, why);
+  if (!view) return Wrong(std::string(words) + ": " + why);
+  if (how == How::kReads) ++tally_.only_read;
   if (const std::string differs = Differs(*view); !differs.empty())
-    Wrong(std::string(how) + ": " + differs);
+    Wrong(std::string(words) + ": " + differs);
 }
 
 std::optional<PowerProgram::View> PowerProgram::Reopen(const std::shared_ptr<PowerDisk>& disk,
-                                                       bool writable, std::string& why) const {
+                                                       How how, std::string& why) const {
   View view;
   Superblock superblock;
   static_cast<void>(Superblock::Find(*disk->Open(kName), superblock));
   view.recovered = superblock.marked();
   const uint64_t changes = disk->changes();
-  LoggedFile parts = Parts(disk, disk->Open(kName), writable);
-  if (!writable) parts.journal = Journal::kOff;
-  LoggedStore store(std::move(parts));
+  LoggedStore store(Parts(disk, disk->Open(kName), how));
   if (const Status status = store.Settle(); !status.ok()) {
     why = status.Message();
     return std::nullopt;
@@ -118,7 +118,7 @@ std::optional<PowerProgram::View> PowerProgram::Reopen(const std::shared_ptr<Pow
     why = "error " + std::to_string(error);
     return std::nullopt;
   }
-  if (!writable && disk->changes() != changes) {
+  if (how == How::kReads && disk->changes() != changes) {
     why = "something was changed";
     return std::nullopt;
   }
@@ -134,11 +134,11 @@ void PowerProgram::CheckCutRecovery(const PowerDisk& found) {
   first->after_change = [&]() TL_NO_ANALYSIS {
     if (--left == 0) second = MadeUp(*first);
   };
-  CheckReopened(first, true, "recovered, to be cut");
+  CheckReopened(first, How::kWrites, "recovered, to be cut");
   first->after_change = nullptr;
   if (second == nullptr) return;
   ++tally_.cut_recoveries;
-  if (CheckRaw(*second)) CheckReopened(second, true, "recovered after a cut");
+  if (CheckRaw(*second)) CheckReopened(second, How::kWrites, "recovered after a cut");
 }
 
 // Its log is another one's: a copy of the file, put beside an older log.
@@ -162,7 +162,7 @@ void PowerProgram::CheckForeign(const PowerDisk& found, const Superblock& marked
     for (const auto& [name, bytes] : old_log_) disk->Add(name, bytes);
     const uint64_t changes = disk->changes();
     std::string why;
-    if (Reopen(disk, true, why) || disk->changes() != changes)
+    if (Reopen(disk, How::kWrites, why) || disk->changes() != changes)
       Wrong("the log of something else was used");
   }
   if (!log.empty() && (foreign || old_log_.empty())) old_log_ = std::move(log);
@@ -182,7 +182,7 @@ void PowerProgram::CheckPart(const PowerDisk& found, const Superblock& marked) {
     if (header && marked.MarkedWith(header->id)) disk->Add(name, bytes);
   }
   std::string why;
-  const std::optional<View> view = Reopen(disk, true, why);
+  const std::optional<View> view = Reopen(disk, How::kWrites, why);
   if (!view) return;
   if (const std::string differs = Differs(*view); !differs.empty())
     Wrong("with a part of its log: " + differs);

@@ -5,7 +5,8 @@
 /// From a fixed seed: random calls of a store, commits, closes, failures of storage; lives after another, of which some end in the middle.
 /// After every change of storage, ends are made up, and the file is recovered as who opens it next would: it must be, byte by byte, what
 /// the last acknowledged commit saw, or one that was begun later. So must the file itself be as HDF5 without Tidelane would read it,
-/// if its superblock lets it; and what who may only read sees; and what recoveries come to that are cut themselves.
+/// if its superblock lets it; and what who may only read sees; and what recoveries come to that are cut themselves. With a tier the log
+/// takes all bytes, and stays: the next life goes on with it, and movers are interrupted before.
 ///
 /// Invariant: `images_` are what the program saw at each commit of this life, and before it.
 /// Thread safety: the program belongs to one thread; lanes may change storage beside it.
@@ -29,6 +30,7 @@ struct PowerOptions {
   uint64_t seed = 1;
   Journal journal = Journal::kPower;
   enum class Moves { kWithCommits, kWhenFull, kLater, kByLanes } moves = Moves::kWithCommits;
+  bool tier = false;      ///< the log stays when the file is closed
   bool faults = false;    ///< storage fails now and then
   unsigned lives = 4;     ///< openings of the file
   unsigned calls = 40;    ///< of each
@@ -51,7 +53,8 @@ class PowerProgram {
 
   struct Tally {
     uint64_t states = 0, recovered = 0, chains = 0, cut_recoveries = 0, only_read = 0, foreign = 0,
-             commits = 0, failed_commits = 0, failed_calls = 0, closes = 0, none = 0;
+             commits = 0, failed_commits = 0, failed_calls = 0, closes = 0, none = 0, continued = 0,
+             moved_on = 0;
     void operator+=(const Tally& other);
   };
   Tally tally() const TL_EXCLUDES(mutex_);
@@ -73,6 +76,7 @@ class PowerProgram {
 
   void Live();
   bool OpenFile();
+  void MovePart();
   void Call();
   void Write();
   void WriteSuperblock(bool among_others);
@@ -91,20 +95,21 @@ class PowerProgram {
   void CheckEnd(const std::shared_ptr<PowerDisk>& found) TL_REQUIRES(mutex_);
   bool CheckRaw(const PowerDisk& found) TL_REQUIRES(mutex_);
   void CheckCutRecovery(const PowerDisk& found) TL_REQUIRES(mutex_);
-  void CheckReopened(const std::shared_ptr<PowerDisk>& disk, bool writable, const char* how)
+  enum class How : uint8_t { kWrites, kReads, kGoesOn };
+  void CheckReopened(const std::shared_ptr<PowerDisk>& disk, How how, const char* words)
       TL_REQUIRES(mutex_);
   std::shared_ptr<PowerDisk> MadeUp(const PowerDisk& disk) TL_REQUIRES(mutex_);
   void KeepEnd() TL_REQUIRES(mutex_);
   void CheckForeign(const PowerDisk& found, const Superblock& marked) TL_REQUIRES(mutex_);
   void CheckPart(const PowerDisk& found, const Superblock& marked) TL_REQUIRES(mutex_);
-  std::optional<View> Reopen(const std::shared_ptr<PowerDisk>& disk, bool writable,
+  std::optional<View> Reopen(const std::shared_ptr<PowerDisk>& disk, How how,
                              std::string& why) const;
   std::string Differs(const View& view) const TL_REQUIRES(mutex_);
   std::string DiffersFrom(const View& view, const Image& image) const;
   void Wrong(const std::string& what) TL_REQUIRES(mutex_);
   Image Now(bool none) const;
   LoggedFile Parts(const std::shared_ptr<PowerDisk>& disk, std::unique_ptr<Device> file,
-                   bool writable) const;
+                   How how) const;
   uint64_t Pick(uint64_t n) { return random_() % n; }
   bool power() const { return options_.journal == Journal::kPower; }
 
@@ -118,6 +123,8 @@ class PowerProgram {
   bool has_superblock_ = false;
   bool durable_ = true;              // what this life has found there
   std::vector<uint64_t> rewritten_;  // where the last write began
+  Progress progress_;                // of a mover
+  Bytes moved_;                      // what the file had then
   bool finished_ = false;
   unsigned life_ = 0;
   unsigned call_ = 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/counters.h"
 #include "log/superblocks.h"
 #include "store/superblock.h"
 
@@ -16,6 +17,7 @@ namespace {
 const std::string kName = "file.h5";
 constexpr uint64_t kFileBytes = 6000;  // calls stay below
 constexpr uint64_t kSegmentBytes = 4096 + 2500;
+constexpr uint64_t kTierSegmentBytes = 4096 + 10000;
 constexpr uint64_t kLongestWrite = 900;
 
 }  // namespace
@@ -32,6 +34,8 @@ void PowerProgram::Tally::operator+=(const Tally& other) {
   failed_calls += other.failed_calls;
   closes += other.closes;
   none += other.none;
+  continued += other.continued;
+  moved_on += other.moved_on;
 }
 
 PowerProgram::PowerProgram(const PowerOptions& options)
@@ -79,17 +83,33 @@ PowerProgram::Bytes PowerProgram::NewSuperblock(uint64_t end) {
 }
 
 LoggedFile PowerProgram::Parts(const std::shared_ptr<PowerDisk>& disk, std::unique_ptr<Device> file,
-                               bool writable) const {
-  return {.file = std::move(file),
-          .writable = writable,
-          .journal = options_.journal,
-          .log = {.folder = disk->MakeFolder(),
-                  .name = kName,
-                  .path = "/there/" + kName,
-                  .commits = {},
-                  .lanes = nullptr,
-                  .segment_bytes = kSegmentBytes,
-                  .reuse_bytes = options_.seed % 5 < 2 ? 400 : UINT64_MAX}};
+                               How how) const {
+  LoggedFile parts{.file = std::move(file),
+                   .writable = how != How::kReads,
+                   .journal = how == How::kReads ? Journal::kOff : options_.journal,
+                   .log = {.folder = disk->MakeFolder(),
+                           .name = kName,
+                           .path = "/there/" + kName,
+                           .commits = {},
+                           .lanes = nullptr,
+                           .segment_bytes = kSegmentBytes,
+                           .reuse_bytes = options_.seed % 5 < 2 ? 400 : UINT64_MAX,
+                           .all = options_.tier}};
+  if (options_.tier) {
+    parts.left = [](const std::string&, int) {};
+    parts.log.segment_bytes = kTierSegmentBytes;
+    // Some tiers are small.
+    if (options_.seed % 3 == 0) parts.log.most = kTierSegmentBytes / 4;
+  }
+  if (how == How::kGoesOn) {
+    parts.find_left = [disk](const Superblock&, LeftLog& left) {
+      left.folder = disk->MakeFolder();
+      left.name = kName;
+      left.goes_on = true;
+      return Status();
+    };
+  }
+  return parts;
 }
 
 // ---- the program
@@ -150,7 +170,10 @@ bool PowerProgram::OpenFile() {
   Superblock left;
   static_cast<void>(Superblock::Find(*disk_->Open(kName), left));
   if (left.empty()) static_cast<void>(disk_->Open(kName)->Truncate(0));
-  LoggedFile parts = Parts(disk_, disk_->Open(kName), true);
+  for (uint64_t movers = options_.tier ? Pick(3) : 0; movers != 0; --movers) MovePart();
+  LoggedFile parts = Parts(disk_, disk_->Open(kName),
+                           options_.tier && Pick(4) != 0 ? How::kGoesOn : How::kWrites);
+  const uint64_t continued = Read(Counter::kLogsContinued);
   parts.log.lanes = lanes_.get();
   store_ = std::make_unique<LoggedStore>(std::move(parts));
   finished_ = false;
@@ -158,6 +181,7 @@ bool PowerProgram::OpenFile() {
   model_.assign(store_->size(), std::byte{});
   const int error = store_->Read(0, model_.data(), model_.size());
   MutexLock lock(mutex_);
+  tally_.continued += Read(Counter::kLogsContinued) - continued;
   if (!status.ok() || error != 0) {
     Wrong("it cannot be opened again: " + status.Message());
     return false;
@@ -175,6 +199,36 @@ bool PowerProgram::OpenFile() {
   images_.push_back(Now(found.empty()));
   images_.back().whole = false;
   return true;
+}
+
+// A mover, until somebody asks for the file.
+void PowerProgram::MovePart() {
+  const std::unique_ptr<Device> file = disk_->Open(kName);
+  const std::unique_ptr<Folder> folder = disk_->MakeFolder();
+  Superblock marked;
+  static_cast<void>(Superblock::Find(*file, marked));
+  if (!marked.marked()) return;
+  progress_.between_syncs = 500;
+  if (moved_ != disk_->Contents(kName)) progress_.stored.clear();
+  Snapshot snapshot;
+  Status status =
+      ReadSnapshot(*folder, kName, kName, marked, true, snapshot, progress_.known());
+  const auto plan = std::exchange(disk_->plan, nullptr);
+  uint64_t left = Pick(20);
+  if (Pick(4) != 0) {
+    disk_->plan = [&left](FaultPoint point, uint64_t, uint64_t) {
+      if (point != FaultPoint::kWrite || left == 0) return Fault{.code = left == 0 ? EWOULDBLOCK : 0};
+      --left;
+      return Fault{};
+    };
+  }
+  const bool goes_on = std::ranges::any_of(progress_.stored, [](uint64_t at) { return at != 0; });
+  if (status.ok()) status = Restore(*file, *folder, kName, snapshot, true, &progress_);
+  disk_->plan = plan;
+  moved_ = disk_->Contents(kName);
+  MutexLock lock(mutex_);
+  if (!status.ok() && status.code() != EWOULDBLOCK) Wrong("a mover: " + status.Message());
+  if (goes_on) ++tally_.moved_on;
 }
 
 Fault PowerProgram::Plan(FaultPoint point, uint64_t size) {

@@ -43,6 +43,24 @@ bool IsNoticed(std::string_view rule, PowerProgram::Tally& all) {
   return noticed;
 }
 
+// Of a log that stays.
+bool IsNoticedInTier(std::string_view rule, unsigned seeds, PowerProgram::Tally& all) {
+  enabled_mutations = rule;
+  bool noticed = false;
+  for (unsigned seed = 1; seed <= seeds && !noticed; ++seed) {
+    PowerProgram program(
+        OfSeed({.journal = Journal::kProcess, .moves = Moves::kWhenFull, .tier = true, .lives = 12},
+               seed));
+    program.Run();
+    all += program.tally();
+    noticed = !program.wrong().empty();
+    if (noticed)
+      std::printf("%s: seed %u: %s\n", std::string(rule).c_str(), seed, program.wrong().c_str());
+  }
+  enabled_mutations = {};
+  return noticed;
+}
+
 class PowerControlTest : public testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Rules, PowerControlTest,
@@ -57,6 +75,23 @@ TEST_P(PowerControlTest, IsNoticed) {
   PowerProgram::Tally all;
   EXPECT_TRUE(IsNoticed(GetParam(), all));
   std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
+}
+
+class TierControlTest : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Rules, TierControlTest,
+                         testing::Values("log_continue_cut", "log_continue_space", "log_progress"),
+                         [](const auto& rule) { return rule.param; });
+
+TEST_P(TierControlTest, IsNoticed) {
+  PowerProgram::Tally all;
+  EXPECT_TRUE(IsNoticedInTier(GetParam(), 200, all));
+  std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
+}
+
+TEST(TierControlTest, WithoutAnyNothingIs) {
+  PowerProgram::Tally all;
+  EXPECT_FALSE(IsNoticedInTier("", 50, all));
 }
 
 TEST(PowerControlTest, WithoutAnyNothingIs) {
@@ -94,9 +129,11 @@ PowerProgram::Tally RunSeeds(PowerOptions options, unsigned seeds) {
   std::printf(
       "%lu states in %.2f s: %lu recovered (%lu cut meanwhile), %lu only read, %lu with another "
       "log, "
-      "%lu without the file; %lu commits, %lu closes, %lu commits and %lu calls failed\n",
+      "%lu without the file; %lu commits, %lu closes, %lu commits and %lu calls failed; %lu logs "
+      "continued, %lu movers went on\n",
       all.states, took.count(), all.recovered, all.cut_recoveries, all.only_read, all.foreign,
-      all.none, all.commits, all.closes, all.failed_commits, all.failed_calls);
+      all.none, all.commits, all.closes, all.failed_commits, all.failed_calls,
+      all.continued, all.moved_on);
   return all;
 }
 
@@ -124,6 +161,23 @@ TEST_P(PowerTest, TheProgramIsKilled) {
 
 TEST_P(PowerTest, TheProgramIsKilledAndStorageFails) {
   RunSeeds({.journal = Journal::kProcess, .moves = GetParam(), .faults = true}, 20);
+}
+
+TEST_P(PowerTest, TheNextProgramGoesOnWithTheLog) {
+  const PowerProgram::Tally all =
+      RunSeeds({.journal = Journal::kProcess, .moves = GetParam(), .tier = true, .lives = 8}, 20);
+  if (GetParam() == Moves::kWithCommits) return;  // the log is moved with each of them
+  EXPECT_GT(all.continued, 40u / kShare);
+  EXPECT_GT(all.moved_on, 0u);
+}
+
+TEST_P(PowerTest, TheNextProgramGoesOnWithTheLogAndStorageFails) {
+  RunSeeds({.journal = Journal::kProcess,
+            .moves = GetParam(),
+            .tier = true,
+            .faults = true,
+            .lives = 8},
+           20);
 }
 
 #endif

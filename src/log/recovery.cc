@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr uint64_t kPiece = 1u << 20;
 constexpr uint64_t kMostRecord = uint64_t{1} << 32;
+constexpr auto kTimeBetweenSyncs = std::chrono::milliseconds(100);
 
 Status Failed(int error, const char* verb, const std::string& segment, const std::string& path) {
   return Status::Failed(error, std::string(verb) + " " + segment + ", the log of").At(path, 0, 0);
@@ -39,7 +41,9 @@ struct Commit {
 
 class SegmentReader {
  public:
-  SegmentReader(Segment& segment, const std::string& path) : segment_(segment), path_(path) {}
+  /// `known`: the bytes of commits up to this one are right.
+  SegmentReader(Segment& segment, const std::string& path, uint64_t known = 0)
+      : segment_(segment), path_(path), known_(known) {}
 
   /// What it says of its end; nothing where it is torn.
   Status ReadNote(SegmentNote& note) {
@@ -128,7 +132,7 @@ class SegmentReader {
     if (!record || record->id != segment_.id() || record->generation != commit.slot.generation)
       return {};
     for (const CommitEntry& entry : record->entries) {
-      if (entry.offset == 0) continue;
+      if (entry.offset == 0 || record->generation <= known_) continue;
       uint32_t crc = 0;
       for (uint64_t done = 0; done < entry.size;) {
         const uint64_t piece = std::min(entry.size - done, kPiece);
@@ -147,6 +151,7 @@ class SegmentReader {
 
   Segment& segment_;
   const std::string& path_;
+  const uint64_t known_;
   SegmentNote note_;
   std::vector<std::byte> bytes_;
 };
@@ -174,15 +179,20 @@ Status OpenSegment(Folder& folder, const std::string& name, const std::string& p
 // Adds what a segment's commits say.
 // `marked`: the file's own superblock, which lies where theirs do.
 Status Add(std::shared_ptr<Segment> segment, const std::string& path, const Superblock& marked,
-           Snapshot& snapshot, SegmentNote& note) {
+           const KnownCommits& known, Snapshot& snapshot, SegmentNote& note) {
   std::vector<Commit> commits;
-  SegmentReader reader(*segment, path);
+  SegmentReader reader(*segment, path, known.In(segment->id()));
   if (Status status = reader.ReadNote(note); !status.ok()) return status;
   segment->AssumeNote(note);
   if (Status status = reader.Read(commits); !status.ok()) return status;
   Layer layer{.segment = std::move(segment), .pieces = {}};
+  snapshot.entries.clear();
+  snapshot.needed.clear();
+  snapshot.first = commits.empty() ? 0 : commits.front().record.generation;
   for (const auto& [record, slot] : commits) {
+    snapshot.needed.push_back({slot.offset, slot.offset + slot.length});
     for (const CommitEntry& entry : record.entries) {
+      if (entry.offset != 0) snapshot.needed.push_back({entry.offset, entry.offset + entry.size});
       if (entry.address == marked.base() && entry.offset != 0 && entry.size == marked.size()) {
         std::array<std::byte, Superblock::kMost> bytes;
         if (const int error = layer.segment->Read(entry.offset, bytes.data(), entry.size);
@@ -191,7 +201,10 @@ Status Add(std::shared_ptr<Segment> segment, const std::string& path, const Supe
         snapshot.superblock = Superblock(entry.address, std::span(bytes).first(entry.size));
         continue;
       }
-      layer.pieces.Insert(entry.address, {.size = entry.size, .offset = entry.offset});
+      layer.pieces.Insert(
+          entry.address,
+          {.size = entry.size, .offset = entry.offset, .entry = snapshot.entries.size()});
+      snapshot.entries.push_back(entry);
     }
     snapshot.end = record.end;
     snapshot.generation = record.generation;
@@ -205,13 +218,15 @@ Status Add(std::shared_ptr<Segment> segment, const std::string& path, const Supe
 }  // namespace
 
 Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& path,
-                    const Superblock& marked, bool claims, Snapshot& snapshot) {
+                    const Superblock& marked, bool claims, Snapshot& snapshot,
+                    KnownCommits known) {
   return ReadSnapshot(folder, {SegmentName(name, 1), SegmentName(name, 2)}, path, marked, claims,
-                      snapshot);
+                      snapshot, known);
 }
 
 Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string& path,
-                    const Superblock& marked, bool claims, Snapshot& snapshot) {
+                    const Superblock& marked, bool claims, Snapshot& snapshot,
+                    KnownCommits known) {
   snapshot = {};
   if (marked.mark() == kNeverCommitted) return {};
   std::array<std::shared_ptr<Segment>, 2> found;
@@ -254,7 +269,7 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
   };
   if (is_cut(*found[0])) return Damaged(found[0]->name(), path);
   SegmentNote note;
-  if (Status status = Add(std::move(found[0]), path, marked, snapshot, note); !status.ok())
+  if (Status status = Add(std::move(found[0]), path, marked, known, snapshot, note); !status.ok())
     return status;
   if (found[1] != nullptr && found[1]->id() == before) snapshot.moved = found[1];
   const bool goes_on = found[1] != nullptr && found[1]->header().before == id;
@@ -274,7 +289,7 @@ Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string
     }
   }
   if (is_cut(*found[1])) return Damaged(other, path);
-  return Add(std::move(found[1]), path, marked, snapshot, note);
+  return Add(std::move(found[1]), path, marked, known, snapshot, note);
 }
 
 namespace {
@@ -381,6 +396,50 @@ bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot) {
 
 namespace {
 
+// What of the log is not on storage yet, in address order, so that a part of each entry is, and the rest is not.
+int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress) {
+  const std::shared_ptr<Segment>& segment = snapshot.layers.back().segment;
+  if (progress.segment != segment->id() ||
+      (progress.first != snapshot.first && !MutationEnabled("log_progress")))
+    progress.stored.clear();
+  progress.segment = segment->id();
+  progress.first = snapshot.first;
+  progress.generation = snapshot.generation;
+  progress.stored.resize(snapshot.entries.size());
+  using Clock = std::chrono::steady_clock;
+  const uint64_t most = std::min(kPiece, progress.between_syncs);
+  Layer next{.segment = segment, .pieces = {}};
+  uint64_t taken = 0;
+  uint64_t copied = 0;
+  auto synced_at = Clock::now();
+  int error = 0;
+  // All below this address.
+  const auto copy_to = [&](uint64_t address) {
+    error = CopyTo(file, next, snapshot.end);
+    next.pieces = {};
+    copied += std::exchange(taken, 0);
+    if (copied < progress.between_syncs && Clock::now() - synced_at < kTimeBetweenSyncs) return;
+    if (error == 0) error = file.Sync();
+    if (error != 0) return;
+    for (uint64_t& stored : progress.stored) stored = std::max(stored, address);
+    copied = 0;
+    synced_at = Clock::now();
+  };
+  snapshot.layers.back().pieces.VisitPieces([&](uint64_t address, const LoggedPiece& piece) {
+    const uint64_t end = address + piece.size;
+    uint64_t at = std::max(address, progress.stored[piece.entry]);
+    while (error == 0 && at < end) {
+      const uint64_t size = std::min(end - at, most);
+      const uint64_t offset = piece.offset == 0 ? 0 : piece.offset + (at - address);
+      next.pieces.Insert(at, {.size = size, .offset = offset});
+      at += size;
+      taken += size;
+      if (taken >= most) copy_to(at);
+    }
+  });
+  return error == 0 ? CopyTo(file, next, snapshot.end) : error;
+}
+
 // What a program that was killed has left may not be on storage yet: neither the mark nor the log is then what would be found after the
 // next end, of the machine.
 int SyncAll(Device& file, Folder& folder, const Snapshot& snapshot) {
@@ -404,7 +463,7 @@ Status CheckLength(Device& file, const std::string& path, const Snapshot& snapsh
 }
 
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot,
-               bool in_memory) {
+               bool in_memory, Progress* progress) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
   if (Status status = CheckLength(file, path, snapshot); !status.ok()) return status;
   if (const auto& [segment, slot] = snapshot.newest; segment != nullptr && !in_memory) {
@@ -417,8 +476,13 @@ Status Restore(Device& file, Folder& folder, const std::string& path, const Snap
     if (const int error = segment->WriteNote({.whole = slot.generation}, true, unknown); error != 0)
       return failed(error);
   }
+  const bool goes_on = progress != nullptr && snapshot.layers.size() == 1;
+  if (goes_on) {
+    if (const int error = CopyRest(file, snapshot, *progress); error != 0) return failed(error);
+  }
   for (const Layer& layer : snapshot.layers) {
-    if (const int error = CopyTo(file, layer, snapshot.end); error != 0) return failed(error);
+    if (const int error = goes_on ? 0 : CopyTo(file, layer, snapshot.end); error != 0)
+      return failed(error);
   }
   if (const int error = file.Truncate(snapshot.end); error != 0) return failed(error);
   if (const int error = file.Sync(); error != 0) return failed(error);

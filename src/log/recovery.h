@@ -49,6 +49,10 @@ struct Snapshot {
   uint64_t stored = 0;                                     ///< so long is the file itself, at least
   std::pair<std::shared_ptr<Segment>, CommitSlot> newest;  ///< the last commit, if there is one
   std::shared_ptr<Segment> moved;  ///< one that says nothing more; may be none
+  // Of the last layer's segment, for who goes on with it.
+  uint64_t first = 0;                       ///< the generation of the oldest of its commits
+  std::vector<CommitEntry> entries;         ///< its commits', but for superblocks; its pieces have their numbers
+  std::vector<SegmentSpace::Range> needed;  ///< what its commits have, with their records
 };
 
 /// The log is not there, or is another file's. Not ENOENT: programs create a file anew that is told not to be there.
@@ -57,21 +61,48 @@ inline constexpr int kNoLog = ENODATA;
 /// The names of a file's two segments, in their folder.
 using SegmentNames = std::array<std::string, 2>;
 
+/// Commits whose bytes need not be compared with their crcs.
+struct KnownCommits {
+  uint64_t segment = 0;     ///< of this one, 0: of all
+  uint64_t generation = 0;  ///< up to this one
+
+  /// Of a log whose machine has run since: what a commit names was there before it, and is.
+  static KnownCommits All() { return {.segment = 0, .generation = UINT64_MAX}; }
+  uint64_t In(uint64_t id) const { return segment == 0 || segment == id ? generation : 0; }
+};
+
 /// `path`: of the file, for words. `claims`: the segments are claimed, to be removed; EWOULDBLOCK: somebody has them. kNoLog; EIO: it is
 /// damaged, or cannot be read.
 Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& path,
-                    const Superblock& marked, bool claims, Snapshot& snapshot);
+                    const Superblock& marked, bool claims, Snapshot& snapshot,
+                    KnownCommits known = {});
 
 /// The same, of segments by any name.
 Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string& path,
-                    const Superblock& marked, bool claims, Snapshot& snapshot);
+                    const Superblock& marked, bool claims, Snapshot& snapshot,
+                    KnownCommits known = {});
 
 /// Whether the file has all that the log says it has itself: an older copy of it may not.
 Status CheckLength(Device& file, const std::string& path, const Snapshot& snapshot);
 
+/// How much of a log of one segment has come to its places and is on storage: whoever is interrupted goes on there, although the log has become
+/// longer meanwhile. It holds as long as nobody else changes the file.
+struct Progress {
+  uint64_t segment = 0;          ///< its id
+  uint64_t generation = 0;       ///< its commits up to this one are right
+  uint64_t first = 0;            ///< the generation of the commit that its entries are counted from
+  std::vector<uint64_t> stored;  ///< of each entry: all that is seen of it below this address
+  /// So much may be copied again, or what took a tenth of a second. Syncs of 8 MiB take a local disk a fifth more time, those of 32 MiB nothing
+  /// that is seen.
+  uint64_t between_syncs = uint64_t{16} << 20;
+
+  KnownCommits known() const { return {.segment = segment, .generation = generation}; }
+};
+
 /// Makes the file so, on storage, and removes the segments. `in_memory`: these do not outlive the machine, whatever is done for them.
+/// `progress`: how far somebody has come before, and then has come; if there is one.
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot,
-               bool in_memory = false);
+               bool in_memory = false, Progress* progress = nullptr);
 
 /// Whether the file is so already, by its superblock and by all bytes that the log has: then the log is of no use.
 bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot);

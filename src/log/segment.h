@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "device/device.h"
 #include "log/format.h"
@@ -34,6 +35,11 @@ class Segment {
 
   /// Begins it: 0 or an errno. `sync`: its header is on storage then.
   int Begin(bool sync);
+  /// Another program has written it: its last commit, and what its commits have.
+  void GoOn(const CommitSlot& last, std::vector<SegmentSpace::Range> needed) {
+    last_ = last;
+    space_.GoOn(std::move(needed));
+  }
   /// So many bytes of it, from the offset that is returned.
   uint64_t Take(uint64_t size) { return space_.Take(size); }
   /// Nothing came there.

@@ -21,6 +21,11 @@ class SegmentEntries {
   /// Since the last commit.
   std::span<const CommitEntry> fresh() const { return std::span(entries_).subspan(committed_); }
 
+  /// Another program has committed these; pieces have their numbers.
+  void GoOn(std::vector<CommitEntry> committed) {
+    entries_ = std::move(committed);
+    committed_ = entries_.size();
+  }
   void Add(const CommitEntry& entry, PieceMap& pieces) {
     entries_.push_back(entry);
     pieces.Insert(entry.address,
@@ -70,7 +75,8 @@ class SegmentEntries {
  private:
   std::vector<bool> Marked(const PieceMap& pieces) const {
     std::vector<bool> is_seen(entries_.size());
-    pieces.VisitEntries([&](size_t entry) { is_seen[entry] = true; });
+    pieces.VisitPieces(
+        [&](uint64_t, const LoggedPiece& piece) { is_seen[piece.entry] = true; });
     return is_seen;
   }
 

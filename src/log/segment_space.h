@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/annotations.h"
@@ -56,6 +57,15 @@ class SegmentSpace {
       AddFree({begin, range.begin});
       begin = std::max(begin, range.end);
     }
+  }
+
+  /// Another program has taken these: all that is taken.
+  void GoOn(std::vector<Range> needed) TL_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      for (const Range& range : needed) end_ = std::max(end_, range.end);
+    }
+    KeepOnly(std::move(needed));
   }
 
   /// Nothing was ever taken from here on.

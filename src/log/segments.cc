@@ -186,6 +186,28 @@ int CommitLog::BeginLogging() {
   return 0;
 }
 
+void CommitLog::GoOn(Snapshot left) {
+  const auto [segment, last] = left.newest;
+  if (MutationEnabled("log_continue_space")) left.needed.resize(left.needed.size() / 2);
+  segment->GoOn(last, std::move(left.needed));
+  {
+    MutexLock commit(commit_mutex_);
+    generation_ = last.generation;
+  }
+  {
+    MutexLock marking(mark_mutex_);
+    marked_ = true;
+    number_ = segment->header().number;
+    MutexLock lock(mutex_);
+    committed_end_ = left.end;
+    committed_ = superblock_ = left.superblock.Closed();
+    places_ = {left.end, committed_.base(), committed_.end(), 0};
+    current_ = std::move(left.layers.back());
+    entries_.GoOn(std::move(left.entries));
+  }
+  MoveWhenQuiet();
+}
+
 void CommitLog::End(bool removes) {
   MutexLock marking(mark_mutex_);
   MutexLock lock(mutex_);

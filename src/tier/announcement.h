@@ -18,8 +18,11 @@ namespace tidelane::tier {
 
 class Announcement final : public LaneTask {
  public:
-  Announcement(Marker marker, std::shared_ptr<const DirectoryEntry> beside)
-      : marker_(std::move(marker)), beside_(std::move(beside)) {}
+  /// `is_there`: another program has written it.
+  Announcement(Marker marker, std::shared_ptr<const DirectoryEntry> beside, bool is_there)
+      : marker_(std::move(marker)),
+        beside_(std::move(beside)),
+        state_(is_there ? State::kThere : State::kWanted) {}
 
   void RunOne() override { static_cast<void>(Finish()); }
   /// The marker is there: 0; or an errno, and the next call tries again.
@@ -43,7 +46,7 @@ class Announcement final : public LaneTask {
   const Marker marker_;
   const std::shared_ptr<const DirectoryEntry> beside_;
   Mutex mutex_;
-  State state_ TL_GUARDED_BY(mutex_) = State::kWanted;
+  State state_ TL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tidelane::tier

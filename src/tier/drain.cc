@@ -121,6 +121,17 @@ Drained Useless(const Place& place, const std::string& entry, const std::string&
   return Drained::kUseless;
 }
 
+Status Restore(Device& file, log::Folder& folder, const std::string& path,
+               const log::Snapshot& snapshot, bool in_memory, Interrupted* interrupted) {
+  if (interrupted == nullptr) return log::Restore(file, folder, path, snapshot, in_memory);
+  FileVersion version;
+  if (file.Version(version) != 0 || version != interrupted->version)
+    interrupted->progress.stored.clear();
+  Status status = log::Restore(file, folder, path, snapshot, in_memory, &interrupted->progress);
+  if (!status.ok() && file.Version(interrupted->version) != 0) interrupted->progress = {};
+  return status;
+}
+
 }  // namespace
 
 int OpenFileOf(const Entry& entry, Descriptor& file) {
@@ -148,7 +159,7 @@ void RemoveEntry(const Place& place, const std::string& entry, const std::string
 }
 
 Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, uint64_t spares,
-              Status& why, Pace* pace) {
+              Status& why, Pace* pace, Interrupted* interrupted) {
   const auto failed = [&](int error, const char* what) {
     why = Status::Failed(error, what).At(entry.path, 0, 0);
     return error == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
@@ -180,9 +191,10 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
   const std::unique_ptr<Device> device = file.Changed(superblock, pace);
   const std::unique_ptr<log::Folder> folder = MakeSparingFolder(place, spares);
   log::Snapshot snapshot;
-  why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot);
+  why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot,
+                          interrupted == nullptr ? log::KnownCommits() : interrupted->progress.known());
   if (why.ok()) why = log::CheckLength(*device, path, snapshot);
-  if (why.ok()) why = log::Restore(*device, *folder, path, snapshot, place.in_memory);
+  if (why.ok()) why = Restore(*device, *folder, path, snapshot, place.in_memory, interrupted);
   if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;
   static_cast<void>(RemoveLog(place, entry.name));
   Forget(place, entry.name, path);

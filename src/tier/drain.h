@@ -11,6 +11,8 @@
 #include <string>
 
 #include "base/status.h"
+#include "device/device.h"
+#include "log/recovery.h"
 #include "publish/directory_entry.h"
 #include "tier/entry.h"
 #include "tier/pace.h"
@@ -33,9 +35,16 @@ int OpenFileOf(const Entry& entry, Descriptor& file);
 /// Removes what the tier has by the entry's name of a file that is at `path`, or was, but for what somebody has open.
 void RemoveEntry(const Place& place, const std::string& entry, const std::string& path);
 
+/// How far a file had come when somebody asked for it.
+struct Interrupted {
+  log::Progress progress;
+  FileVersion version;  ///< of the file: if it is another one now, somebody has changed it
+};
+
 /// `handed`: an opening of the file, to write and read, which has no locks afterwards; none: it is opened by its path. `why`: of a failure.
-/// `spares`: so many bytes of its segments may be kept for others (tier/spares.h). `pace`: of what is written, if any.
+/// `spares`: so many bytes of its segments may be kept for others (tier/spares.h). `pace`: of what is written, if any. `interrupted`: to go on
+/// there, if possible.
 Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, uint64_t spares,
-              Status& why, Pace* pace = nullptr);
+              Status& why, Pace* pace = nullptr, Interrupted* interrupted = nullptr);
 
 }  // namespace tidelane::tier

@@ -66,7 +66,9 @@ Status FindLog(const DirectoryEntry& file, const std::string& path, const Superb
     Entry entry;
     if (refused.ok() && Entry::Read(*place, marker.entry, entry) == 0 &&
         IsLogOf(*place, entry, marked, whole, inode)) {
-      found = {.place = place, .entry = marker.entry};
+      found = {.place = place,
+               .entry = marker.entry,
+               .is_announced = marker.host == HostName() && marker.boot == BootId()};
       return {};
     }
   }

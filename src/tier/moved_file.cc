@@ -35,6 +35,7 @@ class GuardedDevice final : public Device {
   }
   int Reserve(uint64_t address, uint64_t size) override { return inner_.Reserve(address, size); }
   int Size(uint64_t& size) override { return inner_.Size(size); }
+  int Version(FileVersion& version) override { return inner_.Version(version); }
   int Lock(bool exclusive) override { return inner_.Lock(exclusive); }
   int Unlock() override { return inner_.Unlock(); }
   int Sync() override { return inner_.Sync(); }
@@ -44,6 +45,7 @@ class GuardedDevice final : public Device {
  private:
   int MayChange() {
     if (leased_ >= 0) return fcntl(leased_, F_GETLEASE) == F_WRLCK ? 0 : EWOULDBLOCK;
+    if (IsMoveAwaited(*inner_.descriptor())) return EWOULDBLOCK;
     Superblock own;
     if (const int error = Superblock::Find(inner_, own); error != 0) return error;
     return own == marked_ ? 0 : ESTALE;

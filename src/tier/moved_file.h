@@ -3,7 +3,7 @@
 ///
 /// HDF5 cuts a file that it is to create anew before it asks for a lock of it. So the file is held with a lease where there are any (fcntl,
 /// F_SETLEASE): who opens it is held by the system until the mover, which looks before each write, has let go. Where there are none, or somebody has
-/// it open to read, it is looked at before each write whether it is marked as it was.
+/// it open to read, it is looked at before each write whether it is marked as it was, and whether somebody waits for the mover (device/claim.h).
 ///
 /// Invariant: nothing is written after somebody else has asked for the file, or has changed its superblock.
 /// Thread safety: one thread.

@@ -138,6 +138,7 @@ class Mover {
     Clock::time_point at;
     bool hopeless = false;                            // as long as nobody does anything
     Descriptor file;                                  // that was handed over
+    Interrupted interrupted;                          // how far it had come
     std::chrono::milliseconds pause = kAfterFailure;  // after the next failure
     Clock::time_point in_use_since;                   // none: it was not
   };
@@ -194,6 +195,12 @@ class Mover {
   }
 
   void Move(const std::string& name, Descriptor file) {
+    // Another opening of the file, of a close before this one, would be in the way of a lease.
+    Interrupted interrupted;
+    if (const auto before = next_.find(name); before != next_.end()) {
+      before->second.file = Descriptor();
+      interrupted = std::move(before->second.interrupted);
+    }
     Entry entry;
     if (const int error = Entry::Read(place_, name, entry); error != 0) {
       next_.erase(name);
@@ -206,7 +213,7 @@ class Mover {
       return;
     }
     Status why;
-    const Drained drained = Drain(entry, file, why);
+    const Drained drained = Drain(entry, file, interrupted, why);
     if (drained == Drained::kYes || drained == Drained::kUseless) {
       next_.erase(name);
       return;
@@ -218,16 +225,18 @@ class Mover {
     if (const std::string reason = ReasonOf(next, drained, why); !reason.empty())
       Trouble::Tell(place_, name, reason, pace_.bytes());
     next.file = std::move(file);
+    next.interrupted = std::move(interrupted);
   }
 
-  Drained Drain(const Entry& entry, const Descriptor& file, Status& why) try {
+  Drained Drain(const Entry& entry, const Descriptor& file, Interrupted& interrupted,
+                Status& why) try {
     Trouble before;
     const bool had_trouble = Trouble::Read(place_, entry.name, before);
     // Beyond where it stood still it goes on.
     pace_.Begin(before.bytes, [this, had_trouble, name = entry.name] {
       if (had_trouble) Trouble::Remove(place_, name);
     });
-    return tier::Drain(place_, entry, file, kSpares, why, &pace_);
+    return tier::Drain(place_, entry, file, kSpares, why, &pace_, &interrupted);
   } catch (const std::bad_alloc&) {
     why = Status::Failed(ENOMEM, "recover");
     return Drained::kFailed;

@@ -23,6 +23,14 @@ class TierFolder final : public log::Folder {
         lanes_(lanes),
         folder_(log::MakeFolder(FolderOf(*place_), S_IRUSR | S_IWUSR)) {}
 
+  void Find() TL_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    announcement_ = Announce(true);
+    for (const uint64_t number : {1, 2}) {
+      std::unique_ptr<Device> segment;
+      if (folder_->Open(log::SegmentName(entry_.name, number), false, segment) == 0) ++segments_;
+    }
+  }
   int Make(const std::string& name, std::unique_ptr<Device>& file) override TL_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (segments_ == 0) {
@@ -58,17 +66,20 @@ class TierFolder final : public log::Folder {
  private:
   int Begin() TL_REQUIRES(mutex_) {
     if (const int error = entry_.Write(*place_); error != 0) return error;
-    announcement_ = std::make_shared<Announcement>(Marker{.host = HostName(),
-                                                          .boot = BootId(),
-                                                          .entry = entry_.name,
-                                                          .tier = place_->path,
-                                                          .in_memory = place_->in_memory},
-                                                   beside_);
+    announcement_ = Announce(false);
     try {
       if (lanes_ != nullptr && lanes_->threaded()) lanes_->Schedule(announcement_);
     } catch (const std::bad_alloc&) {  // who needs it writes it
     }
     return 0;
+  }
+  std::shared_ptr<Announcement> Announce(bool is_there) const {
+    return std::make_shared<Announcement>(Marker{.host = HostName(),
+                                                 .boot = BootId(),
+                                                 .entry = entry_.name,
+                                                 .tier = place_->path,
+                                                 .in_memory = place_->in_memory},
+                                          beside_, is_there);
   }
   void Forget() TL_REQUIRES(mutex_) {
     if (announcement_ != nullptr) announcement_->Withdraw();
@@ -92,6 +103,15 @@ std::unique_ptr<log::Folder> MakeTierFolder(std::shared_ptr<const Place> place, 
                                             std::shared_ptr<const DirectoryEntry> beside,
                                             Lanes* lanes) {
   return std::make_unique<TierFolder>(std::move(place), std::move(entry), std::move(beside), lanes);
+}
+
+std::unique_ptr<log::Folder> FindTierFolder(std::shared_ptr<const Place> place, Entry entry,
+                                            std::shared_ptr<const DirectoryEntry> beside,
+                                            Lanes* lanes) {
+  auto folder =
+      std::make_unique<TierFolder>(std::move(place), std::move(entry), std::move(beside), lanes);
+  folder->Find();
+  return folder;
 }
 
 }  // namespace tidelane::tier

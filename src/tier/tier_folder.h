@@ -20,5 +20,9 @@ namespace tidelane::tier {
 std::unique_ptr<log::Folder> MakeTierFolder(std::shared_ptr<const Place> place, Entry entry,
                                             std::shared_ptr<const DirectoryEntry> beside,
                                             Lanes* lanes);
+/// The same, of a log that is there, with its entry and its marker: another program has left it.
+std::unique_ptr<log::Folder> FindTierFolder(std::shared_ptr<const Place> place, Entry entry,
+                                            std::shared_ptr<const DirectoryEntry> beside,
+                                            Lanes* lanes);
 
 }  // namespace tidelane::tier

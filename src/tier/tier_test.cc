@@ -81,7 +81,7 @@ class TierTest : public testing::Test {
     parts.log.path = path(name);
     parts.log.all = true;
     parts.log.lanes = &lanes;
-    parts.left = [this](int handed) {
+    parts.left = [this](const std::string&, int handed) {
       if (hands_over_) handed_ = Descriptor(dup(handed));
     };
     return parts;

@@ -33,6 +33,7 @@ CASES = {
         commits.POWER,
         commits.OPEN_DATASETS,
         tier.TIER,
+        tier.AGAIN,
         tier.PLOTFILES,
         ranks.SERIES,
         ranks.INTERLEAVED,

@@ -97,6 +97,62 @@ TIER = Case(
 )
 
 
+def opened_again(bench, simulation, storage, tier):
+    """One file, opened again for each step, with half the computation that would hide its I/O: the mover is not done when it is opened."""
+    options = ["--layout=reopened", "--mode=implicit"]
+
+    def one_run(side, env):
+        report = simulation.run(storage, options, env, side.name)
+        if side.name == TIDELANE:
+            drain(bench, tier)
+        return report
+
+    def after(_, reports):
+        if TIDELANE not in reports:
+            return
+        check_in_tier(reports[TIDELANE], reports[TIDELANE]["steps"])
+        if storage.throttle and not bench.tiny and not reports[TIDELANE]["summary"]["counters"]["logs_continued"]:
+            raise DemoError("the mover was always quicker than the program")
+        check_outputs(bench, storage, "tier_again", 0, reports, payload=simulation.bytes)
+
+    try:
+        return interleave(bench.sides, bench.rounds, one_run, {"close": "tier", "tier": tier}, after_round=after)
+    finally:
+        storage.remove(*(side.name for side in bench.sides))
+
+
+def again_rows(bench):
+    for storage in bench.storages(AGAIN):
+        simulation = simulation_of(bench) if bench.tiny else simulation_of(bench, steps=STEPS)
+        bench.progress(f"{AGAIN.key}, {storage.name}: what a step's I/O takes")
+        simulation.calibrate(storage)
+        simulation.substeps = max(1, simulation.substeps // 2)
+        for place in PLACES:
+            bench.progress(f"{AGAIN.key}, {storage.name}: tier in {place}")
+            with tempfile.TemporaryDirectory(prefix="tidelane-tier-", dir=pathlib.Path(bench.scratch)) as folder:
+                yield {"storage": storage.name, "mode": place}, opened_again(bench, simulation, storage, "memory" if place == "memory" else folder), ()
+
+
+AGAIN = Case(
+    key="tier_again",
+    title="One file, opened again for each step",
+    text="8 variables of 4 MiB a step, which are added to one file that is opened for it and closed again, into a tier; between them the program computes for half"
+    " as long as native HDF5 needs for a step, so that the mover is not done when the file is opened again. *A step* is what the program stands still in one, the first two left out.",
+    metrics=[
+        Metric("step_ms", "a step, ms", lambda r: later_waits_us(r) / 1e3),
+        Metric("waits_ms", "all waits, ms", lambda r: r["waits_us"] / 1e3),
+        Metric("continued", "opened while it waited", lambda r: r.get("summary", {}).get("counters", {}).get("logs_continued"), format="{:.0f}", shown="Tidelane"),
+    ],
+    derived=[
+        Derived("step_ratio", "a step, ratio", "step_ms", format="{:.3f}"),
+        Derived("waits_ratio", "all waits, ratio", "waits_ms", format="{:.3f}"),
+    ],
+    rows=again_rows,
+    storages=("throttle",),
+    programs=("checkpoint",),
+)
+
+
 PLOTS = 6
 SHAPE = ["--cells=64", "--box=16", "--levels=2", "--components=6", f"--time-steps={PLOTS}", "--plot-each=1"]
 TINY = ["--cells=16", "--box=8", "--levels=2", "--components=2", f"--time-steps={PLOTS}", "--plot-each=1"]

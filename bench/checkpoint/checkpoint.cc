@@ -33,7 +33,7 @@ using measure::ok;
 
 struct Options {
   std::string directory = ".";
-  std::string layout = "one";     // one | per-step
+  std::string layout = "one";     // one | reopened | per-step
   std::string mode = "implicit";  // implicit | explicit
   int steps = 5;
   size_t bytes_per_variable = 4 << 20;
@@ -55,7 +55,7 @@ class Writer {
     if (per_step()) {
       create_file("step-" + std::to_string(step) + ".h5");
     } else if (file_ == H5I_INVALID_HID) {
-      create_file("checkpoint.h5");
+      step == 0 ? create_file(kOneFile) : open_file(kOneFile);
     }
     const std::string name = "Step#" + std::to_string(step);
     const hid_t group = timed(Class::kCreate, "H5Gcreate", [&] {
@@ -72,7 +72,7 @@ class Writer {
                        : H5Fflush(file_, H5F_SCOPE_LOCAL);
       });
     }
-    if (per_step()) close_file();
+    if (per_step() || reopens()) close_file();
   }
 
   // The buffers given to the last step's writes may change after this.
@@ -86,14 +86,17 @@ class Writer {
   }
 
   void finish() {
-    if (!per_step()) close_file();
+    if (file_ != H5I_INVALID_HID) close_file();
     wait();
     if (events_) timed(Class::kClose, "H5ESclose", [&] { return H5ESclose(events_); });
     timed(Class::kShutdown, "H5close", H5close);
   }
 
  private:
+  static constexpr char kOneFile[] = "checkpoint.h5";
+
   bool per_step() const { return options_.layout == "per-step"; }
+  bool reopens() const { return options_.layout == "reopened"; }
 
   template <class F>
   std::invoke_result_t<F&> timed(Class c, const char* call, F&& f) {
@@ -106,6 +109,14 @@ class Writer {
       return events_
                  ? H5Fcreate_async(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT, events_)
                  : H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    });
+  }
+
+  void open_file(const std::string& name) {
+    const std::string path = options_.directory + "/" + name;
+    file_ = timed(Class::kCreate, "H5Fopen", [&] {
+      return events_ ? H5Fopen_async(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT, events_)
+                     : H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
     });
   }
 
@@ -222,8 +233,9 @@ int main(int argc, char** argv) {
   double calibrate_seconds = 0;
   std::string json_path;
   line.option("--directory", options.directory, "where the files go").shows_default();
-  line.option("--layout", options.layout, "one file, or a file per step")
-      .one_of({"one", "per-step"})
+  line.option("--layout", options.layout,
+              "one file, the same opened again for each step, or a file per step")
+      .one_of({"one", "reopened", "per-step"})
       .shows_default();
   line.option("--mode", options.mode, "blocking calls, or H5*_async with an event set")
       .one_of({"implicit", "explicit"})

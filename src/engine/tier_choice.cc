@@ -110,9 +110,9 @@ Status TierChoice::Find(const DirectoryEntry& entry, const Superblock& marked,
   }
   tier::Entry goes_on;
   left.goes_on = GoesOn(*found, goes_on);
-  left.folder =
-      left.goes_on ? tier::FindTierFolder(found->place, goes_on, used_->beside, used_->lanes)
-                   : log::MakeFolder(tier::FolderOf(*found->place), 0);
+  left.folder = left.goes_on
+                    ? tier::FindTierFolder(found->place, goes_on, used_->beside, used_->lanes)
+                    : log::MakeFolder(tier::FolderOf(*found->place), 0);
   left.name = found->entry;
   left.used = [found, path = path_] { tier::Forget(*found->place, found->entry, path); };
   return {};

@@ -54,6 +54,7 @@ CommitLog::CommitLog(MarkedFile& file, LogParts& parts, const std::atomic<uint64
     : file_(file),
       parts_(parts),
       size_(size),
+      left_(file, parts),
       process_(getpid()),
       checkpointer_(std::make_shared<Checkpointer>(parts.lanes, [this] { return MoveIfDue(); })) {}
 

@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "base/annotations.h"
-#include "base/config.h"
 #include "lane/lanes.h"
 #include "log/checkpointer.h"
-#include "log/folder.h"
+#include "log/left_segments.h"
+#include "log/log_parts.h"
 #include "log/mark.h"
 #include "log/marked_file.h"
 #include "log/recovery.h"
@@ -31,20 +31,6 @@
 #include "store/store.h"
 
 namespace tidelane::log {
-
-/// What a log is made of.
-struct LogParts {
-  std::unique_ptr<Folder> folder;               ///< where the file's name leads
-  std::string name;                             ///< there
-  std::string path;                             ///< for words
-  JournalCommits commits;                       ///< which flushes are commits
-  Lanes* lanes = nullptr;                       ///< nullptr: whoever commits moves the log's bytes
-  uint64_t segment_bytes = uint64_t{64} << 20;  ///< of a segment when its bytes are moved
-  uint64_t reuse_bytes = uint64_t{1} << 20;     ///< that no commit needs any more, to be used again
-  bool all = false;            ///< also bytes that no commit has: the log is on a faster place
-  bool in_memory = false;      ///< of that place
-  uint64_t most = UINT64_MAX;  ///< what it may have; then what can goes to the file
-};
 
 /// Bytes that belong at an address.
 struct Part {
@@ -61,10 +47,8 @@ class CommitLog {
   CommitLog(const CommitLog&) = delete;
   CommitLog& operator=(const CommitLog&) = delete;
 
-  /// Whether something lies by a segment's name, before it has one.
-  bool HasLeft();
-  /// Removes what a killed program has left and of which the file, claimed and not marked, has everything.
-  void RemoveUseless();
+  /// What lies by its segments' names before it has any.
+  LeftSegments& left() { return left_; }
   /// The file as it is now is the last commit.
   void Begin(const Superblock& superblock) TL_EXCLUDES(mutex_);
   /// The last commit is that of a log which another program has left: of one segment, in this one's folder, by its name.
@@ -103,15 +87,6 @@ class CommitLog {
   void End(bool removes) TL_EXCLUDES(mark_mutex_, mutex_);
 
  private:
-  // What a program that has ended has left by a segment's name, or another file's.
-  struct LeftSegment {
-    std::string name;
-    std::unique_ptr<Device> file;
-    uint64_t size = 0;
-    std::optional<SegmentHeader> header = {};
-
-    int Read();
-  };
   // Committed bytes of a segment that are on their way to the file, and the commit that they end with.
   struct Moving {
     Layer layer;
@@ -123,9 +98,6 @@ class CommitLog {
   int NextSegment(SegmentHeader& header, std::shared_ptr<Segment>& segment)
       TL_REQUIRES(mark_mutex_);
   int MakeSegment(uint64_t number, std::unique_ptr<Device>& made);
-  int MakeRoomFor(const std::string& segment);
-  bool IsUseless(const LeftSegment& left);
-  int StoreSuperblock();
   void RemoveSegment(Segment& segment);
 
   int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
@@ -150,6 +122,7 @@ class CommitLog {
   MarkedFile& file_;
   LogParts& parts_;
   const std::atomic<uint64_t>& size_;
+  LeftSegments left_;
   const int process_;  // a child of fork is not who writes the log
   const std::shared_ptr<Checkpointer> checkpointer_;
 

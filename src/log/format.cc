@@ -1,5 +1,7 @@
 #include "log/format.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -173,6 +175,14 @@ std::optional<CommitRecord> CommitRecord::Parse(std::span<const std::byte> bytes
     if (Get<uint32_t>(at + 28) != 0) return std::nullopt;
   }
   return record;
+}
+
+uint64_t NewId() {
+  uint64_t id = 0;
+  while ((id & 0xffff) <= kNeverCommitted) {
+    if (getrandom(&id, sizeof id, 0) != sizeof id) continue;
+  }
+  return id;
 }
 
 std::string SegmentName(const std::string& file, uint64_t number) {

@@ -90,6 +90,9 @@ struct CommitRecord {
   static constexpr uint64_t kEntry = 32;
 };
 
+/// Random, and none whose low bytes, in files with addresses of two bytes, mean nothing or something else.
+uint64_t NewId();
+
 /// The name of a file's segment of that number: one of two.
 std::string SegmentName(const std::string& file, uint64_t number);
 /// Whether it is the name of a segment; then `file` is whose.

@@ -77,8 +77,8 @@ Status LoggedStore::Settle() {
     if (!status.ok()) return status;
   }
   if (!journals && claimed_.exchange(false)) GiveUpClaim(*file_.device().descriptor());
-  if (journals && !found.empty() && !found.marked() && log_.HasLeft() && Claimed() == 0)
-    log_.RemoveUseless();
+  if (journals && !found.empty() && !found.marked() && log_.left().HasAny() && Claimed() == 0)
+    log_.left().RemoveUseless();
   // Its locks end with this program, not with a child of it.
   if (journals) ForkLocks::Get().Add(*file_.device().descriptor());
   way_.store(only_read  ? Way::kSnapshot

@@ -171,8 +171,8 @@ bool PowerProgram::OpenFile() {
   static_cast<void>(Superblock::Find(*disk_->Open(kName), left));
   if (left.empty()) static_cast<void>(disk_->Open(kName)->Truncate(0));
   for (uint64_t movers = options_.tier ? Pick(3) : 0; movers != 0; --movers) MovePart();
-  LoggedFile parts = Parts(disk_, disk_->Open(kName),
-                           options_.tier && Pick(4) != 0 ? How::kGoesOn : How::kWrites);
+  LoggedFile parts =
+      Parts(disk_, disk_->Open(kName), options_.tier && Pick(4) != 0 ? How::kGoesOn : How::kWrites);
   const uint64_t continued = Read(Counter::kLogsContinued);
   parts.log.lanes = lanes_.get();
   store_ = std::make_unique<LoggedStore>(std::move(parts));
@@ -211,13 +211,13 @@ void PowerProgram::MovePart() {
   progress_.between_syncs = 500;
   if (moved_ != disk_->Contents(kName)) progress_.stored.clear();
   Snapshot snapshot;
-  Status status =
-      ReadSnapshot(*folder, kName, kName, marked, true, snapshot, progress_.known());
+  Status status = ReadSnapshot(*folder, kName, kName, marked, true, snapshot, progress_.known());
   const auto plan = std::exchange(disk_->plan, nullptr);
   uint64_t left = Pick(20);
   if (Pick(4) != 0) {
     disk_->plan = [&left](FaultPoint point, uint64_t, uint64_t) {
-      if (point != FaultPoint::kWrite || left == 0) return Fault{.code = left == 0 ? EWOULDBLOCK : 0};
+      if (point != FaultPoint::kWrite || left == 0)
+        return Fault{.code = left == 0 ? EWOULDBLOCK : 0};
       --left;
       return Fault{};
     };

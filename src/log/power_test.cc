@@ -132,8 +132,8 @@ PowerProgram::Tally RunSeeds(PowerOptions options, unsigned seeds) {
       "%lu without the file; %lu commits, %lu closes, %lu commits and %lu calls failed; %lu logs "
       "continued, %lu movers went on\n",
       all.states, took.count(), all.recovered, all.cut_recoveries, all.only_read, all.foreign,
-      all.none, all.commits, all.closes, all.failed_commits, all.failed_calls,
-      all.continued, all.moved_on);
+      all.none, all.commits, all.closes, all.failed_commits, all.failed_calls, all.continued,
+      all.moved_on);
   return all;
 }
 
@@ -172,12 +172,9 @@ TEST_P(PowerTest, TheNextProgramGoesOnWithTheLog) {
 }
 
 TEST_P(PowerTest, TheNextProgramGoesOnWithTheLogAndStorageFails) {
-  RunSeeds({.journal = Journal::kProcess,
-            .moves = GetParam(),
-            .tier = true,
-            .faults = true,
-            .lives = 8},
-           20);
+  RunSeeds(
+      {.journal = Journal::kProcess, .moves = GetParam(), .tier = true, .faults = true, .lives = 8},
+      20);
 }
 
 #endif

@@ -218,15 +218,13 @@ Status Add(std::shared_ptr<Segment> segment, const std::string& path, const Supe
 }  // namespace
 
 Status ReadSnapshot(Folder& folder, const std::string& name, const std::string& path,
-                    const Superblock& marked, bool claims, Snapshot& snapshot,
-                    KnownCommits known) {
+                    const Superblock& marked, bool claims, Snapshot& snapshot, KnownCommits known) {
   return ReadSnapshot(folder, {SegmentName(name, 1), SegmentName(name, 2)}, path, marked, claims,
                       snapshot, known);
 }
 
 Status ReadSnapshot(Folder& folder, const SegmentNames& names, const std::string& path,
-                    const Superblock& marked, bool claims, Snapshot& snapshot,
-                    KnownCommits known) {
+                    const Superblock& marked, bool claims, Snapshot& snapshot, KnownCommits known) {
   snapshot = {};
   if (marked.mark() == kNeverCommitted) return {};
   std::array<std::shared_ptr<Segment>, 2> found;

@@ -50,8 +50,9 @@ struct Snapshot {
   std::pair<std::shared_ptr<Segment>, CommitSlot> newest;  ///< the last commit, if there is one
   std::shared_ptr<Segment> moved;  ///< one that says nothing more; may be none
   // Of the last layer's segment, for who goes on with it.
-  uint64_t first = 0;                       ///< the generation of the oldest of its commits
-  std::vector<CommitEntry> entries;         ///< its commits', but for superblocks; its pieces have their numbers
+  uint64_t first = 0;  ///< the generation of the oldest of its commits
+  std::vector<CommitEntry>
+      entries;  ///< its commits', but for superblocks; its pieces have their numbers
   std::vector<SegmentSpace::Range> needed;  ///< what its commits have, with their records
 };
 

@@ -75,8 +75,7 @@ class SegmentEntries {
  private:
   std::vector<bool> Marked(const PieceMap& pieces) const {
     std::vector<bool> is_seen(entries_.size());
-    pieces.VisitPieces(
-        [&](uint64_t, const LoggedPiece& piece) { is_seen[piece.entry] = true; });
+    pieces.VisitPieces([&](uint64_t, const LoggedPiece& piece) { is_seen[piece.entry] = true; });
     return is_seen;
   }
 

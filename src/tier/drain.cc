@@ -191,8 +191,9 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
   const std::unique_ptr<Device> device = file.Changed(superblock, pace);
   const std::unique_ptr<log::Folder> folder = MakeSparingFolder(place, spares);
   log::Snapshot snapshot;
-  why = log::ReadSnapshot(*folder, entry.name, path, superblock, true, snapshot,
-                          interrupted == nullptr ? log::KnownCommits() : interrupted->progress.known());
+  why = log::ReadSnapshot(
+      *folder, entry.name, path, superblock, true, snapshot,
+      interrupted == nullptr ? log::KnownCommits() : interrupted->progress.known());
   if (why.ok()) why = log::CheckLength(*device, path, snapshot);
   if (why.ok()) why = Restore(*device, *folder, path, snapshot, place.in_memory, interrupted);
   if (!why.ok()) return why.code() == EWOULDBLOCK ? Drained::kInUse : Drained::kFailed;

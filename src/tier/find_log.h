@@ -21,7 +21,8 @@ namespace tidelane::tier {
 struct FoundLog {
   std::shared_ptr<const Place> place;
   std::string entry;
-  bool is_announced = false;  ///< the marker beside the file names it, and the machine has run since that was written
+  bool is_announced =
+      false;  ///< the marker beside the file names it, and the machine has run since that was written
 };
 
 /// `tier`: what the setting says, to be looked through as well as that in memory. Nothing is found: the log is beside the file, or nowhere.

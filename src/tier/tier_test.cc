@@ -1,21 +1,25 @@
 /// \file
 /// Entries and markers, and what becomes of files that wait in a tier: brought home, renamed, copied, deleted, in use.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/counters.h"
 #include "device/claim.h"
 #include "device/fault_device.h"
 #include "lane/lanes.h"
@@ -25,6 +29,7 @@
 #include "tier/drain.h"
 #include "tier/entry.h"
 #include "tier/find_log.h"
+#include "tier/pace.h"
 #include "tier/place.h"
 #include "tier/spares.h"
 #include "tier/survival.h"
@@ -41,6 +46,7 @@ class TierTest : public testing::Test {
   TierTest() {
     std::string folder = testing::TempDir() + "tidelane_tier_XXXXXX";
     folder_ = mkdtemp(folder.data());
+    signal(SIGIO, SIG_IGN);  // leases are looked at
     EXPECT_TRUE(Place::Open(folder_, true, *place_).ok());
   }
   ~TierTest() override { fs::remove_all(folder_); }
@@ -86,6 +92,33 @@ class TierTest : public testing::Test {
     };
     return parts;
   }
+  // The next program opens the file for writing, and goes on with the log of this entry.
+  std::unique_ptr<LoggedStore> OpenedAgain(const std::string& name, const std::string& entry) {
+    std::string unused;
+    LoggedFile parts = Made(name, lanes_, nullptr, unused);
+    parts.find_left = [this, name, entry](const Superblock&, LeftLog& left) {
+      Entry found;
+      EXPECT_EQ(Entry::Read(*place_, entry, found), 0);
+      left.folder =
+          FindTierFolder(place_, found, std::make_shared<DirectoryEntry>(At(name)), &lanes_);
+      left.name = entry;
+      left.goes_on = true;
+      return Status();
+    };
+    auto store = std::make_unique<LoggedStore>(std::move(parts));
+    const Status status = store->Settle();
+    EXPECT_TRUE(status.ok()) << status.Message();
+    return store;
+  }
+  static void Close(LoggedStore& store) {
+    EXPECT_EQ(store.Finish(), 0);
+    EXPECT_EQ(store.Close(), 0);
+  }
+  static char At(LoggedStore& store, uint64_t address) {
+    char found = 0;
+    EXPECT_EQ(store.Read(address, &found, 1), 0);
+    return found;
+  }
   static std::vector<std::byte> FrontOf(uint64_t size) {
     return BytesOf(Superblock(0, log::SuperblockOfVersion(0)).Unmarked(size));
   }
@@ -125,14 +158,15 @@ class TierTest : public testing::Test {
     EXPECT_EQ(contents.size(), size);
     EXPECT_EQ(contents.find_first_not_of(what, 200), std::string::npos);
   }
-  Drained Drain(const std::string& name, uint64_t spares = 0) {
+  Drained Drain(const std::string& name, uint64_t spares = 0, Pace* pace = nullptr,
+                Interrupted* interrupted = nullptr) {
     Entry entry;
     if (const int error = Entry::Read(*place_, name, entry); error != 0) {
       ADD_FAILURE() << "entry " << name << ": " << error;
       return Drained::kFailed;
     }
     Status why;
-    const Drained drained = tier::Drain(*place_, entry, handed_, spares, why);
+    const Drained drained = tier::Drain(*place_, entry, handed_, spares, why, pace, interrupted);
     EXPECT_EQ(drained == Drained::kFailed, !why.ok() && why.code() != EWOULDBLOCK) << why.Message();
     return drained;
   }
@@ -408,6 +442,139 @@ TEST_F(TierTest, WhatSomebodyHasIsLeftAlone) {
   EXPECT_TRUE(IsMarked("a.h5"));
   EXPECT_EQ(Drain(name), Drained::kYes);
   ExpectHome("a.h5", 'x');
+}
+
+TEST_F(TierTest, TheNextProgramGoesOnWithTheLog) {
+  const std::string entry = Closed("a.h5", 'x');
+  const uint64_t continued = tidelane::Read(Counter::kLogsContinued);
+  const std::string in_file = Contents("a.h5");
+  for (const char what : {'y', 'z'}) {
+    const auto store = OpenedAgain("a.h5", entry);
+    EXPECT_EQ(store->size(), 10000u);
+    EXPECT_EQ(At(*store, 9000), what == 'y' ? 'x' : 'y');
+    WriteElements(*store, what, 5000);
+    Close(*store);
+    EXPECT_EQ(Contents("a.h5"), in_file);  // nothing has come home
+    const std::string segment = log::SegmentName(entry, 1);
+    EXPECT_EQ(InTier(), (std::vector{segment, entry + ".file"}));
+    // Half of it is written again, the other half once.
+    const auto after = OpenedAgain("a.h5", entry);
+    WriteElements(*after, what, 10000);
+    Close(*after);
+  }
+  EXPECT_EQ(tidelane::Read(Counter::kLogsContinued) - continued, 4u);
+  EXPECT_EQ(Drain(entry), Drained::kYes);
+  ExpectHome("a.h5", 'z');
+  EXPECT_EQ(InTier(), std::vector<std::string>());
+  EXPECT_FALSE(fs::exists(path("a.h5-tier")));
+}
+
+TEST_F(TierTest, WhoGoesOnWithALogEndsItWithItsEntryAndItsMarker) {
+  const std::string entry = Closed("a.h5", 'x');
+  const auto store = OpenedAgain("a.h5", entry);
+  WriteElements(*store, 'y', 10000);
+  EXPECT_EQ(store->EndCommits(), 0);
+  ExpectHome("a.h5", 'y');
+  EXPECT_EQ(InTier(), std::vector<std::string>());
+  EXPECT_FALSE(fs::exists(path("a.h5-tier")));
+  EXPECT_EQ(store->Close(), 0);
+}
+
+// As long as it is opened again and again nobody brings it home: what it writes in the same place must not fill the tier.
+TEST_F(TierTest, AStateThatIsWrittenByManyProgramsTakesAFewTimesItsSpace) {
+  constexpr uint64_t kSize = 4 << 20;
+  const std::string entry = Closed("a.h5", 'x', kSize);
+  for (int i = 0; i < 20; ++i) {
+    const auto store = OpenedAgain("a.h5", entry);
+    WriteElements(*store, static_cast<char>('a' + i), kSize);
+    EXPECT_EQ(WriteSuperblock(*store, kSize), 0);
+    Close(*store);
+  }
+  EXPECT_LT(fs::file_size(place_->path + '/' + log::SegmentName(entry, 1)), 4 * kSize);
+  EXPECT_EQ(Drain(entry), Drained::kYes);
+  ExpectHome("a.h5", 't', kSize);
+}
+
+TEST_F(TierTest, OfTwoSegmentsTheFileComesHomeFirst) {
+  const std::string entry = Closed("a.h5", 'x');
+  // As a program leaves it that was killed when it had begun another one.
+  const std::string second = place_->path + '/' + log::SegmentName(entry, 2);
+  fs::copy_file(place_->path + '/' + log::SegmentName(entry, 1), second);
+  const Descriptor file(open(second.c_str(), O_RDWR | O_CLOEXEC));
+  log::Sector bytes;
+  ASSERT_EQ(pread(file.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  auto header = log::SegmentHeader::Parse(bytes);
+  ASSERT_TRUE(header);
+  header->before = header->id;
+  header->id += 1;
+  bytes = header->Encode();
+  ASSERT_EQ(pwrite(file.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  const uint64_t continued = tidelane::Read(Counter::kLogsContinued);
+  const auto store = OpenedAgain("a.h5", entry);
+  EXPECT_EQ(tidelane::Read(Counter::kLogsContinued), continued);
+  ExpectHome("a.h5", 'x');
+  EXPECT_EQ(InTier(), std::vector<std::string>());
+}
+
+// A lease is broken by who opens the file: he is held up until the mover has let go.
+TEST_F(TierTest, AMoverThatIsInterruptedGoesOnWhereItWas) {
+  if (!HasLeases()) GTEST_SKIP() << "no leases in " << folder_;
+  constexpr uint64_t kSize = 8 << 20;
+  const std::string entry = Closed("a.h5", 'x', kSize);
+  Interrupted interrupted;
+  interrupted.progress.between_syncs = 1 << 20;
+  const auto interrupted_after = [&](uint64_t bytes) {
+    Pace pace(0);
+    pace.Begin(bytes, [&] {
+      EXPECT_EQ(open(path().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC), -1);
+      EXPECT_EQ(errno, EWOULDBLOCK);
+    });
+    EXPECT_EQ(Drain(entry, 0, &pace, &interrupted), Drained::kInUse);
+    return pace.bytes();
+  };
+  EXPECT_LT(interrupted_after(kSize / 2), kSize - 1000000);
+  // A program comes, goes on with the log, and changes a little of it.
+  {
+    const auto store = OpenedAgain("a.h5", entry);
+    EXPECT_EQ(At(*store, 200), 'x');
+    EXPECT_EQ(Write(*store, 1000, "yyy", 3), 0);
+    Close(*store);
+  }
+  EXPECT_LT(interrupted_after(1 << 20), uint64_t{3} << 20);
+  // Somebody changes the file itself: all of it is copied again.
+  const std::unique_ptr<Device> file = MakePosixDevice(open(path().c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(Write(*std::make_unique<DirectStore>(
+                      std::shared_ptr<Device>(MakePosixDevice(dup(*file->descriptor())))),
+                  2000, "zzzz", 4),
+            0);
+  Pace pace(0);
+  EXPECT_EQ(Drain(entry, 0, &pace, &interrupted), Drained::kYes);
+  EXPECT_GT(pace.bytes(), kSize - 1000000);
+  const std::string contents = Contents("a.h5");
+  EXPECT_EQ(contents.size(), kSize);
+  EXPECT_EQ(contents.substr(1000, 3), "yyy");
+  EXPECT_EQ(contents.find_first_not_of('x', 1003), std::string::npos);
+}
+
+TEST_F(TierTest, WhereThereIsNoLeaseAMoverKnowsThatSomebodyWaits) {
+  const std::string entry = Closed("a.h5", 'x', 4 << 20);
+  const Descriptor reader(
+      open(path().c_str(), O_RDONLY | O_CLOEXEC));  // there is no lease beside it
+  const Descriptor writer(open(path().c_str(), O_RDWR | O_CLOEXEC));
+  std::thread waits;
+  std::atomic<int> claimed{-1};
+  Pace pace(0);
+  pace.Begin(1 << 20, [&] {
+    waits = std::thread([&] { claimed = ClaimAfterMove(writer.get()); });
+    while (!IsMoveAwaited(reader.get())) std::this_thread::yield();
+  });
+  EXPECT_EQ(Drain(entry, 0, &pace), Drained::kInUse);
+  waits.join();
+  EXPECT_EQ(claimed, 0);
+  EXPECT_LT(pace.bytes(), uint64_t{3} << 20);
+  GiveUpClaim(writer.get());
+  EXPECT_EQ(Drain(entry), Drained::kYes);
+  ExpectHome("a.h5", 'x', 4 << 20);
 }
 
 TEST_F(TierTest, ASpareIsUsedAgainUnlessSomebodyReadsIt) {

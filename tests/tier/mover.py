@@ -83,9 +83,19 @@ def by_path(w, me):
         return
     if not w.may_open(number):
         return
-    after = w.then(me, 'byte' if w.has('V2: the claim comes before flock') else 'SH', inode=number)
+    after = w.then(me, 'byte' if w.has('V2: the claim comes before flock') else 'SH', inode=number, back=read_log(w, p.entry, number))
     after.open[p.description] = Description(number, 'move', frozenset({me}))
     yield after
+
+
+def read_log(w, entry, number):
+    """The segment that counts, and what it says."""
+    ids = w.ids(entry)
+    mark = w.inodes[number].mark
+    if mark not in ids and (w.has('V3: only a log with the id of the mark is applied') or not ids):
+        return None
+    mark = mark if mark in ids else ids[0]
+    return mark, w.log(entry, mark)
 
 
 def try_for(lock, then, rule=None):
@@ -115,17 +125,16 @@ def lease(w, me):
 def look(w, me):
     p = w.processes[me]
     inode = w.inodes[p.inode]
-    ids = w.ids(p.entry)
     if not w.links(p.inode):
         if 'lease' in w.open[p.description].locks or not w.has('V3: the log of a deleted file is dropped only under a lease'):
             yield w.then(me, 'remove segments')
             return
     if inode.mark == 1 and w.has('V3: a file that is marked with 1 becomes empty'):
         yield w.then(me, 'cut an empty file')
-    elif inode.mark in ids or not w.has('V3: only a log with the id of the mark is applied') and ids:
-        mark = inode.mark if inode.mark in ids else ids[0]
+    elif log := read_log(w, p.entry, p.inode):
+        mark, says = log if w.has('V2: the log is read under the claim') or p.back is None else p.back
         first = 'move 0' if w.has('V3: the superblock comes last') else 'unmark'
-        yield w.then(me, first, mark=mark, back=w.log(p.entry, mark))
+        yield w.then(me, first, mark=mark, back=says)
     else:
         yield w.then(me, 'remove segments')
 
@@ -141,9 +150,18 @@ def break_lease(w, me):
         yield w.then(me, p.at).unlock(p.description, 'lease')
 
 
+def is_asked(w, me):
+    """Somebody waits for the lease: the mover lets go, and looks again later."""
+    p = w.processes[me]
+    waits = any(q.at == 'new' and not w.is_mover(name) for name, q in w.processes.items())
+    return waits and 'lease' in w.open[p.description].locks
+
+
 def move(which):
     def step(w, me):
         yield from break_lease(w, me)
+        if is_asked(w, me):
+            yield leave(w, me)
         p = w.processes[me]
         if w.scene.is_full:
             yield tell(w, me) if w.has('V3: who finds no room gives the file up') else w.then(me, 'no room')

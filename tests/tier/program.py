@@ -1,5 +1,5 @@
-"""A program with the plugin that writes: it opens or creates, recovers what it finds, logs, commits, checkpoints, closes."""
-from steps import FIND, finish, removal, spec_of, take
+"""A program with the plugin that writes: it opens or creates, recovers what it finds or goes on with its log, logs, commits, checkpoints, closes."""
+from steps import FIND, finish, open_log, removal, spec_of, take
 from world import EMPTY, Description, Entry, Inode, Process, Violation
 
 
@@ -50,6 +50,17 @@ def cut_empty(w, me):
         raise Violation('%s: the file is marked with 1, and no log has that id' % me)
     after = w.then(me, 'end').touch(me, p.inode).put(p.inode, mark=None, blocks=(None, None))
     yield after.end(me)
+
+
+def open_its_log(w, me):
+    """It goes on with a log that lies as its own would; or brings the file home, as who has no tier does."""
+    yield from open_log(w, me)
+    p = w.processes[me]
+    path = spec_of(w, me).path
+    entry = w.tier.get(p.entry)
+    if entry and w.ids(p.entry) == [p.mark] and entry[:2] == (path, p.inode) and w.names.get(path + '-tier') == p.entry:
+        after = w.then(me, 'commit 1').touch(me, p.inode)
+        yield after.put(p.inode, tags=w.inodes[p.inode].tags | {spec_of(w, me).tag})
 
 
 def restore(which):
@@ -297,7 +308,7 @@ STEPS = {'new': start, 'have lock': have_lock, 'look': look, 'have': have_claim,
          'move 1': move(1), 'move 2': move_mark, 'free': free,
          'close': close, 'close: shared': close_shared, "close: mover's lock": close_movers, 'send': send,
          'keep them': keep, 'closed': closed}
-STEPS.update(FIND)
+STEPS.update(FIND, **{'open the log': open_its_log})
 STEPS.update(take('EX', 'have lock'))
 STEPS.update(take('claim', 'have'))
 STEPS.update(removal('removed'))

@@ -27,6 +27,7 @@ RULES = {
     'V2: the claim is taken': 'reopen, no locks',
     'V2: the claim comes before flock': 'reopen',
     'V2: flock is taken': 'stock creates over, no leases',
+    'V2: the log is read under the claim': 'reopen',
     'V2: a lease holds up who opens the file': 'stock creates over, no locks',
     'V3: an entry without its file is kept': 'rename',
     'V3: a file that is marked with 1 becomes empty': 'create',

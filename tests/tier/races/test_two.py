@@ -1,5 +1,7 @@
 """Two programs on one file, in turn and at once; readers while the file is brought; other versions of HDF5, and HDF5 without file locks."""
 
+import contextlib
+import json
 import subprocess
 import sys
 import time
@@ -38,6 +40,81 @@ def test_in_turn(there, mover):
         assert there.seen(mover=mover) == 3 + 3 * turn
     there.must_drain()
     assert there.stock() == 18
+
+
+def counters(summary):
+    return json.loads(summary.read_text())["counters"]
+
+
+@pytest.mark.parametrize("locks", [{}, NO_LOCKS], ids=["locks", "no locks"])
+def test_who_opens_it_again_goes_on_with_the_log(there, locks):
+    """Nothing comes home meanwhile, and one entry has all of it."""
+    summary = there.root / "summary.json"
+    there.make(commit=3, env=locks)
+    before, entries = there.path().read_bytes(), there.entries()
+    for turn in range(1, 6):
+        there.make(commit=3, go_on=True, env=locks | {"TIDELANE_SUMMARY": summary})
+        assert counters(summary)["logs_continued"] == 1 and counters(summary)["files_recovered"] == 0
+        assert there.path().read_bytes() == before and there.entries() == entries
+        assert there.seen(env=locks) == 3 + 3 * turn
+        assert refused(there.stock())
+    there.must_drain()
+    assert there.stock() == 18
+
+
+def test_who_opens_it_again_does_not_wait_for_the_mover(there):
+    """Whose rate lets him bring the file home in ten minutes; the next one goes on, and so does the mover, when the program has ended."""
+    summary = there.root / "summary.json"
+    large = ("--rows", "20", "--state", "300000")
+    there.make(commit=3, words=large)
+    size = sum((there.own / name).stat().st_size for name in there.entries())
+    there.start(words=[size // 600])
+    for turn in range(1, 4):
+        time.sleep(0.1)
+        there.make(commit=3, go_on=True, words=large, env={"TIDELANE_SUMMARY": summary})
+        assert counters(summary)["logs_continued"] == 1
+        assert there.seen(words=large) == 3 + 3 * turn
+    there.must_drain()
+    assert there.stock(words=large) == 12
+
+
+@pytest.mark.parametrize("reader", [False, True], ids=["alone", "with a reader"])
+def test_without_a_lease_the_mover_is_told(there, reader):
+    """Who has the file open to read keeps a mover from a lease; and a writer, without locks, asks him all the same."""
+    summary = there.root / "summary.json"
+    there.make(commit=9, env=NO_LOCKS)
+    with open(there.path(), "rb") if reader else contextlib.nullcontext():
+        there.start(words=[500])
+        time.sleep(0.3)
+        there.make(commit=3, go_on=True, env=NO_LOCKS | {"TIDELANE_SUMMARY": summary})
+        assert counters(summary)["logs_continued"] == 1
+    there.must_drain()
+    assert there.stock() == 12
+
+
+@pytest.mark.parametrize("how", ["power", "no tier", "another tier", "no marker", "renamed"])
+def test_who_cannot_go_on_brings_it_home_first(there, how):
+    summary = there.root / "summary.json"
+    there.make(commit=3)
+    env, tier = {"TIDELANE_SUMMARY": summary}, True
+    if how == "power":
+        env["TIDELANE_JOURNAL"] = "power"
+    elif how == "no tier":
+        tier = False
+    elif how == "another tier":
+        (there.root / "other").mkdir()
+        env["TIDELANE_TIER"] = there.root / "other"
+    elif how == "no marker":
+        there.path("a.h5-tier").unlink()
+    else:
+        there.path().rename(there.path("b.h5"))
+    name = "b.h5" if how == "renamed" else "a.h5"
+    there.make(name, commit=3, go_on=True, tier=tier, env=env)
+    assert (counters(summary)["logs_continued"], counters(summary)["files_recovered"]) == (0, 1)
+    assert there.seen(name, env={key: env[key] for key in env if key == "TIDELANE_TIER"}) == 6
+    there.tool("drain", there.data, *[there.root / "other"] * (how == "another tier"))
+    there.must_drain()
+    assert there.stock(name) == 6
 
 
 @pytest.mark.parametrize("first", ["tier", "plugin", "stock"])

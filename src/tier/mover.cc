@@ -169,6 +169,11 @@ class Mover {
       handed = std::move(handed_.front());
       handed_.pop_front();
     }
+    if (const auto before = next_.find(handed.entry); before != next_.end()) {
+      // Another opening of the file, of a close before this one, would be in the way of a lease.
+      before->second.file = Descriptor();
+      before->second.in_use_since = {};
+    }
     Move(handed.entry, std::move(handed.file));
     return true;
   }
@@ -195,11 +200,9 @@ class Mover {
   }
 
   void Move(const std::string& name, Descriptor file) {
-    // Another opening of the file, of a close before this one, would be in the way of a lease.
     Interrupted interrupted;
     if (const auto before = next_.find(name); before != next_.end()) {
-      before->second.file = Descriptor();
-      interrupted = std::move(before->second.interrupted);
+      interrupted = std::exchange(before->second.interrupted, {});
     }
     Entry entry;
     if (const int error = Entry::Read(place_, name, entry); error != 0) {
@@ -223,9 +226,10 @@ class Mover {
     Next& next = next_[name];
     Wait(next, drained, why);
     if (const std::string reason = ReasonOf(next, drained, why); !reason.empty())
-      Trouble::Tell(place_, name, reason, pace_.bytes());
+      Trouble::Tell(place_, name, reason, drained == Drained::kInUse ? 0 : pace_.bytes());
     next.file = std::move(file);
-    next.interrupted = std::move(interrupted);
+    // Of what storage has refused everything is tried again.
+    if (drained == Drained::kInUse) next.interrupted = std::move(interrupted);
   }
 
   Drained Drain(const Entry& entry, const Descriptor& file, Interrupted& interrupted,

@@ -28,6 +28,7 @@ namespace {
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr int kMostLooks = 50;
 constexpr auto kPatience = std::chrono::seconds(10);
+constexpr auto kMoverLooks = std::chrono::seconds(2);
 using Clock = std::chrono::steady_clock;
 
 // That the marker beside a file names.
@@ -101,6 +102,7 @@ class Draining {
   void One(const TieredFile& file, Progress& progress) {
     const std::string& path = file.entry.path;
     AwaitMover(file);
+    const auto begin = Clock::now();
     for (;;) {
       if (!IsThere(file)) return Say(file, "drained");
       Status why;
@@ -111,7 +113,14 @@ class Draining {
           if (IsMoved(file.entry)) continue;
           progress.Hide();
           return Complain(path + ": a program has it open");
-        case tier::Drained::kLost: progress.Hide(); return Lost(file);
+        case tier::Drained::kLost:
+          // A mover that it was handed to knows whether it was deleted, and looks soon.
+          if (tier::HasMover(*file.place) && Clock::now() - begin < kMoverLooks) {
+            std::this_thread::sleep_for(kLook);
+            continue;
+          }
+          progress.Hide();
+          return Lost(file);
         case tier::Drained::kFailed: progress.Hide(); return StandsStill(file, why);
       }
     }

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 
 import pytest
 from conftest import refused
@@ -83,6 +84,25 @@ def test_copied_over_by_a_plain_file(there):
     assert there.seen() == there.stock() == 2
     there.must_drain()
     assert there.path().read_bytes() == data
+
+
+def test_deleted_while_the_mover_waits_for_who_has_it_open(there):
+    """That is told after a second. Nobody but the mover knows that it was deleted, and not moved elsewhere: a drain gives it time."""
+    for turn in range(20):
+        name = f"{turn}.h5"
+        there.own.mkdir(exist_ok=True, mode=0o700)
+        mover = there.start(words=[500])
+        there.make(name)
+        with open(there.path(name), "r+b"):
+            there.path(name).unlink()
+            time.sleep(1.8)
+        if mover.poll() is None:
+            break  # it was handed the file before it had waited for one in vain
+        there.must_drain_all()
+    done = there.tool("drain", there.data)
+    assert done.rc == 0 and mover.poll() is None, done.words()
+    assert there.drained()
+    there.end(mover)
 
 
 @pytest.mark.parametrize("data", [b"", b"no HDF5 file\n" * 1000], ids=["nothing", "other bytes"])

@@ -139,6 +139,10 @@ int CommitLog::WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes
   if (first.empty()) return 0;
   // Whoever comes after a kill is to find by the mark what there is to do.
   if (const int error = parts_.all ? BeginLogging() : 0; error != 0) return error;
+  return MarkCreated(first);
+}
+
+int CommitLog::MarkCreated(const Superblock& first) {
   MutexLock marking(mark_mutex_);
   if (marked_) return 0;
   uint64_t id = kNeverCommitted;

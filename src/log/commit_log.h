@@ -95,6 +95,7 @@ class CommitLog {
   };
 
   int BeginLogging() TL_EXCLUDES(mark_mutex_, mutex_);
+  int MarkCreated(const Superblock& first) TL_EXCLUDES(mark_mutex_, mutex_);
   int NextSegment(SegmentHeader& header, std::shared_ptr<Segment>& segment)
       TL_REQUIRES(mark_mutex_);
   int MakeSegment(uint64_t number, std::unique_ptr<Device>& made);

@@ -126,6 +126,13 @@ int CommitLog::CommitSuperblock() {
 
 int CommitLog::CommitRecord() {
   if (const int error = BeginLogging(); error != 0) return error;
+  Superblock first;
+  {
+    MutexLock lock(mutex_);
+    if (committed_.empty()) first = superblock_;
+  }
+  // Storage may have refused it when it was written.
+  if (const int error = first.empty() ? 0 : MarkCreated(first); error != 0) return error;
   if (file_.syncs() && !MutationEnabled("log_file_sync")) {
     if (const int error = file_.SyncWritten(); error != 0) return error;
   }

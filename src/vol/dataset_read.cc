@@ -41,6 +41,32 @@ struct Left {
   std::unique_ptr<SecondTry> again;        // nullptr: it would not help
 };
 
+// Our driver takes vectors of reads, which HDF5's own has not. With them HDF5 converts elements of several datasets after all of them were read,
+// and where they share a buffer, as members of compounds do, it is left as it was (1.14.6, 2.0). One dataset after another is what it does with
+// its own driver.
+bool MustReadOneByOne(LibraryState& library, const Reads& reads) {
+  if (reads.count < 2) return false;
+  for (size_t i = 0; i < reads.count; ++i) {
+    if (!IsUnconverted(library, reads.datasets[i], reads.memory_types[i], library.default_dxpl))
+      return true;
+  }
+  return false;
+}
+
+herr_t CallNative(LibraryState& library, const Reads& reads, hid_t dxpl) {
+  const auto native = library.hdf5().native().dataset_cls.read;
+  if (!MustReadOneByOne(library, reads)) {
+    return native(reads.count, reads.datasets, reads.memory_types, reads.memory_spaces,
+                  reads.file_spaces, dxpl, reads.buffers, nullptr);
+  }
+  herr_t result = 0;
+  for (size_t i = 0; i < reads.count && result >= 0; ++i) {
+    result = native(1, reads.datasets + i, reads.memory_types + i, reads.memory_spaces + i,
+                    reads.file_spaces + i, dxpl, reads.buffers + i, nullptr);
+  }
+  return result;
+}
+
 // Whether lanes may still be reading when the call returns: HDF5's sieve reads at once.
 enum class Later : bool { kNothing, kSome };
 
@@ -51,9 +77,7 @@ herr_t ReadNatively(LibraryState& library, const Reads& reads, hid_t dxpl, Later
                                                 reads.memory_types, reads.file_spaces, dxpl)
                                   : Gathering();
   const SieveWatch sieve(library);
-  const herr_t result = library.hdf5().native().dataset_cls.read(
-      reads.count, reads.datasets, reads.memory_types, reads.memory_spaces, reads.file_spaces, dxpl,
-      reads.buffers, nullptr);
+  const herr_t result = CallNative(library, reads, dxpl);
   const uint32_t causes =
       result >= 0 ? SetOutcomeAsWithSec2(library, reads.datasets[0], dxpl) : kUnknown;
   sieve.Note(gathering, causes, reads.count, reads.datasets, dxpl);
@@ -143,9 +167,7 @@ herr_t ReadAlone(LibraryState& library, Reads& reads, const Lists& lists, Left* 
              [&](const Reading& reading) { return ReadChunked(library, reading); });
   }
   if (reads.count == 0) return 0;
-  return library.hdf5().native().dataset_cls.read(reads.count, reads.datasets, reads.memory_types,
-                                                  reads.memory_spaces, reads.file_spaces,
-                                                  lists.native, reads.buffers, nullptr);
+  return CallNative(library, reads, lists.native);
 }
 
 // Of a file that ranks only read: whatever this rank does, no other one waits for it.

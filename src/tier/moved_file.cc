@@ -1,6 +1,7 @@
 #include "tier/moved_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -44,6 +45,9 @@ class GuardedDevice final : public Device {
 
  private:
   int MayChange() {
+    // A file that was deleted needs nothing any more: who drops its log looks again soon.
+    struct stat found{};
+    if (fstat(*inner_.descriptor(), &found) == 0 && found.st_nlink == 0) return EWOULDBLOCK;
     if (leased_ >= 0) return fcntl(leased_, F_GETLEASE) == F_WRLCK ? 0 : EWOULDBLOCK;
     if (IsMoveAwaited(*inner_.descriptor())) return EWOULDBLOCK;
     Superblock own;

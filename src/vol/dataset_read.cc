@@ -41,11 +41,19 @@ struct Left {
   std::unique_ptr<SecondTry> again;        // nullptr: it would not help
 };
 
+// Of one that we know. Datasets of several files HDF5 refuses.
+bool AreOfOneFile(LibraryState& library, const Reads& reads) {
+  const std::shared_ptr<File> file = FileOf(library, reads.datasets[0], H5I_DATASET);
+  return file != nullptr &&
+         std::all_of(reads.datasets + 1, reads.datasets + reads.count,
+                     [&](void* dataset) { return FileOf(library, dataset, H5I_DATASET) == file; });
+}
+
 // Our driver takes vectors of reads, which HDF5's own has not. With them HDF5 converts elements of several datasets after all of them were read,
 // and where they share a buffer, as members of compounds do, it is left as it was (1.14.6, 2.0). One dataset after another is what it does with
 // its own driver.
 bool MustReadOneByOne(LibraryState& library, const Reads& reads) {
-  if (reads.count < 2) return false;
+  if (reads.count < 2 || !AreOfOneFile(library, reads)) return false;
   for (size_t i = 0; i < reads.count; ++i) {
     if (!IsUnconverted(library, reads.datasets[i], reads.memory_types[i], library.default_dxpl))
       return true;
@@ -97,13 +105,10 @@ void TakeEach(Reads& reads, Rest<void*>& rest, hid_t dxpl, Take take) {
   reads = rest.rows();
 }
 
-// What a transfer of several datasets leaves on its list HDF5 says of all of them. Datasets of several files it refuses.
+// What a transfer of several datasets leaves on its list HDF5 says of all of them.
 bool MayTake(LibraryState& library, const Reads& reads, hid_t dxpl) {
   if (reads.count == 1) return true;
-  if (reads.count == 0 || dxpl != library.default_dxpl) return false;
-  const std::shared_ptr<File> file = FileOf(library, reads.datasets[0], H5I_DATASET);
-  return std::all_of(reads.datasets + 1, reads.datasets + reads.count,
-                     [&](void* dataset) { return FileOf(library, dataset, H5I_DATASET) == file; });
+  return reads.count != 0 && dxpl == library.default_dxpl && AreOfOneFile(library, reads);
 }
 
 // Whether our driver may leave what HDF5 reads straight into the program's memory to lanes.
@@ -142,8 +147,12 @@ herr_t ReadLater(LibraryState& library, Reads& reads, const Lists& lists, CallSc
       return false;
     });
   }
-  for (size_t i = 0; i < reads.count; ++i) {
-    static_cast<void>(AcceptLater(library, At(reads, i, dxpl), scope, reason));
+  if (MustReadOneByOne(library, reads)) {
+    // What HDF5 converts in the program's memory it reads there first.
+    reason = Fallback::kReadConverted;
+  } else {
+    for (size_t i = 0; i < reads.count; ++i)
+      static_cast<void>(AcceptLater(library, At(reads, i, dxpl), scope, reason));
   }
   if (ReadNatively(library, reads, lists.native, Later::kSome) < 0) return -1;
   left.completion = scope.TakeCompletion();

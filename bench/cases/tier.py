@@ -62,16 +62,26 @@ def tiered(bench, simulation, storage, tier):
         storage.remove(*(side.name for side in bench.sides))
 
 
+def each_place(bench, case, storage):
+    """The labels of a row, and the tier's setting."""
+    for place in PLACES:
+        bench.progress(f"{case.key}, {storage.name}: tier in {place}")
+        with tempfile.TemporaryDirectory(prefix="tidelane-tier-", dir=pathlib.Path(bench.scratch)) as folder:
+            yield {"storage": storage.name, "mode": place}, "memory" if place == "memory" else folder
+
+
+def calibrated(bench, case, storage):
+    simulation = simulation_of(bench) if bench.tiny else simulation_of(bench, steps=STEPS)
+    bench.progress(f"{case.key}, {storage.name}: what a step's I/O takes")
+    simulation.calibrate(storage)
+    return simulation
+
+
 def tier_rows(bench):
     for storage in bench.storages(TIER):
-        simulation = simulation_of(bench) if bench.tiny else simulation_of(bench, steps=STEPS)
-        bench.progress(f"{TIER.key}, {storage.name}: what a step's I/O takes")
-        simulation.calibrate(storage)
-        for place in PLACES:
-            bench.progress(f"{TIER.key}, {storage.name}: tier in {place}")
-            with tempfile.TemporaryDirectory(prefix="tidelane-tier-", dir=pathlib.Path(bench.scratch)) as folder:
-                tier = "memory" if place == "memory" else folder
-                yield {"storage": storage.name, "mode": place}, tiered(bench, simulation, storage, tier), ()
+        simulation = calibrated(bench, TIER, storage)
+        for labels, tier in each_place(bench, TIER, storage):
+            yield labels, tiered(bench, simulation, storage, tier), ()
 
 
 TIER = Case(
@@ -123,14 +133,10 @@ def opened_again(bench, simulation, storage, tier):
 
 def again_rows(bench):
     for storage in bench.storages(AGAIN):
-        simulation = simulation_of(bench) if bench.tiny else simulation_of(bench, steps=STEPS)
-        bench.progress(f"{AGAIN.key}, {storage.name}: what a step's I/O takes")
-        simulation.calibrate(storage)
+        simulation = calibrated(bench, AGAIN, storage)
         simulation.substeps = max(1, simulation.substeps // 2)
-        for place in PLACES:
-            bench.progress(f"{AGAIN.key}, {storage.name}: tier in {place}")
-            with tempfile.TemporaryDirectory(prefix="tidelane-tier-", dir=pathlib.Path(bench.scratch)) as folder:
-                yield {"storage": storage.name, "mode": place}, opened_again(bench, simulation, storage, "memory" if place == "memory" else folder), ()
+        for labels, tier in each_place(bench, AGAIN, storage):
+            yield labels, opened_again(bench, simulation, storage, tier), ()
 
 
 AGAIN = Case(
@@ -190,10 +196,8 @@ def plots(bench, storage, tier):
 
 def plot_rows(bench):
     for storage in bench.storages(PLOTFILES):
-        for place in PLACES:
-            bench.progress(f"{PLOTFILES.key}, {storage.name}: tier in {place}")
-            with tempfile.TemporaryDirectory(prefix="tidelane-tier-", dir=pathlib.Path(bench.scratch)) as folder:
-                yield {"storage": storage.name, "mode": place}, plots(bench, storage, "memory" if place == "memory" else folder), () if storage.throttle else ("faster",)
+        for labels, tier in each_place(bench, PLOTFILES, storage):
+            yield labels, plots(bench, storage, tier), () if storage.throttle else ("faster",)
 
 
 PLOTFILES = Case(

@@ -268,8 +268,8 @@ constexpr char kTierSizeDetails[] =
     R"(`auto`: in memory, a quarter of what /dev/shm has free, at most; in a folder, half of what its file system has free. What finds no room there is written to the file itself, and counted.)";
 
 constexpr char kTierRateDetails[] =
-    R"(Of all files of the tier together, so that other users of slow storage, and the program's own reads there, are left some of it; `0`: as fast as it goes. Whoever opens a file that the mover is at is not kept waiting for it, where there
-are leases; elsewhere (NFS, Lustre) an open for writing waits until the file is home, at this rate. A mover serves all programs of the user whose files are in the tier: what the first one says holds, until it ends. `tidelane drain` knows no rate.)";
+    R"(Of all files of the tier together, so that other users of slow storage, and the program's own reads there, are left some of it; `0`: as fast as it goes. Whoever opens a file for writing that the mover is at
+is not kept waiting for it. A mover serves all programs of the user whose files are in the tier: what the first one says holds, until it ends. `tidelane drain` knows no rate; it leaves a mover ten seconds, and then does the rest itself.)";
 
 constexpr char kTierNiceDetails[] =
     R"(As `nice` has it; never less nice than the program itself. As with `tier_rate`, the first program's says it for all.)";

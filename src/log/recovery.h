@@ -52,7 +52,7 @@ struct Snapshot {
   // Of the last layer's segment, for who goes on with it.
   uint64_t first = 0;  ///< the generation of the oldest of its commits
   std::vector<CommitEntry>
-      entries;  ///< its commits', but for superblocks; its pieces have their numbers
+      entries;  ///< in their order, but for superblocks; pieces have their numbers
   std::vector<SegmentSpace::Range> needed;  ///< what its commits have, with their records
 };
 
@@ -67,7 +67,7 @@ struct KnownCommits {
   uint64_t segment = 0;     ///< of this one, 0: of all
   uint64_t generation = 0;  ///< up to this one
 
-  /// Of a log whose machine has run since: what a commit names was there before it, and is.
+  /// Of a log that was written since this machine was started: who wrote a commit had written its bytes before, and the system has both.
   static KnownCommits All() { return {.segment = 0, .generation = UINT64_MAX}; }
   uint64_t In(uint64_t id) const { return segment == 0 || segment == id ? generation : 0; }
 };

@@ -45,7 +45,7 @@ class GuardedDevice final : public Device {
 
  private:
   int MayChange() {
-    // A file that was deleted needs nothing any more: who drops its log looks again soon.
+    // Of a file that was deleted the log is dropped: whoever has it looks again, instead of writing the rest at its rate.
     struct stat found{};
     if (fstat(*inner_.descriptor(), &found) == 0 && found.st_nlink == 0) return EWOULDBLOCK;
     if (leased_ >= 0) return fcntl(leased_, F_GETLEASE) == F_WRLCK ? 0 : EWOULDBLOCK;

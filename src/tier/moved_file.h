@@ -5,7 +5,7 @@
 /// F_SETLEASE): who opens it is held by the system until the mover, which looks before each write, has let go. Where there are none, or somebody has
 /// it open to read, it is looked at before each write whether it is marked as it was, and whether somebody waits for the mover (device/claim.h).
 ///
-/// Invariant: nothing is written after somebody else has asked for the file, or has changed its superblock.
+/// Invariant: nothing is written after somebody else has asked for the file, has changed its superblock, or has deleted it.
 /// Thread safety: one thread.
 #pragma once
 

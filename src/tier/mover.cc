@@ -201,9 +201,8 @@ class Mover {
 
   void Move(const std::string& name, Descriptor file) {
     Interrupted interrupted;
-    if (const auto before = next_.find(name); before != next_.end()) {
+    if (const auto before = next_.find(name); before != next_.end())
       interrupted = std::exchange(before->second.interrupted, {});
-    }
     Entry entry;
     if (const int error = Entry::Read(place_, name, entry); error != 0) {
       next_.erase(name);

@@ -259,22 +259,27 @@ TEST_F(TierTest, AFileIsNotMarkedBeforeItsMarkerIsThere) {
 }
 
 // Without it nobody would look for the log.
-TEST_F(TierTest, AMarkThatStorageRefusesIsWrittenWhenTheProgramTriesAgain) {
-  int refused = 0;
-  const FaultPlan plan = [&](FaultPoint point, uint64_t, uint64_t) {
-    return Fault{point == FaultPoint::kWrite && refused++ == 0 ? EIO : 0};
-  };
-  std::string entry;
-  LoggedStore store(Made("a.h5", lanes_, plan, entry));
-  ASSERT_TRUE(store.Settle().ok());
-  WriteElements(store, 'a', 10000);
-  EXPECT_EQ(WriteSuperblock(store, 10000), EIO);
-  EXPECT_EQ(WriteSuperblock(store, 10000), 0);
-  ASSERT_EQ(store.Finish(), 0);
-  EXPECT_TRUE(IsMarked("a.h5"));
-  ASSERT_EQ(store.Close(), 0);
-  EXPECT_EQ(Drain(entry), Drained::kYes);
-  ExpectHome("a.h5", 'a');
+TEST_F(TierTest, AMarkThatStorageRefusesIsWrittenWhenTheProgramTriesAgainOrCommits) {
+  for (const bool tries_again : {true, false}) {
+    int refused = 0;
+    const FaultPlan plan = [&](FaultPoint point, uint64_t, uint64_t) {
+      return Fault{point == FaultPoint::kWrite && refused++ == 0 ? EIO : 0};
+    };
+    const std::string name = tries_again ? "a.h5" : "b.h5";
+    std::string entry;
+    LoggedStore store(Made(name, lanes_, plan, entry));
+    ASSERT_TRUE(store.Settle().ok());
+    WriteElements(store, 'a', 10000);
+    EXPECT_EQ(WriteSuperblock(store, 10000), EIO);
+    if (tries_again) {
+      EXPECT_EQ(WriteSuperblock(store, 10000), 0);
+    }
+    ASSERT_EQ(store.Finish(), 0);
+    EXPECT_TRUE(IsMarked(name));
+    ASSERT_EQ(store.Close(), 0);
+    EXPECT_EQ(Drain(entry), Drained::kYes);
+    ExpectHome(name, 'a');
+  }
 }
 
 TEST_F(TierTest, WhatIsNoEntryIsNone) {

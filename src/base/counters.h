@@ -94,6 +94,7 @@ namespace tidelane {
   X(Commits, "commits", "commits of journalled files, closes included")                           \
   X(Checkpoints, "checkpoints", "times that what a log had committed was moved into its file")    \
   X(BytesLogged, "bytes_logged", "bytes written to logs")                                         \
+  X(BytesInHugePages, "bytes_in_huge_pages", "bytes of them copied into huge pages")              \
   X(ClosesDeferred, "closes_deferred", "closes that returned before the bytes were stored")       \
   X(ClosesLate, "closes_late", "closes that returned while chunks were compressed")               \
   X(ClosesInTier, "closes_in_tier", "closes that returned when the tier had the file")            \

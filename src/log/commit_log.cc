@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/counters.h"
+#include "buffer/copy.h"
 #include "log/crc32c.h"
 
 namespace tidelane::log {
@@ -20,32 +21,55 @@ int CrcOf(Segment& segment, uint64_t offset, uint64_t size, uint32_t& crc) {
   return 0;
 }
 
-// The parts lie there one after another; their crcs are entered. Stretch by stretch, so that who copies it finds some of what the crc was taken
-// of in the processor's cache; not in shorter ones, which file systems keep in smaller pages, at a cost of their own.
+// The parts lie there one after another; their crcs are entered. `each`: what is done with a piece of at most `stretch` bytes, and where the
+// stretches end; 0 or an errno.
+template <typename Each>
+int ForEachPiece(std::span<const Part> parts, std::vector<CommitEntry>& entries, uint64_t stretch,
+                 Each each) {
+  uint64_t left = stretch;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::span<const std::byte> rest = parts[i].bytes;
+    while (!rest.empty()) {
+      const auto piece = rest.first(std::min(rest.size(), left));
+      entries[i].crc = Crc32c(piece.data(), piece.size(), entries[i].crc);
+      rest = rest.subspan(piece.size());
+      left -= piece.size();
+      if (const int error = each(piece, left == 0); error != 0) return error;
+      if (left == 0) left = stretch;
+    }
+  }
+  return 0;
+}
+
+// Stretch by stretch, so that who copies it finds some of what the crc was taken of in the processor's cache; not in shorter ones, which file
+// systems keep in smaller pages, at a cost of their own.
 int WriteTo(Segment& segment, std::span<const Part> parts, std::vector<CommitEntry>& entries) {
   constexpr uint64_t kStretch = 1024 * 1024;
   std::vector<iovec> vector;
   uint64_t offset = entries.front().offset;
-  uint64_t stretch = 0;
+  uint64_t gathered = 0;
   const auto write = [&] {
     const int error = segment.Write(offset, vector.data(), vector.size());
-    offset += std::exchange(stretch, 0);
+    offset += std::exchange(gathered, 0);
     vector.clear();
     return error;
   };
-  for (size_t i = 0; i < parts.size(); ++i) {
-    std::span<const std::byte> rest = parts[i].bytes;
-    while (!rest.empty()) {
-      const auto piece = rest.first(std::min(rest.size(), kStretch - stretch));
-      entries[i].crc = Crc32c(piece.data(), piece.size(), entries[i].crc);
-      vector.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
-      stretch += piece.size();
-      rest = rest.subspan(piece.size());
-      if (stretch < kStretch) continue;
-      if (const int error = write(); error != 0) return error;
-    }
-  }
-  return vector.empty() ? 0 : write();
+  const int error = ForEachPiece(parts, entries, kStretch, [&](const auto& piece, bool ends) {
+    vector.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
+    gathered += piece.size();
+    return ends ? write() : 0;
+  });
+  return error != 0 || vector.empty() ? error : write();
+}
+
+void CopyTo(std::byte* to, std::span<const Part> parts, std::vector<CommitEntry>& entries,
+            uint64_t bytes) {
+  constexpr uint64_t kStretch = 128 * 1024;  // half of it is still in the nearest cache
+  static_cast<void>(ForEachPiece(parts, entries, kStretch, [&](const auto& piece, bool) {
+    CopyBytes(to, piece.data(), piece.size(), bytes);
+    to += piece.size();
+    return 0;
+  }));
 }
 
 }  // namespace
@@ -105,7 +129,14 @@ int CommitLog::Write(std::span<const Part> parts) {
     offset = again ? before->offset : segment->Take(bytes);
   }
   for (CommitEntry& entry : entries) entry.offset += offset;
-  const int error = WriteTo(*segment, parts, entries);
+  int error = 0;
+  const FileWindow window = parts_.in_memory ? segment->Open(offset, bytes) : FileWindow();
+  if (window.empty()) {
+    error = WriteTo(*segment, parts, entries);
+  } else {
+    CopyTo(window.data(), parts, entries, bytes);
+    Count(Counter::kBytesInHugePages, bytes);
+  }
   // Some of it may be there in the place of what was.
   if (error != 0 && again) {
     if (const int unknown = CrcOf(*segment, offset, bytes, entries[0].crc); unknown != 0)

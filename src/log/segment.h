@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/huge_pages.h"
 #include "log/format.h"
 #include "log/segment_space.h"
 
@@ -49,6 +50,10 @@ class Segment {
   int Write(uint64_t offset, const iovec* parts, size_t count) {
     return file_->Write(offset, parts, count);
   }
+  /// Where its file is in memory: the place itself, if it can be had (device/huge_pages.h).
+  FileWindow Open(uint64_t offset, uint64_t size) {
+    return pages_.Open(*file_->descriptor(), offset, size);
+  }
   int Read(uint64_t offset, void* buffer, size_t n) { return file_->Read(offset, buffer, n); }
   /// Writes the record, whose place in the chain is filled in here, and then its slot: 0 or an errno. Not before `sync` was done it has
   /// happened. `whole`: it has all that the segment has, and begins anew. `failed_sync`: the error is that of a sync, after which nobody
@@ -71,6 +76,7 @@ class Segment {
   std::unique_ptr<Device> file_;
   const SegmentHeader header_;
   SegmentSpace space_;
+  HugePages pages_;
   CommitSlot last_;
   SegmentNote note_;
 };

@@ -1,0 +1,206 @@
+/// \file
+/// What is written through windows is what the file has, where the system refuses huge pages, too.
+#include "device/huge_pages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tidelane {
+namespace {
+
+constexpr uint64_t kPage = HugePages::kPage;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+class HugePagesTest : public testing::Test {
+ protected:
+  HugePagesTest() { fd_ = NewFile("/dev/shm/"); }
+  ~HugePagesTest() override { close(fd_); }
+
+  static int NewFile(const std::string& folder) {
+    std::string path = folder + "tidelane_huge_pages_XXXXXX";
+    const int fd = mkostemp(path.data(), O_CLOEXEC);
+    unlink(path.c_str());
+    return fd;
+  }
+  // As a segment is written: through a window, if there is one.
+  bool Write(uint64_t offset, const std::vector<std::byte>& bytes) {
+    const FileWindow window = pages_.Open(fd_, offset, bytes.size());
+    if (window.empty()) {
+      EXPECT_EQ(pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset)),
+                static_cast<ssize_t>(bytes.size()));
+    } else {
+      std::memcpy(window.data(), bytes.data(), bytes.size());
+    }
+    return !window.empty();
+  }
+  std::vector<std::byte> All(uint64_t size) const {
+    std::vector<std::byte> bytes(size);
+    const ssize_t got = pread(fd_, bytes.data(), size, 0);
+    EXPECT_GE(got, 0);
+    return bytes;
+  }
+  uint64_t Size() const {
+    struct stat found{};
+    EXPECT_EQ(fstat(fd_, &found), 0);
+    return static_cast<uint64_t>(found.st_size);
+  }
+  // Older kernels, and where an administrator has denied them.
+  bool HasHugePages() {
+    HugePages pages;
+    const int fd = NewFile("/dev/shm/");
+    const bool has = !pages.Open(fd, 0, kPage).empty();
+    close(fd);
+    return has;
+  }
+
+  int fd_ = -1;
+  HugePages pages_;
+};
+
+TEST_F(HugePagesTest, BytesThroughWindowsAndBesideThemAreTheFiles) {
+  std::mt19937 random(7);
+  std::vector<std::byte> expected(40 * kMiB);
+  unsigned windows = 0;
+  for (int i = 0; i < 400; ++i) {
+    const uint64_t most = i % 3 == 0 ? 8 * kMiB : uint64_t{300} << 10;
+    std::vector<std::byte> bytes(1 + random() % most);
+    const uint64_t offset = random() % (expected.size() - bytes.size());
+    std::memset(bytes.data(), 1 + i % 255, bytes.size());
+    bytes.back() = std::byte{0};
+    windows += Write(offset, bytes) ? 1 : 0;
+    std::ranges::copy(bytes, expected.begin() + static_cast<ptrdiff_t>(offset));
+  }
+  EXPECT_EQ(All(expected.size()), expected);
+  EXPECT_LE(Size(), expected.size());
+  if (HasHugePages()) {
+    EXPECT_GT(windows, 100U);
+  }
+}
+
+TEST_F(HugePagesTest, AShortFileStaysAsItIs) {
+  EXPECT_FALSE(Write(0, std::vector<std::byte>(HugePages::kFrom)));
+  EXPECT_EQ(Size(), HugePages::kFrom);
+}
+
+TEST_F(HugePagesTest, AWindowBeginsAnywhere) {
+  if (!HasHugePages()) GTEST_SKIP() << "no huge pages here";
+  std::vector<std::byte> expected(3 * kPage);
+  const std::vector<std::byte> bytes(kPage + 1234, std::byte{9});
+  EXPECT_TRUE(Write(kPage - 77, bytes));
+  std::ranges::copy(bytes, expected.begin() + static_cast<ptrdiff_t>(kPage - 77));
+  EXPECT_EQ(All(3 * kPage), expected);
+  EXPECT_EQ(Size(), 3 * kPage);
+}
+
+// What others have written into the pages before stays.
+TEST_F(HugePagesTest, WhatWasThereStays) {
+  std::vector<std::byte> expected(2 * kPage, std::byte{5});
+  EXPECT_EQ(pwrite(fd_, expected.data(), expected.size(), 0),
+            static_cast<ssize_t>(expected.size()));
+  const std::vector<std::byte> bytes(kMiB, std::byte{6});
+  Write(kPage + 4096, bytes);
+  std::ranges::copy(bytes, expected.begin() + static_cast<ptrdiff_t>(kPage + 4096));
+  EXPECT_EQ(All(2 * kPage), expected);
+}
+
+// A store beyond would be a signal: without room there is no window.
+TEST_F(HugePagesTest, WithoutRoomThereIsNoWindow) {
+  const int file = memfd_create("tidelane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(kPage)), 0);
+  ASSERT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_GROW), 0);
+  EXPECT_TRUE(pages_.Open(file, kPage, kPage).empty());
+  const bool inside = !pages_.Open(file, 0, kPage).empty();
+  EXPECT_EQ(inside, HasHugePages());
+  close(file);
+}
+
+TEST_F(HugePagesTest, AFullFileSystemGivesNoWindow) {
+  const int file = memfd_create("tidelane", MFD_CLOEXEC);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{.rlim_cur = 4 * kMiB, .rlim_max = before.rlim_max};
+    const bool limited = setrlimit(RLIMIT_FSIZE, &limit) == 0;
+    const bool refused = pages_.Open(file, 3 * kMiB, 2 * kMiB).empty();
+    _exit(limited && refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  close(file);
+}
+
+// As an older kernel does, here because of the kind of file. It is not asked again for a while.
+TEST_F(HugePagesTest, WhereTheSystemRefusesThemItWrites) {
+  const int file = NewFile(testing::TempDir());
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = pages_.Open(file, 0, 4 * kMiB).empty();
+    const bool pauses = !Write(0, std::vector<std::byte>(4 * kMiB, std::byte{3}));
+    _exit(refused && pauses ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(All(4 * kMiB), std::vector<std::byte>(4 * kMiB, std::byte{3}));
+  close(file);
+}
+
+// A child that had a part of it mapped would hold the locks of a parent that was killed.
+TEST_F(HugePagesTest, AChildHasNoWindow) {
+  if (!HasHugePages()) GTEST_SKIP() << "no huge pages here";
+  FileWindow window = pages_.Open(fd_, 0, 2 * kPage);
+  ASSERT_FALSE(window.empty());
+  const pid_t child = fork();
+  if (child == 0) {
+    std::array<unsigned char, 1> there{};
+    const long page = sysconf(_SC_PAGESIZE);
+    void* const at = window.data();
+    const bool gone = mincore(at, static_cast<size_t>(page), there.data()) != 0 && errno == ENOMEM;
+    _exit(gone ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(HugePagesTest, ThreadsWriteAtOnce) {
+  constexpr uint64_t kEach = 8 * kMiB + 4097;
+  constexpr unsigned kThreads = 4;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (uint64_t done = 0; done < kEach;) {
+        const uint64_t size = std::min(kEach - done, uint64_t{700} << 10);
+        Write(i * kEach + done, std::vector<std::byte>(size, static_cast<std::byte>(i + 1)));
+        done += size;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<std::byte> expected;
+  for (unsigned i = 0; i < kThreads; ++i)
+    expected.insert(expected.end(), kEach, static_cast<std::byte>(i + 1));
+  EXPECT_EQ(All(expected.size()), expected);
+}
+
+}  // namespace
+}  // namespace tidelane

@@ -31,10 +31,10 @@ int ForEachPiece(std::span<const Part> parts, std::vector<CommitEntry>& entries,
     std::span<const std::byte> rest = parts[i].bytes;
     while (!rest.empty()) {
       const auto piece = rest.first(std::min(rest.size(), left));
-      entries[i].crc = Crc32c(piece.data(), piece.size(), entries[i].crc);
       rest = rest.subspan(piece.size());
       left -= piece.size();
       if (const int error = each(piece, left == 0); error != 0) return error;
+      entries[i].crc = Crc32c(piece.data(), piece.size(), entries[i].crc);
       if (left == 0) left = stretch;
     }
   }

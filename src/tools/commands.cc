@@ -6,6 +6,7 @@
 #include "tools/drain_command.h"
 #include "tools/environment.h"
 #include "tools/manual.h"
+#include "tools/mover_command.h"
 #include "tools/predict.h"
 #include "tools/probe.h"
 #include "tools/query_child.h"
@@ -243,6 +244,36 @@ Command DrainCommand() {
   return command;
 }
 
+// Settings of a tier, and of its mover.
+std::vector<Option> MoverSettings() {
+  std::vector<Option> options = SettingOptions();
+  std::erase_if(options, [](const Option& option) {
+    return option.names != "--tier" && option.names != "--tier-rate" &&
+           option.names != "--tier-nice";
+  });
+  return options;
+}
+
+Command MoverCommand() {
+  Command command;
+  command.name = "mover";
+  command.summary = "bring files from the fast tier as they come, in the foreground";
+  command.description = {
+      "With close=tier programs start a mover by themselves, which ends when there was nothing to "
+      "do "
+      "for five seconds. This is one that is started by hand: on a processor of your choice "
+      "(taskset), for as long as a job lasts, at a rate. All programs of the user that use the "
+      "tier "
+      "have it move their files. It may be interrupted at any moment: the next one goes on."};
+  command.options = With({{"--idle", "SECONDS",
+                           "end when there was nothing to do for so long (default: 5; 0: never)"}},
+                         MoverSettings());
+  command.examples = {
+      {"taskset -c 63 tidelane mover --tier memory --idle 0 &", "for all of a job"}};
+  command.main = MoveFiles;
+  return command;
+}
+
 Command QueryCommand() {
   Command command;
   command.name = "query";
@@ -339,6 +370,7 @@ const std::vector<Command>& Commands() {
                                 RecoverCommand(),
                                 StatusCommand(),
                                 DrainCommand(),
+                                MoverCommand(),
                                 QueryCommand(),
                                 CompletionCommand(),
                                 Hidden("manual", Operands::kNone, Manual),

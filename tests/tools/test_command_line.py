@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import REPO, error_line
 
-COMMANDS = ["run", "check", "report", "trace", "predict", "config", "recover", "status", "drain", "query", "completion"]
+COMMANDS = ["run", "check", "report", "trace", "predict", "config", "recover", "status", "drain", "mover", "query", "completion"]
 
 
 def options_of(tidelane, command):
@@ -81,6 +81,10 @@ def test_every_setting_is_an_option(tidelane):
         (["query", "run.h5", "x > 1", "-n", "some"], 2, "--limit is a number of hits"),
         (["query", "run.h5", "x > 1", "--force"], 2, "--force is for --output"),
         (["query", "/nonexistent.h5", "x > 1"], 2, "/nonexistent.h5: no such file"),
+        (["mover"], 2, "no tier: --tier (or TIDELANE_TIER) says memory, or a folder"),
+        (["mover", "--tier", "memory", "--idle", "soon"], 2, "--idle is a number of seconds"),
+        (["mover", "--tier", "/nonexistent/folder"], 1, "/nonexistent/folder/tidelane-"),
+        (["mover", "--tier-nice", "77"], 2, "a number from 0 to 19"),
         (["completion", "tcsh"], 2, "bash, zsh or fish"),
         (["config", "--lanes", "900"], 2, "lanes='900' (command line): accepted are a number from 1 to 64"),
         (["config", "--arena", "99999999999999999999"], 2, "a size of at least 64k"),

@@ -353,12 +353,6 @@ Command Hidden(const char* name, Operands operands, int (*main)(const Arguments&
 
 }  // namespace
 
-std::string Option::Long() const { return names.substr(names.rfind("--")); }
-
-std::string Option::Short() const {
-  return names.starts_with("--") ? std::string() : names.substr(0, names.find(','));
-}
-
 const std::vector<Command>& Commands() {
   static const std::vector<Command>& commands =
       *new std::vector<Command>{RunCommand(),

@@ -12,24 +12,9 @@
 #include <vector>
 
 #include "tools/arguments.h"
+#include "tools/option.h"
 
 namespace tidelane::tools {
-
-/// What a value is, for completion.
-enum class Completes { kNothing, kFile, kFolder };
-
-struct Option {
-  std::string names;    ///< "-o,--output"; the long one last
-  std::string value;    ///< "FILE"; empty for a switch
-  std::string meaning;  ///< a line
-  bool repeated = false;
-  Completes completes = Completes::kNothing;
-  std::vector<std::string> words = {};  ///< values known beforehand
-  bool setting = false;                 ///< one of Tidelane's settings
-
-  std::string Long() const;   ///< "--output"
-  std::string Short() const;  ///< "-o", or empty
-};
 
 enum class Operands { kNone, kFiles, kProgram, kWords };
 

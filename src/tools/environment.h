@@ -12,7 +12,7 @@
 #include "base/config.h"
 #include "base/status.h"
 #include "tools/arguments.h"
-#include "tools/commands.h"
+#include "tools/option.h"
 
 namespace tidelane::tools {
 

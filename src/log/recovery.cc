@@ -335,30 +335,65 @@ void FindIn(const Layer& newer, const Layer& older, uint64_t begin, uint64_t end
   });
 }
 
+namespace {
+
+// What is written to a file in the order of addresses, put together to requests that end where a multiple of kPiece does.
+class Requests {
+ public:
+  explicit Requests(Device& file) : file_(file) { bytes_.reserve(kPiece); }
+
+  /// [from, to) becomes what `read` puts there; 0 or an errno.
+  template <typename Read>
+  int Add(uint64_t from, uint64_t to, Read read) {
+    while (from < to) {
+      if (from != begin_ + bytes_.size() || from % kPiece == 0) {
+        if (const int error = Write(); error != 0) return error;
+        begin_ = from;
+      }
+      const uint64_t size = std::min(to, from / kPiece * kPiece + kPiece) - from;
+      bytes_.resize(bytes_.size() + size);
+      if (const int error = read(bytes_.data() + bytes_.size() - size, size); error != 0)
+        return error;
+      from += size;
+    }
+    return 0;
+  }
+  int Write() {
+    const iovec part{bytes_.data(), bytes_.size()};
+    const int error = bytes_.empty() ? 0 : file_.Write(begin_, &part, 1);
+    bytes_.clear();
+    return error;
+  }
+
+ private:
+  Device& file_;
+  std::vector<std::byte> bytes_;
+  uint64_t begin_ = 0;
+};
+
+}  // namespace
+
 int CopyTo(Device& file, const Layer& layer, uint64_t end) {
   uint64_t size = 0;
   if (const int error = file.Size(size); error != 0) return error;
-  std::vector<std::byte> bytes;
+  Requests requests(file);
   int error = 0;
   const auto copy = [&](uint64_t from, uint64_t to, uint64_t offset) {
-    // Zeros beyond the end are there by themselves.
-    if (offset == 0) to = std::min({to, end, size});
-    for (; error == 0 && from < to;) {
-      const uint64_t piece = std::min(to - from, kPiece);
-      bytes.resize(piece);
-      if (offset == 0) {
-        std::memset(bytes.data(), 0, piece);
-      } else {
-        error = layer.segment->Read(offset, bytes.data(), piece);
-        offset += piece;
-      }
-      const iovec part{bytes.data(), piece};
-      if (error == 0) error = file.Write(from, &part, 1);
-      from += piece;
+    if (error != 0) return;
+    if (offset == 0) {
+      // Zeros beyond the end are there by themselves.
+      error = requests.Add(from, std::min({to, end, size}), [](std::byte* at, uint64_t n) {
+        std::memset(at, 0, n);
+        return 0;
+      });
+    } else {
+      error = requests.Add(from, to, [&](std::byte* at, uint64_t n) {
+        return layer.segment->Read(std::exchange(offset, offset + n), at, n);
+      });
     }
   };
   layer.pieces.Visit(0, UINT64_MAX, copy, [](uint64_t, uint64_t) {});
-  return error;
+  return error == 0 ? requests.Write() : error;
 }
 
 bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot) {

@@ -125,6 +125,7 @@ struct Config : FileSettings {
   std::string tier;              ///< empty: none; "memory", or a folder
   uint64_t tier_bytes = 0;       ///< what it may have; 0: chosen
   uint64_t tier_rate = 0;        ///< bytes a second of its mover; 0: as fast as it goes
+  unsigned tier_streams = 2;     ///< so many files the mover writes at once
   unsigned tier_nice = 10;       ///< of the mover
   bool tier_drained = false;     ///< somebody drains it before the job ends
   std::string summary;           ///< empty, "1" (stderr) or a path (JSON; %p: process id)

@@ -229,14 +229,17 @@ TEST_F(ConfigTest, BreakExistsOnlyInBrokenBuilds) {
 #endif
 }
 
-TEST_F(ConfigTest, TheMoverHasARateAndANiceness) {
+TEST_F(ConfigTest, TheMoverHasARateStreamsAndANiceness) {
   Set("TIDELANE_TIER_RATE", "3M");
+  Set("TIDELANE_TIER_STREAMS", "4");
   Set("TIDELANE_TIER_NICE", "0");
   Config config;
   ASSERT_TRUE(LoadConfig(config).ok());
   EXPECT_EQ(config.tier_rate, uint64_t{3} << 20);
+  EXPECT_EQ(config.tier_streams, 4u);
   EXPECT_EQ(config.tier_nice, 0u);
   EXPECT_NE(ErrorOf("TIDELANE_TIER_RATE", "fast"), "");
+  EXPECT_NE(ErrorOf("TIDELANE_TIER_STREAMS", "0"), "");
   EXPECT_NE(ErrorOf("TIDELANE_TIER_NICE", "20"), "");
 }
 
@@ -294,6 +297,7 @@ TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
       {"tier", "off", "default"},
       {"tier_size", "auto", "default"},
       {"tier_rate", "0", "default"},
+      {"tier_streams", "2", "default"},
       {"tier_nice", "10", "default"},
       {"tier_drained", "off", "default"},
       {"history", "auto", "default"},

@@ -271,6 +271,9 @@ constexpr char kTierRateDetails[] =
     R"(Of all files of the tier together, so that other users of slow storage, and the program's own reads there, are left some of it; `0`: as fast as it goes. Whoever opens a file for writing that the mover is at
 is not kept waiting for it. A mover serves all programs of the user whose files are in the tier: what the first one says holds, until it ends. `tidelane drain` knows no rate; it leaves a mover ten seconds, and then does the rest itself.)";
 
+constexpr char kTierStreamsDetails[] =
+    R"(A thread each. A second one fills the pauses in which storage answers the first, as one file is written by one request after another; each takes processor time beside the program. As with `tier_rate`, the first program's says it for all.)";
+
 constexpr char kTierNiceDetails[] =
     R"(As `nice` has it; never less nice than the program itself. As with `tier_rate`, the first program's says it for all.)";
 
@@ -281,6 +284,7 @@ as with `close=wait`, and it is counted, unless this is `on`: the job's script e
 using When = WordOf<&Config::mode, kModes>;
 using TierSize = SizeOrAutoOf<&Config::tier_bytes>;
 using TierRate = SizeOf<&Config::tier_rate, 0, kAny>;
+using TierStreams = NumberOf<&Config::tier_streams, 1, 16>;
 using TierNice = NumberOf<&Config::tier_nice, 0, 19>;
 using TierDrained = WordOf<&Config::tier_drained, kOffOrOn>;
 using Flush = WordOf<&Config::flush_deferred, kWaitOrDeferred>;
@@ -374,6 +378,8 @@ constexpr Setting kSettings[] = {
      "how much may wait there", kTierSizeDetails},
     {"tier_rate", Scope::kProcess, TierRate::kType, "a size, such as 200M, or 0", "",
      "how many bytes a second the mover writes at most; `0`: as many as it can", kTierRateDetails},
+    {"tier_streams", Scope::kProcess, TierStreams::kType, "a number from 1 to 16", "",
+     "how many files the mover writes at once", kTierStreamsDetails},
     {"tier_nice", Scope::kProcess, TierNice::kType, "a number from 0 to 19", "",
      "the mover's niceness", kTierNiceDetails},
     {"tier_drained", Scope::kProcess, TierDrained::kType, "", "",

@@ -79,7 +79,8 @@ std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEnt
   parts.log.most = room;
   // It moves when the program has closed the file, or when it is full.
   parts.log.segment_bytes = room / 2;
-  const tier::MoverStart start{.rate = config.tier_rate, .niceness = config.tier_nice};
+  const tier::MoverStart start{
+      .rate = config.tier_rate, .niceness = config.tier_nice, .streams = config.tier_streams};
   parts.left = [place, start](const std::string& name, int descriptor) {
     Count(Counter::kClosesInTier);
     // Nobody there: a new one looks for what was left.

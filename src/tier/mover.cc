@@ -20,6 +20,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -102,32 +103,28 @@ bool Receive(int connection, Handed& handed) {
 class Mover {
  public:
   Mover(const Place& place, const MoverOptions& options, Descriptor listening)
-      : place_(place), options_(options), listening_(std::move(listening)) {}
+      : place_(place), options_(options), rate_(options.rate), listening_(std::move(listening)) {}
 
   void Run() {
     Entry::RemoveDrafts(place_);
     Trouble::RemoveDrafts(place_);
     std::thread taking([this] { Take(); });
-    auto busy_at = Clock::now();
-    for (;;) {
-      bool busy = MoveHanded();
-      bool waits = false;
-      if (!busy) busy = MoveFound(waits);
-      if (busy) {
-        busy_at = Clock::now();
-        continue;
-      }
-      if (!waits && Clock::now() - busy_at > options_.idle) break;
-      std::unique_lock<std::mutex> lock(mutex_);
-      handed_one_.wait_for(lock, kLookAround, [this] { return !handed_.empty(); });
+    std::vector<std::thread> others;
+    for (unsigned i = 1; i < options_.streams; ++i) others.emplace_back([this] { MoveOthers(); });
+    MoveUntilIdle();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ending_ = true;
     }
-    ending_ = true;
+    handed_one_.notify_all();
     // Who comes from now on starts another one.
     unlinkat(place_.folder.get(), kSocketName, 0);
     shutdown(listening_.get(), SHUT_RDWR);
     taking.join();
+    for (std::thread& other : others) other.join();
+    Pace pace(rate_);
     bool waits = false;
-    while (MoveHanded() || MoveFound(waits)) {
+    while (MoveOne(pace, waits)) {
     }
     DropSpares(place_);
   }
@@ -141,6 +138,12 @@ class Mover {
     Interrupted interrupted;                          // how far it had come
     std::chrono::milliseconds pause = kAfterFailure;  // after the next failure
     Clock::time_point in_use_since;                   // none: it was not
+  };
+  // An entry that a thread moves.
+  struct Taken {
+    std::string entry;
+    Descriptor file;  // that was handed over
+    Interrupted interrupted;
   };
 
   void Take() {
@@ -161,61 +164,107 @@ class Mover {
     }
   }
 
-  bool MoveHanded() {
-    Handed handed;
+  void MoveUntilIdle() {
+    Pace pace(rate_);
+    auto busy_at = Clock::now();
+    for (;;) {
+      bool waits = false;
+      const bool busy = MoveOne(pace, waits);
+      if (busy || waits) busy_at = Clock::now();
+      if (busy) continue;
+      if (Clock::now() - busy_at > options_.idle) return;
+      AwaitOne();
+    }
+  }
+  void MoveOthers() {
+    Pace pace(rate_);
+    for (bool waits = false; !ending_;) {
+      if (!MoveOne(pace, waits)) AwaitOne();
+    }
+  }
+  void AwaitOne() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    handed_one_.wait_for(lock, kLookAround,
+                         [this] { return ending_ || FirstHanded() != handed_.end(); });
+  }
+
+  // False: there is nothing to be moved now. `waits`: something is, later, or by another thread.
+  bool MoveOne(Pace& pace, bool& waits) {
+    Taken taken;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (handed_.empty()) return false;
-      handed = std::move(handed_.front());
-      handed_.pop_front();
+      if (!TakeHanded(taken) && !TakeFound(taken, waits)) return false;
+      moving_.insert(taken.entry);
     }
-    if (const auto before = next_.find(handed.entry); before != next_.end()) {
-      // Another opening of the file, of a close before this one, would be in the way of a lease.
-      before->second.file = Descriptor();
-      before->second.in_use_since = {};
-    }
-    Move(handed.entry, std::move(handed.file));
+    Move(pace, taken);
     return true;
   }
 
-  // Whatever nobody has handed over. `waits`: something is to be tried again.
-  bool MoveFound(bool& waits) {
+  // With the lock held, as all that follows until Move.
+  std::deque<Handed>::iterator FirstHanded() {
+    return std::ranges::find_if(
+        handed_, [this](const Handed& handed) { return !moving_.contains(handed.entry); });
+  }
+
+  bool TakeHanded(Taken& taken) {
+    const auto handed = FirstHanded();
+    if (handed == handed_.end()) return false;
+    taken = {.entry = std::move(handed->entry), .file = std::move(handed->file), .interrupted = {}};
+    handed_.erase(handed);
+    if (const auto before = next_.find(taken.entry); before != next_.end()) {
+      // Another opening of the file, of a close before this one, would be in the way of a lease.
+      before->second.file = Descriptor();
+      before->second.in_use_since = {};
+      taken.interrupted = std::exchange(before->second.interrupted, {});
+    }
+    return true;
+  }
+
+  // Whatever nobody has handed over.
+  bool TakeFound(Taken& taken, bool& waits) {
     const std::vector<std::string> found = Entry::AllIn(place_);
     Trouble::RemoveStray(place_, found);
     // Others have brought home, or given up, what is not there any more.
-    std::erase_if(next_,
-                  [&](const auto& next) { return !std::ranges::binary_search(found, next.first); });
+    std::erase_if(next_, [&](const auto& next) {
+      return !std::ranges::binary_search(found, next.first) && !moving_.contains(next.first);
+    });
+    waits = !moving_.empty();
     for (const std::string& name : found) {
+      if (moving_.contains(name)) continue;
       const auto next = next_.find(name);
-      if (next != next_.end() && Clock::now() < next->second.at) {
-        waits |= !next->second.hopeless;
-        continue;
+      if (next == next_.end()) {
+        taken.entry = name;
+        return true;
       }
-      Move(name, next == next_.end() ? Descriptor() : std::move(next->second.file));
-      const auto again = next_.find(name);
-      if (again == next_.end()) return true;
-      waits |= !again->second.hopeless;
+      if (Clock::now() >= next->second.at) {
+        taken = {.entry = name,
+                 .file = std::move(next->second.file),
+                 .interrupted = std::exchange(next->second.interrupted, {})};
+        return true;
+      }
+      waits |= !next->second.hopeless;
     }
     return false;
   }
 
-  void Move(const std::string& name, Descriptor file) {
-    Interrupted interrupted;
-    if (const auto before = next_.find(name); before != next_.end())
-      interrupted = std::exchange(before->second.interrupted, {});
+  void Move(Pace& pace, Taken& taken) {
+    const std::string& name = taken.entry;
     Entry entry;
-    if (const int error = Entry::Read(place_, name, entry); error != 0) {
+    Status why;
+    const int unread = Entry::Read(place_, name, entry);
+    const Drained drained = unread != 0 ? Drained::kFailed : Drain(pace, entry, taken, why);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    moving_.erase(name);
+    if (unread != 0) {
       next_.erase(name);
       // What cannot be read stays, and is no work.
-      if (error != ENOENT) {
+      if (unread != ENOENT) {
         Next& next = next_[name];
         next.at = Clock::now() + kAfterFailure;
         next.hopeless = true;
       }
       return;
     }
-    Status why;
-    const Drained drained = Drain(entry, file, interrupted, why);
     if (drained == Drained::kYes || drained == Drained::kUseless) {
       next_.erase(name);
       return;
@@ -225,21 +274,20 @@ class Mover {
     Next& next = next_[name];
     Wait(next, drained, why);
     if (const std::string reason = ReasonOf(next, drained, why); !reason.empty())
-      Trouble::Tell(place_, name, reason, drained == Drained::kInUse ? 0 : pace_.bytes());
-    next.file = std::move(file);
+      Trouble::Tell(place_, name, reason, drained == Drained::kInUse ? 0 : pace.bytes());
+    next.file = std::move(taken.file);
     // Of what storage has refused everything is tried again.
-    if (drained == Drained::kInUse) next.interrupted = std::move(interrupted);
+    if (drained == Drained::kInUse) next.interrupted = std::move(taken.interrupted);
   }
 
-  Drained Drain(const Entry& entry, const Descriptor& file, Interrupted& interrupted,
-                Status& why) try {
+  Drained Drain(Pace& pace, const Entry& entry, Taken& taken, Status& why) const try {
     Trouble before;
     const bool had_trouble = Trouble::Read(place_, entry.name, before);
     // Beyond where it stood still it goes on.
-    pace_.Begin(before.bytes, [this, had_trouble, name = entry.name] {
+    pace.Begin(before.bytes, [this, had_trouble, name = entry.name] {
       if (had_trouble) Trouble::Remove(place_, name);
     });
-    return tier::Drain(place_, entry, file, kSpares, why, &pace_, &interrupted);
+    return tier::Drain(place_, entry, taken.file, kSpares, why, &pace, &taken.interrupted);
   } catch (const std::bad_alloc&) {
     why = Status::Failed(ENOMEM, "recover");
     return Drained::kFailed;
@@ -271,12 +319,13 @@ class Mover {
 
   const Place& place_;
   const MoverOptions options_;
-  Pace pace_{options_.rate};
+  Rate rate_;
   const Descriptor listening_;
   std::atomic<bool> ending_{false};
   std::mutex mutex_;
   std::condition_variable handed_one_;
   std::deque<Handed> handed_;
+  std::set<std::string> moving_;
   std::map<std::string, Next> next_;
 };
 

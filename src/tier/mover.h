@@ -18,13 +18,15 @@ namespace tidelane::tier {
 
 struct MoverOptions {
   std::chrono::milliseconds idle = std::chrono::seconds(5);  ///< then it ends
-  uint64_t rate = 0;  ///< bytes a second, of all files together; 0: as fast as it goes
+  uint64_t rate = 0;     ///< bytes a second, of all files together; 0: as fast as it goes
+  unsigned streams = 2;  ///< so many files are written at once
 };
 
 /// What a program asks of the mover that it starts. One that is there already goes on as it is.
 struct MoverStart {
   uint64_t rate = 0;
   unsigned niceness = 10;
+  unsigned streams = 2;
 };
 
 /// Moves until there is nothing more to do. 0; or an errno, where the tier cannot be used. 0 at once where there is a mover already.

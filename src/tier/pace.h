@@ -2,19 +2,36 @@
 /// How far a mover has come with a file, and how fast it may go on.
 ///
 /// Invariant: who waits here for its turn lets go as soon as somebody wants the file.
-/// Thread safety: one thread.
+/// Thread safety: a Rate: any thread; a Pace: one.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 
+#include "base/annotations.h"
+
 namespace tidelane::tier {
+
+/// Bytes a second, of all files together.
+class Rate {
+ public:
+  /// 0: as fast as it goes.
+  explicit Rate(uint64_t bytes) : bytes_(bytes) {}
+
+  /// How long until more may be written; not above 0: at once.
+  std::chrono::nanoseconds Left() const TL_EXCLUDES(mutex_);
+  void Wrote(uint64_t bytes) TL_EXCLUDES(mutex_);
+
+ private:
+  const uint64_t bytes_;
+  mutable Mutex mutex_;
+  std::chrono::steady_clock::time_point free_at_ TL_GUARDED_BY(mutex_);
+};
 
 class Pace {
  public:
-  /// `rate`: bytes a second, of all files together; 0: as fast as it goes.
-  explicit Pace(uint64_t rate) : rate_(rate) {}
+  explicit Pace(Rate& rate) : rate_(rate) {}
 
   /// A file begins. `passed` is called once, when more than so many bytes of it are written.
   void Begin(uint64_t before, std::function<void()> passed);
@@ -26,8 +43,7 @@ class Pace {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  const uint64_t rate_;
-  std::chrono::steady_clock::time_point free_at_;
+  Rate& rate_;
   uint64_t bytes_ = 0;
   uint64_t before_ = 0;
   std::function<void()> passed_;

@@ -74,8 +74,9 @@ bool StartMover(const Place& place, const MoverStart& wanted) {
   std::string idle = std::to_string(MoverOptions().idle.count());
   std::string rate = std::to_string(wanted.rate);
   std::string niceness = std::to_string(wanted.niceness);
-  std::array<char*, 6> arguments{name.data(), path.data(),     idle.data(),
-                                 rate.data(), niceness.data(), nullptr};
+  std::string streams = std::to_string(wanted.streams);
+  std::array<char*, 7> arguments{name.data(),     path.data(),    idle.data(), rate.data(),
+                                 niceness.data(), streams.data(), nullptr};
   std::array<char*, 2> environment{search.data(), nullptr};
   auto* const stack = static_cast<std::byte*>(stacks);
   Start start{.program = program.c_str(),

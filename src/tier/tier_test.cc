@@ -529,7 +529,8 @@ TEST_F(TierTest, AMoverThatIsInterruptedGoesOnWhereItWas) {
   Interrupted interrupted;
   interrupted.progress.between_syncs = 1 << 20;
   const auto interrupted_after = [&](uint64_t bytes) {
-    Pace pace(0);
+    Rate rate(0);
+    Pace pace(rate);
     pace.Begin(bytes, [&] {
       EXPECT_EQ(open(path().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC), -1);
       EXPECT_EQ(errno, EWOULDBLOCK);
@@ -552,7 +553,8 @@ TEST_F(TierTest, AMoverThatIsInterruptedGoesOnWhereItWas) {
                       std::shared_ptr<Device>(MakePosixDevice(dup(*file->descriptor())))),
                   2000, "zzzz", 4),
             0);
-  Pace pace(0);
+  Rate rate(0);
+  Pace pace(rate);
   EXPECT_EQ(Drain(entry, 0, &pace, &interrupted), Drained::kYes);
   EXPECT_GT(pace.bytes(), kSize - 1000000);
   const std::string contents = Contents("a.h5");
@@ -568,7 +570,8 @@ TEST_F(TierTest, WhereThereIsNoLeaseAMoverKnowsThatSomebodyWaits) {
   const Descriptor writer(open(path().c_str(), O_RDWR | O_CLOEXEC));
   std::thread waits;
   std::atomic<int> claimed{-1};
-  Pace pace(0);
+  Rate rate(0);
+  Pace pace(rate);
   pace.Begin(1 << 20, [&] {
     waits = std::thread([&] { claimed = ClaimAfterMove(writer.get()); });
     while (!IsMoveAwaited(reader.get())) std::this_thread::yield();

@@ -103,7 +103,8 @@ TEST_F(TroubleTest, AFailureIsToldWithoutTheFilesNameUnlessItSaysMore) {
 TEST(PaceTest, ARateIsKeptAndWhoWantsTheFileEndsTheWait) {
   using Clock = std::chrono::steady_clock;
   const auto free = [] { return 0; };
-  Pace pace(1'000'000);
+  Rate rate(1'000'000);
+  Pace pace(rate);
   const auto began = Clock::now();
   pace.Wrote(50'000);
   EXPECT_EQ(pace.Await(free), 0);
@@ -111,13 +112,15 @@ TEST(PaceTest, ARateIsKeptAndWhoWantsTheFileEndsTheWait) {
   pace.Wrote(3'600'000'000);  // an hour
   int looks = 0;
   EXPECT_EQ(pace.Await([&] { return ++looks < 3 ? 0 : EWOULDBLOCK; }), EWOULDBLOCK);
-  Pace fast(0);
+  Rate no_rate(0);
+  Pace fast(no_rate);
   fast.Wrote(UINT64_MAX / 2);
   EXPECT_EQ(fast.Await(free), 0);
 }
 
 TEST(PaceTest, ItTellsOnceThatItWentBeyondAPlace) {
-  Pace pace(0);
+  Rate rate(0);
+  Pace pace(rate);
   int told = 0;
   pace.Begin(100, [&] { ++told; });
   pace.Wrote(100);

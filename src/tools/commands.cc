@@ -249,7 +249,7 @@ std::vector<Option> MoverSettings() {
   std::vector<Option> options = SettingOptions();
   std::erase_if(options, [](const Option& option) {
     return option.names != "--tier" && option.names != "--tier-rate" &&
-           option.names != "--tier-nice";
+           option.names != "--tier-streams" && option.names != "--tier-nice";
   });
   return options;
 }

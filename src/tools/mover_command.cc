@@ -37,7 +37,7 @@ int MoveFiles(const Arguments& arguments) {
   Status status = ApplySettings(SettingsOf(arguments));
   if (status.ok()) status = LoadConfig(config);
   if (!status.ok()) return Fail(kUsage, InWords(status));
-  tier::MoverOptions options{.rate = config.tier_rate};
+  tier::MoverOptions options{.rate = config.tier_rate, .streams = config.tier_streams};
   if (arguments.Has("idle") && !ReadIdle(arguments.Get("idle"), options.idle))
     return Fail(kUsage, "--idle is a number of seconds, such as 60; 0: until it is interrupted");
   if (config.tier.empty())

@@ -85,6 +85,7 @@ def test_every_setting_is_an_option(tidelane):
         (["mover", "--tier", "memory", "--idle", "soon"], 2, "--idle is a number of seconds"),
         (["mover", "--tier", "/nonexistent/folder"], 1, "/nonexistent/folder/tidelane-"),
         (["mover", "--tier-nice", "77"], 2, "a number from 0 to 19"),
+        (["mover", "--tier-streams", "0"], 2, "a number from 1 to 16"),
         (["completion", "tcsh"], 2, "bash, zsh or fish"),
         (["config", "--lanes", "900"], 2, "lanes='900' (command line): accepted are a number from 1 to 64"),
         (["config", "--arena", "99999999999999999999"], 2, "a size of at least 64k"),

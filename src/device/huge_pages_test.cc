@@ -166,6 +166,9 @@ TEST_F(HugePagesTest, WhereTheSystemRefusesThemItWrites) {
 
 // A child that had a part of it mapped would hold the locks of a parent that was killed.
 TEST_F(HugePagesTest, AChildHasNoWindow) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "its madvise knows no MADV_DONTFORK";
+#endif
   if (!HasHugePages()) GTEST_SKIP() << "no huge pages here";
   FileWindow window = pages_.Open(fd_, 0, 2 * kPage);
   ASSERT_FALSE(window.empty());

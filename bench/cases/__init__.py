@@ -34,6 +34,7 @@ CASES = {
         commits.OPEN_DATASETS,
         tier.TIER,
         tier.AGAIN,
+        tier.BURST,
         tier.PLOTFILES,
         ranks.SERIES,
         ranks.INTERLEAVED,

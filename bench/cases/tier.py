@@ -4,6 +4,7 @@ import json
 import pathlib
 import statistics
 import tempfile
+import time
 
 from cases.checkpoint import copy_us, simulation_of
 from comparison import TIDELANE, Case, Derived, Metric, check_outputs, interleave
@@ -165,6 +166,55 @@ AGAIN = Case(
         Derived("waits_ratio", "all waits, ratio", "waits_ms", format="{:.3f}"),
     ],
     rows=again_rows,
+    storages=("throttle",),
+    programs=("checkpoint",),
+)
+
+
+def burst(bench, simulation, storage, tier):
+    """Files one after another without a pause: how long the program takes, and how long until the last one is in its place."""
+
+    def one_run(side, env):
+        begin = time.monotonic()
+        report = simulation.run(storage, ["--layout=per-step", "--mode=implicit"], env, side.name)
+        report["program_s"] = time.monotonic() - begin
+        if side.name == TIDELANE:
+            drain(bench, tier)
+        return {**report, "home_s": time.monotonic() - begin, "bandwidth_s": simulation.bytes / storage.throttle.bandwidth}
+
+    def after(_, reports):
+        if TIDELANE in reports:
+            check_in_tier(reports[TIDELANE], reports[TIDELANE]["steps"])
+        check_outputs(bench, storage, "tier_burst", 0, reports, payload=simulation.bytes)
+
+    try:
+        return interleave(bench.sides, bench.rounds, one_run, {"close": "tier", "tier": tier}, after_round=after)
+    finally:
+        storage.remove(*(side.name for side in bench.sides))
+
+
+def burst_rows(bench):
+    for storage in bench.storages(BURST):
+        simulation = simulation_of(bench) if bench.tiny else simulation_of(bench, steps=STEPS)
+        for labels, tier in each_place(bench, BURST, storage):
+            yield labels, burst(bench, simulation, storage, tier), ()
+
+
+BURST = Case(
+    key="tier_burst",
+    title="A burst of files, until all are in their places",
+    text="8 files of 32 MiB that are written one after another, without computation, into a tier. *In place*: until the mover has brought the last one home;"
+    " the storage's *bandwidth* alone would take what stands there. It writes two files at once (`tier_streams`): the requests of one wait for one another.",
+    metrics=[
+        Metric("program_s", "the program, s", lambda r: r["program_s"], format="{:.2f}"),
+        Metric("home_s", "in place, s", lambda r: r["home_s"], format="{:.2f}"),
+        Metric("bandwidth_s", "bandwidth, s", lambda r: r["bandwidth_s"], format="{:.2f}", shown="base"),
+    ],
+    derived=[
+        Derived("program_ratio", "the program, ratio", "program_s", format="{:.3f}"),
+        Derived("home_ratio", "in place, ratio", "home_s"),
+    ],
+    rows=burst_rows,
     storages=("throttle",),
     programs=("checkpoint",),
 )

@@ -2,16 +2,22 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 
 #include "base/memory_limit.h"
 #include "base/trace.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
 #endif
 
 namespace tidelane {
@@ -51,13 +57,29 @@ Mapping Map(int fd, uint64_t offset, uint64_t size) {
   return {reserved, all, begin};
 }
 
-// The file gets as long, but never shorter, and the page has something to be made of.
-bool HasPage(int fd, uint64_t offset) {
+// The file gets as long, but never shorter, and the huge page has a small one that it can be made of. That one is touched, too: where the
+// mount has huge pages by itself it is one already, and as long as nobody has touched it the system takes it for empty, whatever
+// is stored there through a mapping that MADV_COLLAPSE has made (Linux 6.18).
+bool HasPage(int fd, uint64_t offset, std::byte* mapped) {
   int result = 0;
   do {
     result = fallocate(fd, 0, static_cast<off_t>(offset), kSmallPage);
   } while (result != 0 && errno == EINTR);
+  if (result != 0) return false;
+  do {
+    result = madvise(mapped, kSmallPage, MADV_POPULATE_WRITE);
+  } while (result != 0 && (errno == EINTR || errno == EAGAIN));
   return result == 0;
+}
+
+// What is stored in the mapping is what the file has: nothing is trusted to a system where it is not. The bytes are the caller's.
+bool IsTheFile(int fd, uint64_t offset, std::byte* mapped, uint64_t size) {
+  constexpr std::array<unsigned char, 8> kPattern{0x74, 0x69, 0x64, 0x65, 0x6c, 0x61, 0x6e, 0x65};
+  const size_t n = std::min<uint64_t>(size, kPattern.size());
+  std::memcpy(mapped, kPattern.data(), n);
+  std::array<unsigned char, 8> read{};
+  return pread(fd, read.data(), n, static_cast<off_t>(offset)) == static_cast<ssize_t>(n) &&
+         std::equal(kPattern.begin(), kPattern.begin() + n, read.begin());
 }
 
 bool CollapseOne(std::byte* begin) {
@@ -97,7 +119,7 @@ FileWindow HugePages::Open(int fd, uint64_t offset, uint64_t size) {
   const Mapping mapping = Map(fd, first * kPage, (last - first) * kPage);
   if (mapping.all == nullptr) return {};
   FileWindow window(mapping.all, mapping.size, mapping.begin + (offset - first * kPage));
-  if (huge || MakeHuge(fd, mapping.begin, first, last)) return window;
+  if (huge || MakeHuge(fd, mapping.begin, offset, size)) return window;
   return {};
 }
 
@@ -107,14 +129,23 @@ bool HugePages::AreHuge(uint64_t first, uint64_t last) {
   return std::find(at(first), at(last), false) == at(last);
 }
 
-bool HugePages::MakeHuge(int fd, std::byte* mapped, uint64_t first, uint64_t last) {
+bool HugePages::MakeHuge(int fd, std::byte* mapped, uint64_t offset, uint64_t size) {
+  const uint64_t end = offset + size;
+  const uint64_t first = offset / kPage;
+  const uint64_t last = (end - 1) / kPage + 1;
   MutexLock lock(mutex_);
   if (huge_.size() < last) huge_.resize(last);
-  for (uint64_t page = first; page < last; ++page) {
+  for (uint64_t page = first; page < last; ++page, mapped += kPage) {
     if (huge_[page]) continue;
+    const uint64_t begin = page * kPage;
     // No room: what is to be written may still find some.
-    if (!HasPage(fd, (page + 1) * kPage - kSmallPage)) return false;
-    if (!Collapse(mapped + (page - first) * kPage)) return false;
+    if (!HasPage(fd, begin + kPage - kSmallPage, mapped + kPage - kSmallPage)) return false;
+    if (!Collapse(mapped)) return false;
+    const uint64_t own = std::max(offset, begin);
+    if (!IsTheFile(fd, own, mapped + (own - begin), std::min(end, begin + kPage) - own)) {
+      not_before_ns.store(UINT64_MAX, std::memory_order_relaxed);
+      return false;
+    }
     huge_[page] = true;
   }
   return true;

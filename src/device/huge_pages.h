@@ -50,12 +50,12 @@ class HugePages {
   static constexpr uint64_t kWorthWindow = uint64_t{256} << 10;
 
   /// The `size` bytes from `offset` on of the file `fd`, which may become longer by less than a huge page; an empty window: they are
-  /// to be written by the system (few, or there are no huge pages, or no room).
+  /// to be written by the system (few, or there are no huge pages, or no room). What they were before is gone in either case.
   FileWindow Open(int fd, uint64_t offset, uint64_t size) TL_EXCLUDES(mutex_);
 
  private:
   bool AreHuge(uint64_t first, uint64_t last) TL_REQUIRES(mutex_);
-  bool MakeHuge(int fd, std::byte* mapped, uint64_t first, uint64_t last) TL_EXCLUDES(mutex_);
+  bool MakeHuge(int fd, std::byte* mapped, uint64_t offset, uint64_t size) TL_EXCLUDES(mutex_);
 
   Mutex mutex_;
   std::vector<bool> huge_ TL_GUARDED_BY(mutex_);  // by the page's number in the file

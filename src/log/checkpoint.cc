@@ -58,7 +58,8 @@ int CommitLog::MoveBytes(Segment& segment, const Layer& layer, uint64_t end) {
     if (error != 0) return error;
   }
   // With the zeros of what was cut off: if the file grows again, they are seen.
-  if (const int error = CopyTo(file_.device(), layer, UINT64_MAX); error != 0) return error;
+  if (const int error = CopyTo(file_.device(), layer, UINT64_MAX, parts_.request_bytes); error != 0)
+    return error;
   if (const int error = file_.Lengthen(end); error != 0) return error;
   return file_.syncs() && !MutationEnabled("log_move_sync") ? file_.Sync() : 0;
 }

@@ -157,7 +157,8 @@ Status LoggedStore::Recover(Superblock& found, bool& goes_on) {
     return {};
   }
   log::Folder& folder = left.folder != nullptr ? *left.folder : *parts.folder;
-  Status status = log::Restore(file_.device(), folder, parts.path, snapshot);
+  Status status = log::Restore(file_.device(), folder, parts.path, snapshot, false, nullptr,
+                               parts.request_bytes);
   if (!status.ok()) return status;
   left.used();
   Count(Counter::kFilesRecovered);

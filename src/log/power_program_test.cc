@@ -94,6 +94,7 @@ LoggedFile PowerProgram::Parts(const std::shared_ptr<PowerDisk>& disk, std::uniq
                            .lanes = nullptr,
                            .segment_bytes = kSegmentBytes,
                            .reuse_bytes = options_.seed % 5 < 2 ? 400 : UINT64_MAX,
+                           .request_bytes = 256,  // so that there are states between
                            .all = options_.tier}};
   if (options_.tier) {
     parts.left = [](const std::string&, int) {};

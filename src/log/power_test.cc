@@ -26,10 +26,10 @@ PowerOptions OfSeed(PowerOptions options, uint64_t seed) {
 #ifdef TIDELANE_BREAK
 
 // With a rule switched off, one of these must come to a state that is wrong.
-bool IsNoticed(std::string_view rule, PowerProgram::Tally& all) {
+bool IsNoticed(std::string_view rule, unsigned seeds, PowerProgram::Tally& all) {
   enabled_mutations = rule;
   bool noticed = false;
-  for (unsigned seed = 1; seed <= 60 && !noticed; ++seed) {
+  for (unsigned seed = 1; seed <= seeds && !noticed; ++seed) {
     for (const Moves moves : {Moves::kWithCommits, Moves::kWhenFull, Moves::kLater}) {
       PowerProgram program(OfSeed({.moves = moves}, seed));
       program.Run();
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, PowerControlTest,
 
 TEST_P(PowerControlTest, IsNoticed) {
   PowerProgram::Tally all;
-  EXPECT_TRUE(IsNoticed(GetParam(), all));
+  EXPECT_TRUE(IsNoticed(GetParam(), 240, all));
   std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
 }
 
@@ -96,7 +96,7 @@ TEST(TierControlTest, WithoutAnyNothingIs) {
 
 TEST(PowerControlTest, WithoutAnyNothingIs) {
   PowerProgram::Tally all;
-  EXPECT_FALSE(IsNoticed("", all));
+  EXPECT_FALSE(IsNoticed("", 60, all));
 }
 
 #else

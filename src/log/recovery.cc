@@ -337,20 +337,20 @@ void FindIn(const Layer& newer, const Layer& older, uint64_t begin, uint64_t end
 
 namespace {
 
-// What is written to a file in the order of addresses, put together to requests that end where a multiple of kPiece does.
+// What is written to a file in the order of addresses, put together to requests that end where a multiple of `most` does.
 class Requests {
  public:
-  explicit Requests(Device& file) : file_(file) { bytes_.reserve(kPiece); }
+  Requests(Device& file, uint64_t most) : file_(file), most_(most) { bytes_.reserve(most); }
 
   /// [from, to) becomes what `read` puts there; 0 or an errno.
   template <typename Read>
   int Add(uint64_t from, uint64_t to, Read read) {
     while (from < to) {
-      if (from != begin_ + bytes_.size() || from % kPiece == 0) {
+      if (from != begin_ + bytes_.size() || from % most_ == 0) {
         if (const int error = Write(); error != 0) return error;
         begin_ = from;
       }
-      const uint64_t size = std::min(to, from / kPiece * kPiece + kPiece) - from;
+      const uint64_t size = std::min(to, from / most_ * most_ + most_) - from;
       bytes_.resize(bytes_.size() + size);
       if (const int error = read(bytes_.data() + bytes_.size() - size, size); error != 0)
         return error;
@@ -367,16 +367,17 @@ class Requests {
 
  private:
   Device& file_;
+  const uint64_t most_;
   std::vector<std::byte> bytes_;
   uint64_t begin_ = 0;
 };
 
 }  // namespace
 
-int CopyTo(Device& file, const Layer& layer, uint64_t end) {
+int CopyTo(Device& file, const Layer& layer, uint64_t end, uint64_t request_bytes) {
   uint64_t size = 0;
   if (const int error = file.Size(size); error != 0) return error;
-  Requests requests(file);
+  Requests requests(file, request_bytes);
   int error = 0;
   const auto copy = [&](uint64_t from, uint64_t to, uint64_t offset) {
     if (error != 0) return;
@@ -430,7 +431,7 @@ bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot) {
 namespace {
 
 // What of the log is not on storage yet, in address order, so that a part of each entry is, and the rest is not.
-int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress) {
+int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress, uint64_t request_bytes) {
   const std::shared_ptr<Segment>& segment = snapshot.layers.back().segment;
   if (progress.segment != segment->id() ||
       (progress.first != snapshot.first && !MutationEnabled("log_progress")))
@@ -440,7 +441,7 @@ int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress) {
   progress.generation = snapshot.generation;
   progress.stored.resize(snapshot.entries.size());
   using Clock = std::chrono::steady_clock;
-  const uint64_t most = std::min(kPiece, progress.between_syncs);
+  const uint64_t most = std::min(request_bytes, progress.between_syncs);
   Layer next{.segment = segment, .pieces = {}};
   uint64_t taken = 0;
   uint64_t copied = 0;
@@ -448,7 +449,7 @@ int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress) {
   int error = 0;
   // All below this address.
   const auto copy_to = [&](uint64_t address) {
-    error = CopyTo(file, next, snapshot.end);
+    error = CopyTo(file, next, snapshot.end, request_bytes);
     next.pieces = {};
     copied += std::exchange(taken, 0);
     if (copied < progress.between_syncs && Clock::now() - synced_at < kTimeBetweenSyncs) return;
@@ -470,7 +471,7 @@ int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress) {
       if (taken >= most) copy_to(at);
     }
   });
-  return error == 0 ? CopyTo(file, next, snapshot.end) : error;
+  return error == 0 ? CopyTo(file, next, snapshot.end, request_bytes) : error;
 }
 
 // What a program that was killed has left may not be on storage yet: neither the mark nor the log is then what would be found after the
@@ -496,7 +497,7 @@ Status CheckLength(Device& file, const std::string& path, const Snapshot& snapsh
 }
 
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot,
-               bool in_memory, Progress* progress) {
+               bool in_memory, Progress* progress, uint64_t request_bytes) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
   if (Status status = CheckLength(file, path, snapshot); !status.ok()) return status;
   if (const auto& [segment, slot] = snapshot.newest; segment != nullptr && !in_memory) {
@@ -511,10 +512,12 @@ Status Restore(Device& file, Folder& folder, const std::string& path, const Snap
   }
   const bool goes_on = progress != nullptr && snapshot.layers.size() == 1;
   if (goes_on) {
-    if (const int error = CopyRest(file, snapshot, *progress); error != 0) return failed(error);
+    if (const int error = CopyRest(file, snapshot, *progress, request_bytes); error != 0)
+      return failed(error);
   }
   for (const Layer& layer : snapshot.layers) {
-    if (const int error = goes_on ? 0 : CopyTo(file, layer, snapshot.end); error != 0)
+    if (const int error = goes_on ? 0 : CopyTo(file, layer, snapshot.end, request_bytes);
+        error != 0)
       return failed(error);
   }
   if (const int error = file.Truncate(snapshot.end); error != 0) return failed(error);

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "device/device.h"
 #include "log/folder.h"
+#include "log/log_parts.h"
 #include "log/mark.h"
 #include "log/piece_map.h"
 #include "log/segment.h"
@@ -103,12 +104,13 @@ struct Progress {
 /// Makes the file so, on storage, and removes the segments. `in_memory`: these do not outlive the machine, whatever is done for them.
 /// `progress`: how far somebody has come before, and then has come; if there is one.
 Status Restore(Device& file, Folder& folder, const std::string& path, const Snapshot& snapshot,
-               bool in_memory = false, Progress* progress = nullptr);
+               bool in_memory = false, Progress* progress = nullptr,
+               uint64_t request_bytes = kRequestBytes);
 
 /// Whether the file is so already, by its superblock and by all bytes that the log has: then the log is of no use.
 bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot);
 
 /// Copies bytes of a segment to their places in the file, but for those of the superblock. `end`: beyond it nothing is.
-int CopyTo(Device& file, const Layer& layer, uint64_t end);
+int CopyTo(Device& file, const Layer& layer, uint64_t end, uint64_t request_bytes);
 
 }  // namespace tidelane::log

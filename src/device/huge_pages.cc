@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "base/memory_limit.h"
 #include "base/trace.h"
@@ -25,10 +27,20 @@ namespace {
 
 constexpr uint64_t kSmallPage = 4096;
 constexpr int kTries = 3;  // somebody else may hold a page at the moment
-// Where memory is in small pieces the system may have to move much to make a huge page: then small ones are better for a while.
-constexpr uint64_t kTooLongNs = 20'000'000;
-constexpr uint64_t kPauseNs = 10'000'000'000;
+// Small pages of 2 MiB take a millisecond. A huge one takes a tenth of that, but five times as much where a hypervisor must find the memory
+// first, and any time where the system must move others for it: then small ones are better for a while, and for longer if it is so again.
+constexpr uint64_t kTooLongNs = 700'000;
+constexpr uint64_t kShortestPauseNs = 250'000'000;
+constexpr uint64_t kLongestPauseNs = 16'000'000'000;
 constinit std::atomic<uint64_t> not_before_ns{0};
+constinit std::atomic<uint64_t> pause_ns{kShortestPauseNs};
+
+// Of this thread: that others have the processor says nothing.
+uint64_t ProcessorNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -90,13 +102,26 @@ bool CollapseOne(std::byte* begin) {
   return false;
 }
 
-bool Collapse(std::byte* begin) {
-  const uint64_t begin_ns = NowNs();
+// `quick`: new small ones would not have been there sooner.
+bool Collapse(std::byte* begin, bool& quick) {
+  const uint64_t begin_ns = ProcessorNs();
   const bool done = CollapseOne(begin);
-  const uint64_t end_ns = NowNs();
-  if (!done || end_ns - begin_ns > kTooLongNs)
-    not_before_ns.store(end_ns + kPauseNs, std::memory_order_relaxed);
+  quick = done && ProcessorNs() - begin_ns <= kTooLongNs;
   return done;
+}
+
+bool Pauses() { return NowNs() < not_before_ns.load(std::memory_order_relaxed); }
+
+void PauseUnless(bool quick) {
+  const uint64_t pause = pause_ns.load(std::memory_order_relaxed);
+  if (!quick) not_before_ns.store(NowNs() + pause, std::memory_order_relaxed);
+  pause_ns.store(quick ? kShortestPauseNs : std::min(2 * pause, kLongestPauseNs),
+                 std::memory_order_relaxed);
+}
+
+bool IsShorter(int fd, uint64_t size) {
+  struct stat found{};
+  return fstat(fd, &found) != 0 || static_cast<uint64_t>(found.st_size) < size;
 }
 
 }  // namespace
@@ -114,13 +139,28 @@ FileWindow HugePages::Open(int fd, uint64_t offset, uint64_t size) {
     MutexLock lock(mutex_);
     huge = AreHuge(first, last);
   }
-  const bool pauses = !huge && NowNs() < not_before_ns.load(std::memory_order_relaxed);
-  if (pauses || (huge && size < kWorthWindow)) return {};
+  if (huge ? size < kWorthWindow : !MayMake(IsShorter(fd, last * kPage))) return {};
   const Mapping mapping = Map(fd, first * kPage, (last - first) * kPage);
   if (mapping.all == nullptr) return {};
   FileWindow window(mapping.all, mapping.size, mapping.begin + (offset - first * kPage));
   if (huge || MakeHuge(fd, mapping.begin, offset, size)) return window;
   return {};
+}
+
+void HugePages::MakeAll(int fd, uint64_t size) {
+  for (uint64_t begin = 0; begin + kPage <= size; begin += kPage) {
+    const Mapping mapping = Map(fd, begin, kPage);
+    if (mapping.all == nullptr) return;
+    const FileWindow window(mapping.all, mapping.size, mapping.begin);
+    const bool done = HasPage(fd, begin + kPage - kSmallPage, mapping.begin + kPage - kSmallPage) &&
+                      CollapseOne(mapping.begin);
+    if (!done) return;
+  }
+}
+
+// What has been there may be huge already (a spare segment), and then takes no time.
+bool HugePages::MayMake(bool is_new) const {
+  return is_new ? !Pauses() : !slow_.load(std::memory_order_relaxed);
 }
 
 bool HugePages::AreHuge(uint64_t first, uint64_t last) {
@@ -138,9 +178,18 @@ bool HugePages::MakeHuge(int fd, std::byte* mapped, uint64_t offset, uint64_t si
   for (uint64_t page = first; page < last; ++page, mapped += kPage) {
     if (huge_[page]) continue;
     const uint64_t begin = page * kPage;
+    const bool is_new = IsShorter(fd, begin + kPage);
+    if (!MayMake(is_new)) return false;
     // No room: what is to be written may still find some.
     if (!HasPage(fd, begin + kPage - kSmallPage, mapped + kPage - kSmallPage)) return false;
-    if (!Collapse(mapped)) return false;
+    bool quick = false;
+    const bool done = Collapse(mapped, quick);
+    if (is_new) {
+      PauseUnless(quick);
+    } else if (!quick) {
+      slow_.store(true, std::memory_order_relaxed);
+    }
+    if (!done) return false;
     const uint64_t own = std::max(offset, begin);
     if (!IsTheFile(fd, own, mapped + (own - begin), std::min(end, begin + kPage) - own)) {
       not_before_ns.store(UINT64_MAX, std::memory_order_relaxed);

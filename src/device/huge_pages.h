@@ -9,6 +9,7 @@
 /// Thread safety: HugePages: any thread; a window is its owner's.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -45,7 +46,7 @@ class HugePages {
  public:
   static constexpr uint64_t kPage = uint64_t{2} << 20;
   /// A file that is no longer stays as it is: a huge page takes 2 MiB, whatever is in it.
-  static constexpr uint64_t kFrom = uint64_t{1} << 20;
+  static constexpr uint64_t kFrom = uint64_t{4} << 20;
   /// Less is written as quickly by the system as it is mapped.
   static constexpr uint64_t kWorthWindow = uint64_t{256} << 10;
 
@@ -53,10 +54,15 @@ class HugePages {
   /// to be written by the system (few, or there are no huge pages, or no room). What they were before is gone in either case.
   FileWindow Open(int fd, uint64_t offset, uint64_t size) TL_EXCLUDES(mutex_);
 
+  /// All whole ones of a file that nobody uses, however long it takes, as far as it is possible.
+  static void MakeAll(int fd, uint64_t size);
+
  private:
+  bool MayMake(bool is_new) const;
   bool AreHuge(uint64_t first, uint64_t last) TL_REQUIRES(mutex_);
   bool MakeHuge(int fd, std::byte* mapped, uint64_t offset, uint64_t size) TL_EXCLUDES(mutex_);
 
+  std::atomic<bool> slow_{false};  // one that was there took long, or was refused
   Mutex mutex_;
   std::vector<bool> huge_ TL_GUARDED_BY(mutex_);  // by the page's number in the file
 };

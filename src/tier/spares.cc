@@ -14,6 +14,7 @@
 
 #include "device/claim.h"
 #include "device/fork_locks.h"
+#include "device/huge_pages.h"
 #include "log/format.h"
 
 namespace tidelane::tier {
@@ -45,8 +46,10 @@ uint64_t BytesOf(const Place& place, const std::string& name) {
 }
 
 // Whoever opens it by its old name waits for the lease, and then finds no log in it.
-bool Spare(const Place& place, const std::string& name, int fd) {
+bool Spare(const Place& place, const std::string& name, int fd, uint64_t bytes) {
   if (fcntl(fd, F_SETLEASE, F_WRLCK) != 0) return false;  // somebody reads it
+  // Here nobody waits for it.
+  if (place.in_memory && bytes > HugePages::kFrom) HugePages::MakeAll(fd, bytes);
   constexpr std::array<std::byte, log::kDataBegin> kNothing{};
   struct stat found{};
   const bool blank =
@@ -75,9 +78,10 @@ class SparingFolder final : public log::Folder {
     return folder_->Rename(from, to);
   }
   int Remove(const std::string& name, Device& file) override {
-    uint64_t kept = BytesOf(place_, name);
+    const uint64_t own = BytesOf(place_, name);
+    uint64_t kept = own;
     for (const std::string& spare : SparesIn(place_)) kept += BytesOf(place_, spare);
-    if (kept <= most_ && Spare(place_, name, *file.descriptor())) return 0;
+    if (kept <= most_ && Spare(place_, name, *file.descriptor(), own)) return 0;
     return folder_->Remove(name, file);
   }
   int Sync() override { return folder_->Sync(); }

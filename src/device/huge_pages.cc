@@ -165,8 +165,9 @@ bool HugePages::MayMake(bool is_new) const {
 
 bool HugePages::AreHuge(uint64_t first, uint64_t last) {
   if (last > huge_.size()) return false;
-  const auto at = [&](uint64_t page) { return huge_.begin() + static_cast<ptrdiff_t>(page); };
-  return std::find(at(first), at(last), false) == at(last);
+  const auto begin = huge_.begin();
+  const auto end = begin + static_cast<ptrdiff_t>(last);
+  return std::find(begin + static_cast<ptrdiff_t>(first), end, false) == end;
 }
 
 bool HugePages::MakeHuge(int fd, std::byte* mapped, uint64_t offset, uint64_t size) {

@@ -84,6 +84,8 @@ void CommitLog::done(uint64_t state, const std::string& name, bool closed) const
 void CommitLog::before(const Op& op, const Catalog& catalog, Side& side) {
   if (!linked_ && !may_commit(op)) return;
   begin(side);
+  // A flush of a file does not reach what HDF5 keeps for datasets that a virtual one in another file has written (its sieve), natively neither.
+  if (linked_ && is(op, "flush")) side.flush_datasets();
   if (!opens(op)) return;
   const bool kept = linked_ || side.has_orphans() || is_held(op, catalog, side);
   if (creates(op)) {

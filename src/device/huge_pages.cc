@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@ namespace tidelane {
 namespace {
 
 constexpr uint64_t kSmallPage = 4096;
+constexpr uint64_t kLeastRoom = uint64_t{64} << 20;
 constexpr int kTries = 3;  // somebody else may hold a page at the moment
 // Small pages of 2 MiB take a millisecond. A huge one takes a tenth of that, but five times as much where a hypervisor must find the memory
 // first, and any time where the system must move others for it: then small ones are better for a while, and for longer if it is so again.
@@ -119,6 +121,15 @@ void PauseUnless(bool quick) {
                  std::memory_order_relaxed);
 }
 
+// The last huge page of each file may be mostly empty: that must not be what fills a small file system. One without a size is not small.
+bool HasRoom(int fd) {
+  struct statfs found{};
+  return fstatfs(fd, &found) == 0 &&
+         (found.f_blocks == 0 ||
+          static_cast<uint64_t>(found.f_bavail) * static_cast<uint64_t>(found.f_bsize) >=
+              kLeastRoom);
+}
+
 bool IsShorter(int fd, uint64_t size) {
   struct stat found{};
   return fstat(fd, &found) != 0 || static_cast<uint64_t>(found.st_size) < size;
@@ -180,7 +191,7 @@ bool HugePages::MakeHuge(int fd, std::byte* mapped, uint64_t offset, uint64_t si
     if (huge_[page]) continue;
     const uint64_t begin = page * kPage;
     const bool is_new = IsShorter(fd, begin + kPage);
-    if (!MayMake(is_new)) return false;
+    if (!MayMake(is_new) || (is_new && !HasRoom(fd))) return false;
     // No room: what is to be written may still find some.
     if (!HasPage(fd, begin + kPage - kSmallPage, mapped + kPage - kSmallPage)) return false;
     bool quick = false;

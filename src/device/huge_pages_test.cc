@@ -117,13 +117,13 @@ TEST_F(HugePagesTest, BytesThroughWindowsAndBesideThemAreTheFiles) {
 class HugeMountTest : public testing::TestWithParam<const char*> {
  protected:
   // In a namespace of its own, so in a child; without privileges in a user namespace.
-  static bool Mount(const std::string& folder) {
+  static bool Mount(const std::string& folder, const std::string& size) {
     const uid_t user = geteuid();
     const bool own = user == 0 ? unshare(CLONE_NEWNS) == 0
                                : unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && MapToRoot(user);
     return own && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
            mount("tmpfs", folder.c_str(), "tmpfs", 0,
-                 (std::string("size=32m,mode=700,huge=") + GetParam()).c_str()) == 0;
+                 ("size=" + size + ",mode=700,huge=" + GetParam()).c_str()) == 0;
   }
   // Where a page took long, small ones are taken for a while.
   static FileWindow OpenAfterPauses(HugePages& pages, int fd, uint64_t offset, uint64_t size) {
@@ -145,7 +145,7 @@ TEST_P(HugeMountTest, WhatIsStoredIsTheFiles) {
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    if (!Mount(folder)) _exit(kSkipped);
+    if (!Mount(folder, "128m")) _exit(kSkipped);
     const int fd = open((folder + "/file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     HugePages pages;
     const uint64_t size = 3 * kPage + 12345;
@@ -172,6 +172,25 @@ TEST_P(HugeMountTest, WhatIsStoredIsTheFiles) {
   rmdir(folder.c_str());
   if (WIFEXITED(status) && WEXITSTATUS(status) == kSkipped)
     GTEST_SKIP() << "no mounts, or no huge pages, for this user";
+  EXPECT_EQ(status, 0);
+}
+
+// What they have more than what is written into them is not what fills it.
+TEST_P(HugeMountTest, ASmallFileSystemIsLeftAlone) {
+  std::string folder = testing::TempDir() + "tidelane_huge_mount_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!Mount(folder, "48m")) _exit(0);
+    const int fd = open((folder + "/file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    HugePages pages;
+    struct stat found{};
+    const bool none = pages.Open(fd, 0, 8 * kMiB).empty();
+    _exit(none && fstat(fd, &found) == 0 && found.st_size == 0 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  rmdir(folder.c_str());
   EXPECT_EQ(status, 0);
 }
 

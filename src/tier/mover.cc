@@ -122,6 +122,7 @@ class Mover {
     shutdown(listening_.get(), SHUT_RDWR);
     taking.join();
     for (std::thread& other : others) other.join();
+    found_.clear();  // what is there now
     Pace pace(rate_);
     bool waits = false;
     while (MoveOne(pace, waits)) {
@@ -220,16 +221,12 @@ class Mover {
     return true;
   }
 
-  // Whatever nobody has handed over.
+  // Whatever nobody has handed over. All that is there is looked at in turn before the folder is read again.
   bool TakeFound(Taken& taken, bool& waits) {
-    const std::vector<std::string> found = Entry::AllIn(place_);
-    Trouble::RemoveStray(place_, found);
-    // Others have brought home, or given up, what is not there any more.
-    std::erase_if(next_, [&](const auto& next) {
-      return !std::ranges::binary_search(found, next.first) && !moving_.contains(next.first);
-    });
-    waits = !moving_.empty();
-    for (const std::string& name : found) {
+    if (found_.empty()) Look();
+    while (!found_.empty()) {
+      const std::string name = std::move(found_.front());
+      found_.pop_front();
       if (moving_.contains(name)) continue;
       const auto next = next_.find(name);
       if (next == next_.end()) {
@@ -242,9 +239,19 @@ class Mover {
                  .interrupted = std::exchange(next->second.interrupted, {})};
         return true;
       }
-      waits |= !next->second.hopeless;
     }
+    waits = !moving_.empty() ||
+            std::ranges::any_of(next_, [](const auto& next) { return !next.second.hopeless; });
     return false;
+  }
+  void Look() {
+    const std::vector<std::string> found = Entry::AllIn(place_);
+    Trouble::RemoveStray(place_, found);
+    // Others have brought home, or given up, what is not there any more.
+    std::erase_if(next_, [&](const auto& next) {
+      return !std::ranges::binary_search(found, next.first) && !moving_.contains(next.first);
+    });
+    found_.assign(found.begin(), found.end());
   }
 
   void Move(Pace& pace, Taken& taken) {
@@ -325,6 +332,7 @@ class Mover {
   std::mutex mutex_;
   std::condition_variable handed_one_;
   std::deque<Handed> handed_;
+  std::deque<std::string> found_;  // and not looked at yet
   std::set<std::string> moving_;
   std::map<std::string, Next> next_;
 };
@@ -355,6 +363,26 @@ bool Say(const Place& place, const std::string& text, int fd) {
          recv(connection.get(), answer.data(), answer.size(), 0) > 0;
 }
 
+// Who ends it takes nothing from anybody: what was begun is begun again. But spares are of no use without it.
+void EndBySignals(const std::string& path) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([path, signals] {
+    int number = SIGTERM;
+    while (sigwait(&signals, &number) != 0) {
+    }
+    if (Place place; Place::OpenAt(path, place).ok()) {
+      unlinkat(place.folder.get(), kSocketName, 0);
+      DropSpares(place);
+    }
+    signal(number, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    raise(number);
+  }).detach();
+}
+
 }  // namespace
 
 int RunMover(const std::string& path, const MoverOptions& options) {
@@ -380,6 +408,7 @@ int RunMover(const std::string& path, const MoverOptions& options) {
       bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(listening.get(), kWaiting) != 0)
     return errno;
+  EndBySignals(path);
   Mover(place, options, std::move(listening)).Run();
   return 0;
 }

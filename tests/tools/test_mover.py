@@ -97,6 +97,17 @@ def test_interrupted_it_leaves_what_it_had(tidelane):
     assert not any(map(has_marker, files))
 
 
+def test_who_ends_it_finds_no_spare_segments(tidelane, mover):
+    tier, process = mover
+    files = write(tidelane, tier)
+    waits(lambda: not any(map(has_marker, files)))
+    folder = tier / f"tidelane-{os.geteuid()}"
+    assert list(folder.glob("spare.*"))
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(SECONDS) == -signal.SIGTERM
+    assert [path.name for path in folder.iterdir()] == ["mover.lock"]
+
+
 def test_it_ends_by_itself(tidelane):
     (tidelane.folder / "other").mkdir()
     process = tidelane.start("mover", "--tier", tidelane.folder / "other", "--idle", "0.3")

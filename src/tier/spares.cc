@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::string_view kSpare = "spare.";
 constexpr uint64_t kBlock = 512;
+constexpr uint64_t kLeast = uint64_t{64} << 10;
 
 std::vector<std::string> SparesIn(const Place& place) {
   std::vector<std::string> names;
@@ -79,6 +80,8 @@ class SparingFolder final : public log::Folder {
   }
   int Remove(const std::string& name, Device& file) override {
     const uint64_t own = BytesOf(place_, name);
+    // So few pages are soon made, and to look for other spares takes longer the more files wait.
+    if (own < kLeast) return folder_->Remove(name, file);
     uint64_t kept = own;
     for (const std::string& spare : SparesIn(place_)) kept += BytesOf(place_, spare);
     if (kept <= most_ && Spare(place_, name, *file.descriptor(), own)) return 0;

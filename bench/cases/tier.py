@@ -44,6 +44,14 @@ def drain(bench, tier):
     run([tool, "drain"], {**native_environment(), "TIDELANE_TIER": tier}, timeout=120)
 
 
+def in_rounds(bench, storage, tier, one_run, after, alternate=True):
+    """The reports of all sides, of which Tidelane closes its files into this tier."""
+    try:
+        return interleave(bench.sides, bench.rounds, one_run, {"close": "tier", "tier": tier}, alternate=alternate, after_round=after)
+    finally:
+        storage.remove(*(side.name for side in bench.sides))
+
+
 def by_hand_us(simulation, options):
     """What the same program waits for in a step that writes its files to a tmpfs, from where somebody else would have to bring them."""
     with memory_storage() as memory:
@@ -65,10 +73,7 @@ def tiered(bench, simulation, storage, tier):
             check_in_tier(reports[TIDELANE], reports[TIDELANE]["steps"])
         check_outputs(bench, storage, "tier", 0, reports, payload=simulation.bytes)
 
-    try:
-        return interleave(bench.sides, bench.rounds, one_run, {"close": "tier", "tier": tier}, alternate=False, after_round=after)
-    finally:
-        storage.remove(*(side.name for side in bench.sides))
+    return in_rounds(bench, storage, tier, one_run, after, alternate=False)
 
 
 def each_place(bench, case, storage):
@@ -79,8 +84,14 @@ def each_place(bench, case, storage):
             yield {"storage": storage.name, "mode": place}, "memory" if place == "memory" else folder
 
 
+def simulated(bench):
+    simulation = simulation_of(bench)
+    simulation.steps = WARM_UP + 1 if bench.tiny else STEPS
+    return simulation
+
+
 def calibrated(bench, case, storage):
-    simulation = simulation_of(bench) if bench.tiny else simulation_of(bench, steps=STEPS)
+    simulation = simulated(bench)
     bench.progress(f"{case.key}, {storage.name}: what a step's I/O takes")
     simulation.calibrate(storage)
     return simulation
@@ -137,10 +148,7 @@ def opened_again(bench, simulation, storage, tier):
             raise DemoError("the mover was always quicker than the program")
         check_outputs(bench, storage, "tier_again", 0, reports, payload=simulation.bytes)
 
-    try:
-        return interleave(bench.sides, bench.rounds, one_run, {"close": "tier", "tier": tier}, after_round=after)
-    finally:
-        storage.remove(*(side.name for side in bench.sides))
+    return in_rounds(bench, storage, tier, one_run, after)
 
 
 def again_rows(bench):
@@ -187,15 +195,12 @@ def burst(bench, simulation, storage, tier):
             check_in_tier(reports[TIDELANE], reports[TIDELANE]["steps"])
         check_outputs(bench, storage, "tier_burst", 0, reports, payload=simulation.bytes)
 
-    try:
-        return interleave(bench.sides, bench.rounds, one_run, {"close": "tier", "tier": tier}, after_round=after)
-    finally:
-        storage.remove(*(side.name for side in bench.sides))
+    return in_rounds(bench, storage, tier, one_run, after)
 
 
 def burst_rows(bench):
     for storage in bench.storages(BURST):
-        simulation = simulation_of(bench) if bench.tiny else simulation_of(bench, steps=STEPS)
+        simulation = simulated(bench)
         for labels, tier in each_place(bench, BURST, storage):
             yield labels, burst(bench, simulation, storage, tier), ()
 
@@ -249,10 +254,7 @@ def plots(bench, storage, tier):
             check_in_tier(reports[TIDELANE], PLOTS)
         check_outputs(bench, storage, "plotfiles", 0, reports)
 
-    try:
-        return interleave(bench.sides, bench.rounds, one_run, {"close": "tier", "tier": tier}, after_round=after)
-    finally:
-        storage.remove(*(side.name for side in bench.sides))
+    return in_rounds(bench, storage, tier, one_run, after)
 
 
 def plot_rows(bench):

@@ -36,6 +36,7 @@ constexpr uint64_t kShortestPauseNs = 250'000'000;
 constexpr uint64_t kLongestPauseNs = 16'000'000'000;
 constinit std::atomic<uint64_t> not_before_ns{0};
 constinit std::atomic<uint64_t> pause_ns{kShortestPauseNs};
+constinit std::atomic<bool> never{false};  // the system does not keep what is stored there
 
 // Of this thread: that others have the processor says nothing.
 uint64_t ProcessorNs() {
@@ -142,7 +143,7 @@ FileWindow::~FileWindow() {
 }
 
 FileWindow HugePages::Open(int fd, uint64_t offset, uint64_t size) {
-  if (offset + size <= kFrom) return {};
+  if (offset + size <= kFrom || never.load(std::memory_order_relaxed)) return {};
   const uint64_t first = offset / kPage;
   const uint64_t last = (offset + size - 1) / kPage + 1;
   bool huge = false;
@@ -204,7 +205,7 @@ bool HugePages::MakeHuge(int fd, std::byte* mapped, uint64_t offset, uint64_t si
     if (!done) return false;
     const uint64_t own = std::max(offset, begin);
     if (!IsTheFile(fd, own, mapped + (own - begin), std::min(end, begin + kPage) - own)) {
-      not_before_ns.store(UINT64_MAX, std::memory_order_relaxed);
+      never.store(true, std::memory_order_relaxed);
       return false;
     }
     huge_[page] = true;

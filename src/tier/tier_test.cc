@@ -22,6 +22,7 @@
 #include "base/counters.h"
 #include "device/claim.h"
 #include "device/fault_device.h"
+#include "device/huge_pages.h"
 #include "lane/lanes.h"
 #include "log/format.h"
 #include "log/logged_store.h"
@@ -86,6 +87,7 @@ class TierTest : public testing::Test {
     parts.log.name = entry.name;
     parts.log.path = path(name);
     parts.log.all = true;
+    parts.log.in_memory = place_->in_memory;
     parts.log.lanes = &lanes;
     parts.left = [this](const std::string&, int handed) {
       if (hands_over_) handed_ = Descriptor(dup(handed));
@@ -583,6 +585,29 @@ TEST_F(TierTest, WhereThereIsNoLeaseAMoverKnowsThatSomebodyWaits) {
   GiveUpClaim(writer.get());
   EXPECT_EQ(Drain(entry), Drained::kYes);
   ExpectHome("a.h5", 'x', 4 << 20);
+}
+
+// The mover has made the pages of the spare segment huge: the next file is copied straight into them.
+TEST_F(TierTest, InMemoryTheNextFileGoesIntoHugePages) {
+  std::string memory = "/dev/shm/tidelane_tier_test_XXXXXX";
+  ASSERT_NE(mkdtemp(memory.data()), nullptr);
+  ASSERT_TRUE(Place::Open(memory, true, *place_).ok());
+  ASSERT_TRUE(place_->in_memory);
+  const Descriptor probe(open((memory + "/probe").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  HugePages::MakeAll(probe.get(), uint64_t{6} << 20);
+  HugePages pages;
+  const bool has_huge_pages = !pages.Open(probe.get(), 0, uint64_t{6} << 20).empty();
+  constexpr uint64_t kSize = uint64_t{9} << 20;  // the spare has more: nothing new is needed
+  EXPECT_EQ(Drain(Closed("a.h5", 'x', uint64_t{13} << 20), uint64_t{64} << 20), Drained::kYes);
+  const uint64_t before = Read(Counter::kBytesInHugePages);
+  const std::string second = Closed("b.h5", 'y', kSize);
+  if (has_huge_pages && HasLeases()) {
+    EXPECT_GT(Read(Counter::kBytesInHugePages) - before, kSize - 1000000);
+  }
+  EXPECT_EQ(Drain(second), Drained::kYes);
+  ExpectHome("a.h5", 'x', uint64_t{13} << 20);
+  ExpectHome("b.h5", 'y', kSize);
+  fs::remove_all(memory);
 }
 
 TEST_F(TierTest, ASpareIsUsedAgainUnlessSomebodyReadsIt) {

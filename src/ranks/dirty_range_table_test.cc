@@ -8,6 +8,7 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -222,9 +223,11 @@ class ForeignBoard : public testing::Test {
     return content.str();
   }
   void Put(const std::string& content, mode_t mode = 0600) {
-    unlink(path_.c_str());
-    std::ofstream(path_, std::ios::binary) << content;
-    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
+    // The name comes last: a test beside this one removes what is still empty under such a name.
+    const std::string unnamed = "/dev/shm/not-a-table-" + std::to_string(getpid());
+    std::ofstream(unnamed, std::ios::binary) << content;
+    ASSERT_EQ(chmod(unnamed.c_str(), mode), 0);
+    ASSERT_EQ(rename(unnamed.c_str(), path_.c_str()), 0);
   }
   bool Found() const {
     const bool joined = DirtyRangeTable::Join(file_, 0) != nullptr;

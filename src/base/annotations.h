@@ -10,6 +10,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <shared_mutex>
 
 #if defined(__clang__)
 #define TL_ANNOTATE(x) __attribute__((x))
@@ -23,7 +24,9 @@
 #define TL_REQUIRES(...) TL_ANNOTATE(requires_capability(__VA_ARGS__))
 #define TL_EXCLUDES(...) TL_ANNOTATE(locks_excluded(__VA_ARGS__))
 #define TL_ACQUIRE(...) TL_ANNOTATE(acquire_capability(__VA_ARGS__))
+#define TL_ACQUIRE_SHARED(...) TL_ANNOTATE(acquire_shared_capability(__VA_ARGS__))
 #define TL_RELEASE(...) TL_ANNOTATE(release_capability(__VA_ARGS__))
+#define TL_RELEASE_SHARED(...) TL_ANNOTATE(release_shared_capability(__VA_ARGS__))
 #define TL_RETURN_CAPABILITY(m) TL_ANNOTATE(lock_returned(m))
 #define TL_NO_ANALYSIS TL_ANNOTATE(no_thread_safety_analysis)
 
@@ -48,6 +51,42 @@ class TL_SCOPED_CAPABILITY MutexLock {
 
  private:
   Mutex& mutex_;
+};
+
+/// Held by many at once, or by one alone.
+class TL_CAPABILITY("shared_mutex") SharedMutex {
+ public:
+  void lock() TL_ACQUIRE() { mutex_.lock(); }
+  void unlock() TL_RELEASE() { mutex_.unlock(); }
+  void lock_shared() TL_ACQUIRE_SHARED() { mutex_.lock_shared(); }
+  void unlock_shared() TL_RELEASE_SHARED() { mutex_.unlock_shared(); }
+
+ private:
+  std::shared_mutex mutex_;
+};
+
+class TL_SCOPED_CAPABILITY SharedLock {
+ public:
+  explicit SharedLock(SharedMutex& mutex) TL_ACQUIRE_SHARED(mutex) : mutex_(mutex) {
+    mutex_.lock_shared();
+  }
+  ~SharedLock() TL_RELEASE() { mutex_.unlock_shared(); }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+
+ private:
+  SharedMutex& mutex_;
+};
+
+class TL_SCOPED_CAPABILITY ExclusiveLock {
+ public:
+  explicit ExclusiveLock(SharedMutex& mutex) TL_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~ExclusiveLock() TL_RELEASE() { mutex_.unlock(); }
+  ExclusiveLock(const ExclusiveLock&) = delete;
+  ExclusiveLock& operator=(const ExclusiveLock&) = delete;
+
+ private:
+  SharedMutex& mutex_;
 };
 
 /// A condition of the state that a Mutex guards.

@@ -41,6 +41,10 @@ bool ParseRule(Config& config, std::string_view text) {
                                                    "log_continue_cut",
                                                    "log_continue_space",
                                                    "log_progress",
+                                                   "log_leave_moves",
+                                                   "log_leave_mark",
+                                                   "log_leave_sync",
+                                                   "log_leave_behind",
                                                    "log_small_segments",
                                                    "log_small_reuse"};
   for (const auto& part : std::views::split(text, '+')) {

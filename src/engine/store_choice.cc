@@ -25,7 +25,7 @@ constexpr uint64_t kSegments = 2;
 
 // So small in tests that what takes turns in large files does so in small ones.
 uint64_t SegmentBytes() {
-  return MutationEnabled("log_small_segments") ? uint64_t{32} << 10 : log::LogParts().segment_bytes;
+  return MutationEnabled("log_small_segments") ? uint64_t{32} << 10 : log::LogPlace().segment_bytes;
 }
 
 uint64_t ReuseBytes() {
@@ -188,10 +188,13 @@ void StoreChoice::UseLog(LoggedFile parts, DirectoryEntry entry, mode_t mode,
   log.path = path_;
   log.commits = settings_.journal_commits;
   log.reuse_bytes = ReuseBytes();
-  if (!log.all) {
-    log.folder = log::MakeFolder(where->FolderAgain(), mode);
-    log.name = where->name;
-    log.segment_bytes = SegmentBytes();
+  log::LogPlace beside = {.folder = log::MakeFolder(where->FolderAgain(), mode),
+                          .name = where->name,
+                          .segment_bytes = SegmentBytes()};
+  if (log.place.all) {
+    log.next = std::move(beside);
+  } else {
+    log.place = std::move(beside);
   }
   environment.make_store =
       [made = std::make_shared<LoggedFile>(std::move(parts))](const std::shared_ptr<Device>& file) {

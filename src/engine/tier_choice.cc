@@ -72,13 +72,13 @@ std::optional<Fallback> TierChoice::Use(const Config& config, const DirectoryEnt
       DirectoryEntry{entry.FolderAgain(), entry.folder_identity, entry.name});
   const tier::Entry made = tier::Entry::For(tier::PathIn(entry), IdentityIn(found));
   if (parts.journal == Journal::kOff) parts.journal = Journal::kProcess;
-  parts.log.folder = tier::MakeTierFolder(place, made, beside, parts.log.lanes);
-  parts.log.name = made.name;
-  parts.log.all = true;
-  parts.log.in_memory = place->in_memory;
-  parts.log.most = room;
+  parts.log.place.folder = tier::MakeTierFolder(place, made, beside, parts.log.lanes);
+  parts.log.place.name = made.name;
+  parts.log.place.all = true;
+  parts.log.place.in_memory = place->in_memory;
+  parts.log.place.most = room;
   // It moves when the program has closed the file, or when it is full.
-  parts.log.segment_bytes = room / 2;
+  parts.log.place.segment_bytes = room / 2;
   const tier::MoverStart start{
       .rate = config.tier_rate, .niceness = config.tier_nice, .streams = config.tier_streams};
   parts.left = [place, start](const std::string& name, int descriptor) {

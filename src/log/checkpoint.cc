@@ -89,13 +89,10 @@ int CommitLog::EndMove(std::shared_ptr<Segment> segment, const Superblock& super
     moving_ = {};
   }
   if (next != nullptr) {
-    spare_ = std::move(segment);
+    maker_.Keep(std::move(segment));
     return 0;
   }
-  // The newest last: it shows whose they are.
-  if (spare_ != nullptr) RemoveSegment(*spare_);
-  spare_ = nullptr;
-  RemoveSegment(*segment);
+  maker_.End(*segment);
   return 0;
 }
 
@@ -121,7 +118,7 @@ void CommitLog::AfterCommit() {
   {
     MutexLock lock(mutex_);
     logged = current_.segment != nullptr || moving_.layer.segment != nullptr;
-    full = current_.segment != nullptr && current_.segment->bytes() >= parts_.segment_bytes;
+    full = current_.segment != nullptr && current_.segment->bytes() >= parts_.place.segment_bytes;
     if (full && checkpointer_->works()) begun = BeginMoving();
   }
   if (!logged) return;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -78,9 +79,9 @@ CommitLog::CommitLog(MarkedFile& file, LogParts& parts, const std::atomic<uint64
     : file_(file),
       parts_(parts),
       size_(size),
-      left_(file, parts),
       process_(getpid()),
-      checkpointer_(std::make_shared<Checkpointer>(parts.lanes, [this] { return MoveIfDue(); })) {}
+      checkpointer_(std::make_shared<Checkpointer>(parts.lanes, [this] { return MoveIfDue(); })),
+      maker_(file, parts) {}
 
 CommitLog::~CommitLog() { Stop(); }
 
@@ -130,9 +131,9 @@ int CommitLog::Write(std::span<const Part> parts) {
   }
   for (CommitEntry& entry : entries) entry.offset += offset;
   int error = 0;
-  const FileWindow window = parts_.in_memory ? segment->Open(offset, bytes) : FileWindow();
+  const FileWindow window = parts_.place.in_memory ? segment->Open(offset, bytes) : FileWindow();
   if (window.empty()) {
-    error = WriteTo(*segment, parts, entries);
+    error = OfPlace(parts_.place, WriteTo(*segment, parts, entries));
   } else {
     CopyTo(window.data(), parts, entries, bytes);
     Count(Counter::kBytesInHugePages, bytes);
@@ -169,7 +170,7 @@ int CommitLog::WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes
   }
   if (first.empty()) return 0;
   // Whoever comes after a kill is to find by the mark what there is to do.
-  if (const int error = parts_.all ? BeginLogging() : 0; error != 0) return error;
+  if (const int error = parts_.place.all ? BeginLogging() : 0; error != 0) return error;
   return MarkCreated(first);
 }
 
@@ -181,20 +182,19 @@ int CommitLog::MarkCreated(const Superblock& first) {
     MutexLock lock(mutex_);
     if (current_.segment != nullptr) id = current_.segment->id();
   }
-  int error = parts_.folder->Announce();
+  int error = parts_.place.folder->Announce();
   if (error == 0) error = file_.Put(first.Marked(id));
   marked_ = error == 0;
   return error;
 }
 
 int CommitLog::Cut(uint64_t begin, uint64_t end) {
+  if (begin >= end) return 0;
   for (;;) {
     if (const int error = BeginLogging(); error != 0) return error;
     MutexLock lock(mutex_);
     if (current_.segment == nullptr) continue;  // it was moved meanwhile
-    end = std::max(end, places_.high_water);
-    if (begin < end)
-      entries_.Add({.address = begin, .size = end - begin, .offset = 0, .crc = 0}, current_.pieces);
+    entries_.Add({.address = begin, .size = end - begin, .offset = 0, .crc = 0}, current_.pieces);
     return 0;
   }
 }
@@ -203,7 +203,7 @@ void CommitLog::Find(uint64_t begin, uint64_t end, std::vector<Source>& sources,
                      Superblock& superblock) const {
   MutexLock lock(mutex_);
   superblock = superblock_;
-  FindIn(current_, moving_.layer, begin, end, sources);
+  FindIn(std::array{&current_, &moving_.layer, &left_behind_}, begin, end, sources);
 }
 
 }  // namespace tidelane::log

@@ -5,6 +5,7 @@
 ///   segments.cc     how a chain of segments begins and goes on
 ///   commits.cc      what a commit writes, in which order
 ///   checkpoint.cc   how the log's bytes move to the file, and a chain ends
+///   next_place.cc   how it goes on elsewhere
 ///
 /// Invariant: at every moment the file, its mark and its log give the last commit that was acknowledged, or one that was begun later.
 /// Thread safety: all functions may be called from any thread; calls on overlapping bytes are ordered by the caller, and nothing may be on its
@@ -22,12 +23,12 @@
 #include "base/annotations.h"
 #include "lane/lanes.h"
 #include "log/checkpointer.h"
-#include "log/left_segments.h"
 #include "log/log_parts.h"
 #include "log/mark.h"
 #include "log/marked_file.h"
 #include "log/recovery.h"
 #include "log/segment_entries.h"
+#include "log/segment_maker.h"
 #include "store/store.h"
 
 namespace tidelane::log {
@@ -48,7 +49,7 @@ class CommitLog {
   CommitLog& operator=(const CommitLog&) = delete;
 
   /// What lies by its segments' names before it has any.
-  LeftSegments& left() { return left_; }
+  LeftSegments& left() { return maker_.left(); }
   /// The file as it is now is the last commit.
   void Begin(const Superblock& superblock) TL_EXCLUDES(mutex_);
   /// The last commit is that of a log which another program has left: of one segment, in this one's folder, by its name.
@@ -68,11 +69,21 @@ class CommitLog {
   /// Of bytes below the high water, beside the superblock.
   int Write(std::span<const Part> parts) TL_EXCLUDES(mutex_);
   int WriteSuperblock(uint64_t offset, std::span<const std::byte> bytes) TL_EXCLUDES(mutex_);
-  /// From here to the high water, or to `end` if that is more, there are zeros.
+  /// From `begin` to `end` there are zeros.
   int Cut(uint64_t begin, uint64_t end) TL_EXCLUDES(mutex_);
   /// Where the bytes of [begin, end) lie, in address order; over them, HDF5's superblock.
   void Find(uint64_t begin, uint64_t end, std::vector<Source>& sources,
             Superblock& superblock) const TL_EXCLUDES(mutex_);
+
+  // The next place ----------------------------------------------------------------------------------------------
+
+  /// The file becomes the last commit, and the log has nothing; it will be made where `parts.next` says, and begins with the next write. What
+  /// no commit has is still read where it was (`left_behind`), and is to be written again. Nobody may write or commit meanwhile, nor before
+  /// that is done. An error: nothing has changed.
+  int GoToNextPlace() TL_EXCLUDES(commit_mutex_, move_mutex_, mark_mutex_, mutex_);
+  Layer left_behind() const TL_EXCLUDES(mutex_);
+  /// All of it was written again.
+  void ForgetLeftBehind() TL_EXCLUDES(mutex_);
 
   // Commits -----------------------------------------------------------------------------------------------------
 
@@ -96,10 +107,6 @@ class CommitLog {
 
   int BeginLogging() TL_EXCLUDES(mark_mutex_, mutex_);
   int MarkCreated(const Superblock& first) TL_EXCLUDES(mark_mutex_, mutex_);
-  int NextSegment(SegmentHeader& header, std::shared_ptr<Segment>& segment)
-      TL_REQUIRES(mark_mutex_);
-  int MakeSegment(uint64_t number, std::unique_ptr<Device>& made);
-  void RemoveSegment(Segment& segment);
 
   int CommitLocked() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   int CommitFound() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mark_mutex_);
@@ -116,6 +123,7 @@ class CommitLog {
   int EndMove(std::shared_ptr<Segment> segment, const Superblock& superblock)
       TL_EXCLUDES(mark_mutex_, mutex_);
   int MoveAll() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
+  int LeaveMark(const Segment& segment) TL_REQUIRES(mark_mutex_) TL_EXCLUDES(mutex_);
   void AfterCommit() TL_REQUIRES(commit_mutex_) TL_EXCLUDES(mutex_);
   void MoveWhenQuiet();
   Checkpointer::Delay MoveIfDue() TL_EXCLUDES(commit_mutex_, mutex_);
@@ -123,7 +131,6 @@ class CommitLog {
   MarkedFile& file_;
   LogParts& parts_;
   const std::atomic<uint64_t>& size_;
-  LeftSegments left_;
   const int process_;  // a child of fork is not who writes the log
   const std::shared_ptr<Checkpointer> checkpointer_;
 
@@ -136,8 +143,7 @@ class CommitLog {
 
   Mutex mark_mutex_;  // who changes the superblock on storage, or begins a segment
   bool marked_ TL_GUARDED_BY(mark_mutex_) = false;
-  uint64_t number_ TL_GUARDED_BY(mark_mutex_) = 0;  // of the last segment
-  std::shared_ptr<Segment> spare_ TL_GUARDED_BY(mark_mutex_);
+  SegmentMaker maker_;  // so do his calls of it
 
   mutable Mutex mutex_;
   Places places_ TL_GUARDED_BY(mutex_){};
@@ -149,6 +155,7 @@ class CommitLog {
   Layer current_ TL_GUARDED_BY(mutex_);
   SegmentEntries entries_ TL_GUARDED_BY(mutex_);  // the current one's
   Moving moving_ TL_GUARDED_BY(mutex_);
+  Layer left_behind_ TL_GUARDED_BY(mutex_);  // of the place before: no commit has it
 };
 
 }  // namespace tidelane::log

@@ -33,8 +33,8 @@ int CommitLog::CommitLocked() {
     {
       MutexLock lock(mutex_);
       // Without a superblock it is no HDF5 file yet.
-      nothing_new =
-          (parts_.all && superblock_.empty()) || (entries_.fresh().empty() && !superblock_changed_);
+      nothing_new = (parts_.place.all && superblock_.empty()) ||
+                    (entries_.fresh().empty() && !superblock_changed_);
       nothing_logged = entries_.fresh().empty() && current_.segment == nullptr &&
                        moving_.layer.segment == nullptr;
     }
@@ -106,7 +106,7 @@ int CommitLog::CommitSuperblock() {
   if (superblock.empty()) return 0;
   // Its name is as new as it is.
   if (file_.syncs() && created && !MutationEnabled("log_created_sync")) {
-    if (const int error = parts_.folder->Sync(); error != 0) return file_.Break(error);
+    if (const int error = parts_.place.folder->Sync(); error != 0) return file_.Break(error);
   }
   // What a file in a tier has grown by without a byte is nowhere yet.
   if (const int error = file_.Lengthen(end); error != 0) return error;
@@ -164,7 +164,7 @@ int CommitLog::CommitRecord() {
     const uint64_t offset = segment->Take(bytes.size());
     if (const int error = segment->Write(offset, &part, 1); error != 0) {
       segment->GiveBack(offset, bytes.size());
-      return error;
+      return OfPlace(parts_.place, error);
     }
     record.entries.push_back({.address = superblock.base(),
                               .size = bytes.size(),
@@ -174,7 +174,7 @@ int CommitLog::CommitRecord() {
   if (whole && MutationEnabled("log_reuse")) segment->KeepOnly(record.entries);
   bool failed_sync = false;
   if (const int error = segment->Commit(record, whole, file_.syncs(), failed_sync); error != 0)
-    return failed_sync ? file_.Break(error) : error;
+    return failed_sync ? file_.Break(error) : OfPlace(parts_.place, error);
   generation_ = record.generation;
   Committed(superblock, record.end);
   if (whole) Reuse(*segment, record.entries);

@@ -29,6 +29,8 @@ class Folder {
   virtual int Remove(const std::string& name, Device& file) = 0;
   /// What was made, renamed and removed stays so when power is lost.
   virtual int Sync() = 0;
+  /// What nobody needs goes, so that there is more room; false: there was no such thing.
+  virtual bool MakeRoom() { return false; }
   /// Whoever finds the file can find what was made here; before that it must not be marked.
   virtual int Announce() { return 0; }
 };

@@ -27,8 +27,8 @@ bool LeftSegments::IsUseless(const Left& left) {
   Snapshot snapshot;
   Superblock own;
   return Superblock::Find(file_.device(), own) == 0 && !own.empty() && !own.marked() &&
-         ReadSnapshot(*parts_.folder, parts_.name, parts_.path, own.Marked(header.id), false,
-                      snapshot)
+         ReadSnapshot(*parts_.place.folder, parts_.place.name, parts_.path, own.Marked(header.id),
+                      false, snapshot)
              .ok() &&
          IsApplied(file_.device(), own, snapshot);
 }
@@ -42,8 +42,8 @@ int LeftSegments::StoreSuperblock() {
 
 bool LeftSegments::HasAny() {
   std::unique_ptr<Device> left;
-  return parts_.folder->Open(SegmentName(parts_.name, 1), false, left) != ENOENT ||
-         parts_.folder->Open(SegmentName(parts_.name, 2), false, left) != ENOENT;
+  return parts_.place.folder->Open(SegmentName(parts_.place.name, 1), false, left) != ENOENT ||
+         parts_.place.folder->Open(SegmentName(parts_.place.name, 2), false, left) != ENOENT;
 }
 
 // The newest last: it shows whose they are.
@@ -51,32 +51,34 @@ void LeftSegments::RemoveUseless() {
   if (StoreSuperblock() != 0) return;
   std::vector<Left> useless;
   for (const uint64_t number : {1, 2}) {
-    Left left{.name = SegmentName(parts_.name, number), .file = nullptr};
-    if (parts_.folder->Open(left.name, true, left.file) == 0 && left.Read() == 0 && IsUseless(left))
+    Left left{.name = SegmentName(parts_.place.name, number), .file = nullptr};
+    if (parts_.place.folder->Open(left.name, true, left.file) == 0 && left.Read() == 0 &&
+        IsUseless(left))
       useless.push_back(std::move(left));
   }
   std::ranges::sort(useless, {},
                     [](const Left& left) { return left.header ? left.header->number : 0; });
-  for (const Left& left : useless) static_cast<void>(parts_.folder->Remove(left.name, *left.file));
+  for (const Left& left : useless)
+    static_cast<void>(parts_.place.folder->Remove(left.name, *left.file));
 }
 
 // What lies there is the log of another file, which had this name: this one, which we have claimed, is not marked with it. Whoever has that file
 // open finds his log by its id (RemoveSegment). Of one that is left somebody may want to know, unless it is of no use to anybody.
 int LeftSegments::MakeRoomFor(const std::string& segment) {
   std::unique_ptr<Device> left;
-  int error = parts_.folder->Open(segment, true, left);
+  int error = parts_.place.folder->Open(segment, true, left);
   const bool in_use = error == EWOULDBLOCK;
-  if (in_use) error = parts_.folder->Open(segment, false, left);
+  if (in_use) error = parts_.place.folder->Open(segment, false, left);
   if (error != 0) return error == ENOENT ? 0 : error;
   Left found{.name = segment, .file = std::move(left)};
   if (error = found.Read(); error != 0) return error;
   const bool useless = !in_use && IsUseless(found);
   if (error = StoreSuperblock(); error != 0) return error;
-  if (useless) return parts_.folder->Remove(segment, *found.file);
+  if (useless) return parts_.place.folder->Remove(segment, *found.file);
   const auto& header = found.header;
   // One that cannot be read has no id, and there may be more of them.
   const std::string aside = AsideName(segment, header ? header->id : NewId());
-  if (error = parts_.folder->Rename(segment, aside); error != 0) return error;
+  if (error = parts_.place.folder->Rename(segment, aside); error != 0) return error;
   if (!in_use) {
     std::fprintf(stderr, "tidelane: %s: a log that is not this file's (of %s) is %s now\n",
                  parts_.path.c_str(), header ? header->path.c_str() : "nobody", aside.c_str());

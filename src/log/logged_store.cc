@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <ranges>
 #include <utility>
 
 #include "base/counters.h"
@@ -29,14 +30,14 @@ using log::Source;
 LoggedStore::LoggedStore(LoggedFile parts)
     : parts_(std::move(parts)),
       file_(parts_.file, parts_.journal == Journal::kPower),
-      log_(file_, parts_.log, size_),
-      process_(getpid()) {
-  size_.store(file_.direct().size(), std::memory_order_relaxed);
-}
+      bytes_(file_, parts_.log),
+      memory_speed_(parts_.log.place.all ? parts_.log.place.in_memory
+                                         : file_.direct().memory_speed()),
+      process_(getpid()) {}
 
 void LoggedStore::LookAgain() {
   file_.LookAgain();
-  size_.store(file_.direct().size(), std::memory_order_release);
+  bytes_.AssumeSize(file_.direct().size());
 }
 
 Status LoggedStore::Settle() {
@@ -77,15 +78,16 @@ Status LoggedStore::Settle() {
     if (!status.ok()) return status;
   }
   if (!journals && claimed_.exchange(false)) GiveUpClaim(*file_.device().descriptor());
-  if (journals && !found.empty() && !found.marked() && log_.left().HasAny() && Claimed() == 0)
-    log_.left().RemoveUseless();
+  if (journals && !found.empty() && !found.marked() && bytes_.log().left().HasAny() &&
+      Claimed() == 0)
+    bytes_.log().left().RemoveUseless();
   // Its locks end with this program, not with a child of it.
   if (journals) ForkLocks::Get().Add(*file_.device().descriptor());
   way_.store(only_read  ? Way::kSnapshot
              : journals ? Way::kJournal
                         : Way::kThrough,
              std::memory_order_release);
-  if (!goes_on) log_.Begin(found);
+  if (!goes_on) bytes_.log().Begin(found);
   return {};
 }
 
@@ -98,9 +100,9 @@ Status LoggedStore::ReadLeft(const Superblock& marked, const LeftLog& left, log:
                              log::Snapshot& snapshot) {
   const log::LogParts& parts = parts_.log;
   const bool elsewhere = left.folder != nullptr;
-  return log::ReadSnapshot(elsewhere ? *left.folder : *parts.folder,
-                           elsewhere ? left.name : parts.name, parts.path, marked, parts_.writable,
-                           snapshot, known);
+  return log::ReadSnapshot(elsewhere ? *left.folder : *parts.place.folder,
+                           elsewhere ? left.name : parts.place.name, parts.path, marked,
+                           parts_.writable, snapshot, known);
 }
 
 // A commit that its program was told has failed may be the last one, of a log on storage whose sync has failed: to go on with it would make it
@@ -121,14 +123,14 @@ Status LoggedStore::GoOn(LeftLog left, log::Snapshot snapshot) {
     if (const int error = file_.direct().SetSize(snapshot.end); error != 0)
       return Failed(error, "recover");
   }
-  size_.store(snapshot.end, std::memory_order_release);
-  parts.folder = std::move(left.folder);
-  parts.name = std::move(left.name);
-  log_.GoOn(std::move(snapshot));
+  bytes_.AssumeSize(snapshot.end);
+  parts.place.folder = std::move(left.folder);
+  parts.place.name = std::move(left.name);
+  bytes_.log().GoOn(std::move(snapshot));
   // What it has does not count: that room was taken before.
-  const uint64_t taken = log_.places().logged;
-  parts.most += std::min(taken, UINT64_MAX - parts.most);
-  parts.segment_bytes += taken / 2;
+  const uint64_t taken = bytes_.log().places().logged;
+  parts.place.most += std::min(taken, UINT64_MAX - parts.place.most);
+  parts.place.segment_bytes += taken / 2;
   Count(Counter::kLogsContinued);
   return {};
 }
@@ -152,11 +154,11 @@ Status LoggedStore::Recover(Superblock& found, bool& goes_on) {
   if (!parts_.writable) {
     if (Status status = log::CheckLength(file_.device(), parts.path, snapshot); !status.ok())
       return status;
-    size_.store(snapshot.end, std::memory_order_release);
+    bytes_.AssumeSize(snapshot.end);
     snapshot_ = std::move(snapshot);
     return {};
   }
-  log::Folder& folder = left.folder != nullptr ? *left.folder : *parts.folder;
+  log::Folder& folder = left.folder != nullptr ? *left.folder : *parts.place.folder;
   Status status = log::Restore(file_.device(), folder, parts.path, snapshot, false, nullptr,
                                parts.request_bytes);
   if (!status.ok()) return status;
@@ -167,7 +169,7 @@ Status LoggedStore::Recover(Superblock& found, bool& goes_on) {
 }
 
 void LoggedStore::SetSuperblock(uint64_t begin, uint64_t end) {
-  if (commits()) log_.SetSuperblock(begin, end);
+  if (commits()) bytes_.log().SetSuperblock(begin, end);
 }
 
 // Nobody else recovers the file, or takes its log for a dead program's, while this process has it.
@@ -200,16 +202,10 @@ int LoggedStore::MayWrite() {
   return 0;
 }
 
-void LoggedStore::RaiseSize(uint64_t end) {
-  uint64_t known = size_.load(std::memory_order_relaxed);
-  while (known < end && !size_.compare_exchange_weak(known, end, std::memory_order_release)) {
-  }
-}
-
 int LoggedStore::Write(Run& run) {
   if (way() == Way::kThrough) {
     const int error = file_.direct().Write(run);
-    RaiseSize(file_.direct().size());
+    bytes_.RaiseSize(file_.direct().size());
     return error;
   }
   try {
@@ -226,7 +222,7 @@ int LoggedStore::Write(Run& run) {
 int LoggedStore::WriteBytes(Run& run, const void* bytes) {
   if (way() == Way::kThrough) {
     const int error = file_.direct().WriteBytes(run, bytes);
-    RaiseSize(file_.direct().size());
+    bytes_.RaiseSize(file_.direct().size());
     return error;
   }
   try {
@@ -240,90 +236,12 @@ int LoggedStore::WriteBytes(Run& run, const void* bytes) {
 int LoggedStore::WriteParts(Run& run, std::span<const Part> parts) {
   // HDF5 writes it when a child of fork closes the file, though nothing has changed: it is its parent's to write.
   if (getpid() != process_ && commits()) {
-    const auto places = log_.places();
+    const auto places = bytes_.log().places();
     if (places.superblock_begin <= run.begin && run.end <= places.superblock_end) return 0;
   }
   if (const int error = MayWrite(); error != 0) return error;
-  if (way() == Way::kThrough) return WriteStraight(run, parts);
-  auto [high_water, begin, end, taken] = log_.places();
-  if (MutationEnabled("log_high_water")) high_water = 0;
-  if (parts_.log.all && GoesToLog(run.begin, run.end, taken)) high_water = UINT64_MAX;
-  if (run.begin >= high_water && run.begin >= end) return WriteStraight(run, parts);
-  std::vector<Part> logged;
-  std::vector<Part> straight;
-  std::vector<Part> superblock;
-  for (Part part : parts) {
-    while (!part.bytes.empty()) {
-      const uint64_t at = part.address;
-      uint64_t cut = at + part.bytes.size();
-      for (const uint64_t boundary : {begin, end, high_water}) {
-        if (at < boundary && boundary < cut) cut = boundary;
-      }
-      const Part piece{at, part.bytes.first(cut - at)};
-      const bool is_superblock = begin <= at && at < end;
-      (is_superblock ? superblock : at < high_water ? logged : straight).push_back(piece);
-      part = {cut, part.bytes.subspan(cut - at)};
-    }
-  }
-  const auto end_of = [](const Part& part) { return part.address + part.bytes.size(); };
-  run.write_begin_ns = NowNs();
-  int error = 0;
-  if (!logged.empty()) {
-    error = log_.Write(logged);
-    if (error == 0) RaiseSize(end_of(logged.back()));
-    if (error == ENOSPC && parts_.log.all && !full_.exchange(true)) return WriteParts(run, parts);
-  }
-  if (error == 0 && !straight.empty()) {
-    Run rest;
-    rest.begin = straight.front().address;
-    rest.end = end_of(straight.back());
-    error = WriteStraight(rest, straight);
-  }
-  // Last, as it tells that the rest is there.
-  for (const Part& part : superblock) {
-    if (error == 0) error = log_.WriteSuperblock(part.address - begin, part.bytes);
-    if (error == 0) RaiseSize(end_of(part));
-  }
-  run.write_end_ns = NowNs();
-  return error;
-}
-
-bool LoggedStore::IsLogged(uint64_t begin, uint64_t end) const {
-  std::vector<Source> sources;
-  Superblock superblock;
-  log_.Find(begin, end, sources, superblock);
-  return std::ranges::any_of(sources,
-                             [](const Source& source) { return source.segment != nullptr; });
-}
-
-// Where the log is full, what no commit has need not go there; but not under what is there.
-bool LoggedStore::GoesToLog(uint64_t begin, uint64_t end, uint64_t taken) const {
-  const bool full = full_.load(std::memory_order_relaxed) || taken >= parts_.log.most;
-  if (!full || IsLogged(begin, end)) return true;
-  Count(Counter::kBytesPastTier, end - begin);
-  return false;
-}
-
-// No commit has these addresses. What lies between the parts is zeros, or was written before.
-int LoggedStore::WriteStraight(Run& run, std::span<const Part> parts) {
-  DirectStore& direct = file_.direct();
-  int error = 0;
-  if (parts.size() == run.extents.size() && !run.extents.empty()) {
-    error = direct.Write(run);
-  } else {
-    run.write_begin_ns = NowNs();
-    for (const Part& part : parts) {
-      Run piece;
-      piece.begin = part.address;
-      piece.end = part.address + part.bytes.size();
-      if (error == 0) error = direct.WriteBytes(piece, part.bytes.data());
-    }
-    run.write_end_ns = NowNs();
-  }
-  file_.Wrote();
-  // The file may be longer: it has bytes yet that were cut off.
-  RaiseSize(error == 0 ? run.end : std::min(run.end, direct.size()));
-  return error;
+  if (way() == Way::kThrough) return bytes_.WriteStraight(run, parts);
+  return bytes_.Write(run, parts);
 }
 
 int LoggedStore::Read(uint64_t address, void* buffer, size_t n) {
@@ -338,12 +256,11 @@ int LoggedStore::Read(uint64_t address, void* buffer, size_t n) {
 
 void LoggedStore::Find(uint64_t begin, uint64_t end, std::vector<Source>& sources,
                        Superblock& superblock) const {
-  if (way() != Way::kSnapshot) return log_.Find(begin, end, sources, superblock);
+  if (way() != Way::kSnapshot) return bytes_.log().Find(begin, end, sources, superblock);
   superblock = snapshot_.superblock.empty() ? Superblock() : snapshot_.superblock.Closed();
-  const log::Layer none;
-  const std::vector<log::Layer>& layers = snapshot_.layers;
-  FindIn(layers.empty() ? none : layers.back(), layers.size() < 2 ? none : layers.front(), begin,
-         end, sources);
+  std::vector<const log::Layer*> layers;
+  for (const log::Layer& layer : std::views::reverse(snapshot_.layers)) layers.push_back(&layer);
+  FindIn(layers, begin, end, sources);
 }
 
 int LoggedStore::ReadStored(uint64_t address, std::byte* buffer, uint64_t n) {
@@ -381,32 +298,12 @@ int LoggedStore::SetSize(uint64_t size) {
   DirectStore& direct = file_.direct();
   if (way() == Way::kThrough) {
     const int error = direct.SetSize(size);
-    if (error == 0) size_.store(size, std::memory_order_release);
+    if (error == 0) bytes_.AssumeSize(size);
     return error;
   }
   if (const int error = MayWrite(); error != 0) return error;
   if (way() == Way::kThrough) return SetSize(size);
-  const uint64_t before = this->size();
-  const uint64_t high_water = log_.places().high_water;
-  // Above it no commit knows anything.
-  const uint64_t stored = std::max(size, high_water);
-  const bool is_short = direct.size() < size && !parts_.log.all;
-  if ((size < before && direct.size() > stored) || is_short) {
-    const int error = direct.SetSize(stored);
-    file_.Wrote();
-    if (error != 0) return error;
-    // So far it is cut, also if the rest fails.
-    if (size < before) size_.store(std::min(before, stored), std::memory_order_release);
-  }
-  try {
-    const bool logged = size < high_water || (parts_.log.all && IsLogged(size, before));
-    const int error = size < before && logged ? log_.Cut(size, parts_.log.all ? before : 0) : 0;
-    if (error != 0) return error;
-  } catch (const std::bad_alloc&) {
-    return ENOMEM;
-  }
-  size_.store(size, std::memory_order_release);
-  return 0;
+  return bytes_.SetSize(size);
 }
 
 int LoggedStore::Reserve(uint64_t address, uint64_t size) {
@@ -414,11 +311,18 @@ int LoggedStore::Reserve(uint64_t address, uint64_t size) {
   return way() == Way::kThrough ? file_.direct().Reserve(address, size) : EOPNOTSUPP;
 }
 
+int LoggedStore::Commit(Committing when) {
+  if (!commits()) return 0;
+  // A child of fork has nothing to say.
+  if (getpid() != process_) return 0;
+  return bytes_.Commit(when);
+}
+
 int LoggedStore::Finish() {
   if (!commits() || getpid() != process_ || !claimed_.load()) return 0;
   bool stays = false;
-  if (const int error = parts_.left ? log_.FinishInLog(stays) : log_.Finish(); error != 0)
-    return error;
+  const int error = bytes_.Finish(parts_.left != nullptr, stays);
+  if (error != 0) return error;
   way_.store(stays ? Way::kLeft : Way::kFinished, std::memory_order_relaxed);
   if (stays) return 0;
   return file_.direct().size() == size() ? 0 : file_.direct().SetSize(size());
@@ -437,18 +341,18 @@ int LoggedStore::EndCommits() {
 }
 
 int LoggedStore::Close() {
-  log_.Stop();
+  bytes_.log().Stop();
   struct stat found;
   const int descriptor = *file_.device().descriptor();
   const bool has_log = (commits() || way() == Way::kLeft) && getpid() == process_;
   const bool gone =
       has_log && descriptor >= 0 && fstat(descriptor, &found) == 0 && found.st_nlink == 0;
-  if (has_log) log_.End(gone);
+  if (has_log) bytes_.log().End(gone);
   if (way() == Way::kLeft && !gone) {
     // What is handed on is the same opening: nobody must find it locked by a program that has closed it.
     GiveUpClaim(descriptor);
     static_cast<void>(file_.device().Unlock());
-    parts_.left(parts_.log.name, descriptor);
+    parts_.left(parts_.log.place.name, descriptor);
   }
   return file_.direct().Close();
 }

@@ -19,8 +19,8 @@
 
 #include "base/annotations.h"
 #include "base/config.h"
-#include "log/commit_log.h"
 #include "log/marked_file.h"
+#include "log/placement.h"
 
 namespace tidelane {
 
@@ -53,14 +53,12 @@ class LoggedStore final : public Store {
   int Write(Run& run) override;
   int WriteBytes(Run& run, const void* bytes) override;
   int Read(uint64_t address, void* buffer, size_t n) override;
-  uint64_t size() const override { return size_.load(std::memory_order_acquire); }
+  uint64_t size() const override { return bytes_.size(); }
   int SetSize(uint64_t size) override;
   int Reserve(uint64_t address, uint64_t size) override;
   void EndReservations(uint64_t& found) override;
   int Version(FileVersion& version) override { return file_.direct().Version(version); }
-  bool memory_speed() const override {
-    return parts_.log.all ? parts_.log.in_memory : file_.direct().memory_speed();
-  }
+  bool memory_speed() const override { return memory_speed_; }
   Status Publish(Publishing when) override { return file_.direct().Publish(when); }
   void Withhold(Withholding why) override { file_.direct().Withhold(why); }
   int Close() override;
@@ -68,7 +66,7 @@ class LoggedStore final : public Store {
   Status Settle() override;
   void SetSuperblock(uint64_t begin, uint64_t end) override;
   bool commits() const override { return way() == Way::kJournal; }
-  int Commit(Committing when) override { return commits() ? log_.Commit(when) : 0; }
+  int Commit(Committing when) override;
   int Finish() override;
   int EndCommits() override;
 
@@ -92,27 +90,22 @@ class LoggedStore final : public Store {
   Status FindLeft(const Superblock& marked, LeftLog& left);
   Status ReadLeft(const Superblock& marked, const LeftLog& left, log::KnownCommits known,
                   log::Snapshot& snapshot);
-  bool GoesToLog(uint64_t begin, uint64_t end, uint64_t taken) const;
-  bool IsLogged(uint64_t begin, uint64_t end) const;
   void LookAgain();
   int Claimed() TL_EXCLUDES(claim_mutex_);
   void GoThrough();
   int MayWrite();
   int WriteParts(Run& run, std::span<const log::Part> parts);
-  int WriteStraight(Run& run, std::span<const log::Part> parts);
   int ReadStored(uint64_t address, std::byte* buffer, uint64_t n);
   void Find(uint64_t begin, uint64_t end, std::vector<log::Source>& sources,
             Superblock& superblock) const;
-  void RaiseSize(uint64_t end);
 
   LoggedFile parts_;
   log::MarkedFile file_;
-  std::atomic<uint64_t> size_{0};
-  log::CommitLog log_;
+  log::Placement bytes_;
   std::atomic<Way> way_{Way::kUnsettled};
-  std::atomic<bool> full_{false};  // storage has said so, of the log's place
-  const int process_;              // a child of fork is not who writes the file
-  log::Snapshot snapshot_;         // Way::kSnapshot's
+  const bool memory_speed_;  // when it was opened
+  const int process_;        // a child of fork is not who writes the file
+  log::Snapshot snapshot_;   // Way::kSnapshot's
   Mutex claim_mutex_;
   std::atomic<bool> claimed_{false};
 };

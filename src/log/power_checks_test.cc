@@ -144,9 +144,8 @@ void PowerProgram::CheckCutRecovery(const PowerDisk& found) {
 // Its log is another one's: a copy of the file, put beside an older log.
 void PowerProgram::CheckForeign(const PowerDisk& found, const Superblock& marked) {
   std::map<std::string, Bytes> log;
-  for (uint64_t number = 1; number <= 2; ++number) {
-    const std::string name = SegmentName(kName, number);
-    if (found.Has(name)) log[name] = found.Contents(name);
+  for (const std::string& name : found.Names()) {
+    if (name != kName) log[name] = found.Contents(name);
   }
   bool foreign = !old_log_.empty() && marked.mark() != kNeverCommitted;
   for (const auto& [name, bytes] : old_log_) {
@@ -172,8 +171,9 @@ void PowerProgram::CheckForeign(const PowerDisk& found, const Superblock& marked
 void PowerProgram::CheckPart(const PowerDisk& found, const Superblock& marked) {
   const auto disk = std::make_shared<PowerDisk>(power());
   disk->Add(kName, found.Contents(kName));
+  const std::string log = NameOfLog(*found.AfterEnd(), options_.full);
   for (uint64_t number = 1; number <= 2; ++number) {
-    const std::string name = SegmentName(kName, number);
+    const std::string name = SegmentName(log, number);
     if (!found.Has(name)) return;
     const Bytes bytes = found.Contents(name);
     Sector sector{};

@@ -40,7 +40,8 @@ class PowerDisk : public std::enable_shared_from_this<PowerDisk> {
   std::vector<std::string> Names() const TL_EXCLUDES(mutex_);
   Bytes Contents(const std::string& name) const TL_EXCLUDES(mutex_);
   std::unique_ptr<Device> Open(const std::string& name) TL_EXCLUDES(mutex_);
-  std::unique_ptr<Folder> MakeFolder();
+  /// `most`: of each file that is opened there; what is written beyond finds no room.
+  std::unique_ptr<Folder> MakeFolder(uint64_t most = UINT64_MAX);
 
   /// What another program finds after the end of this one: all that was written.
   std::shared_ptr<PowerDisk> AfterEnd() const TL_EXCLUDES(mutex_);

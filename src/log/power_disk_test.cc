@@ -199,8 +199,8 @@ std::shared_ptr<PowerDisk> PowerDisk::AfterCut(Rng& random) const {
 // One opening of a file.
 class PowerDevice final : public Device {
  public:
-  PowerDevice(std::shared_ptr<PowerDisk> disk, uint64_t file, bool claims)
-      : disk_(std::move(disk)), file_(file), claims_(claims) {}
+  PowerDevice(std::shared_ptr<PowerDisk> disk, uint64_t file, bool claims, uint64_t most)
+      : disk_(std::move(disk)), file_(file), claims_(claims), most_(most) {}
   ~PowerDevice() override {
     MutexLock lock(disk_->mutex_);
     if (claims_) disk_->files_.at(file_).claimed = false;
@@ -223,7 +223,10 @@ class PowerDevice final : public Device {
       const auto* const from = static_cast<const std::byte*>(parts[i].iov_base);
       bytes.insert(bytes.end(), from, from + parts[i].iov_len);
     }
-    const Fault fault = disk_->Ask(FaultPoint::kWrite, address, bytes.size());
+    Fault fault = disk_->Ask(FaultPoint::kWrite, address, bytes.size());
+    // As file systems do: what has room is there.
+    if (fault.code == 0 && address + bytes.size() > most_)
+      fault = {.code = ENOSPC, .written_first = most_ > address ? most_ - address : 0};
     if (fault.code != 0) bytes.resize(std::min<uint64_t>(fault.written_first, bytes.size()));
     if (bytes.empty()) return fault.code;
     const uint64_t first = kTorn - address % kTorn;
@@ -260,12 +263,14 @@ class PowerDevice final : public Device {
   const std::shared_ptr<PowerDisk> disk_;
   const uint64_t file_;
   const bool claims_;
+  const uint64_t most_;
   int descriptor_ = -1;
 };
 
 class PowerFolder final : public Folder {
  public:
-  explicit PowerFolder(std::shared_ptr<PowerDisk> disk) : disk_(std::move(disk)) {}
+  PowerFolder(std::shared_ptr<PowerDisk> disk, uint64_t most)
+      : disk_(std::move(disk)), most_(most) {}
 
   int Make(const std::string& name, std::unique_ptr<Device>& file) override {
     if (disk_->Has(name)) return EEXIST;
@@ -281,7 +286,7 @@ class PowerFolder final : public Folder {
     bool& claimed = disk_->files_.at(found->second).claimed;
     if (claims && claimed) return EWOULDBLOCK;
     claimed |= claims;
-    file = std::make_unique<PowerDevice>(disk_, found->second, claims);
+    file = std::make_unique<PowerDevice>(disk_, found->second, claims, most_);
     return 0;
   }
   int Rename(const std::string& from, const std::string& to) override {
@@ -312,6 +317,7 @@ class PowerFolder final : public Folder {
 
  private:
   const std::shared_ptr<PowerDisk> disk_;
+  const uint64_t most_;
 };
 
 std::unique_ptr<Device> PowerDisk::Open(const std::string& name) {
@@ -322,11 +328,11 @@ std::unique_ptr<Device> PowerDisk::Open(const std::string& name) {
     if (found == entries_.end()) return nullptr;
     number = found->second;
   }
-  return std::make_unique<PowerDevice>(shared_from_this(), number, false);
+  return std::make_unique<PowerDevice>(shared_from_this(), number, false, UINT64_MAX);
 }
 
-std::unique_ptr<Folder> PowerDisk::MakeFolder() {
-  return std::make_unique<PowerFolder>(shared_from_this());
+std::unique_ptr<Folder> PowerDisk::MakeFolder(uint64_t most) {
+  return std::make_unique<PowerFolder>(shared_from_this(), most);
 }
 
 }  // namespace tidelane::log

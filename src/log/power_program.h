@@ -31,6 +31,7 @@ struct PowerOptions {
   Journal journal = Journal::kPower;
   enum class Moves { kWithCommits, kWhenFull, kLater, kByLanes } moves = Moves::kWithCommits;
   bool tier = false;      ///< the log stays when the file is closed
+  bool full = false;      ///< and where it lies there is little room
   bool faults = false;    ///< storage fails now and then
   unsigned lives = 4;     ///< openings of the file
   unsigned calls = 40;    ///< of each
@@ -39,6 +40,9 @@ struct PowerOptions {
   unsigned version = 0;   ///< of the superblock
   bool existing = false;  ///< the file is there
 };
+
+/// Of the file's log, if it is marked: beside it, or else in a tier that may be `full`.
+std::string NameOfLog(PowerDisk& disk, bool full);
 
 class PowerProgram {
  public:
@@ -54,7 +58,7 @@ class PowerProgram {
   struct Tally {
     uint64_t states = 0, recovered = 0, chains = 0, cut_recoveries = 0, only_read = 0, foreign = 0,
              commits = 0, failed_commits = 0, failed_calls = 0, closes = 0, none = 0, continued = 0,
-             moved_on = 0;
+             moved_on = 0, went_on = 0;
     void operator+=(const Tally& other);
   };
   Tally tally() const TL_EXCLUDES(mutex_);

@@ -15,12 +15,34 @@ namespace tidelane::log {
 namespace {
 
 const std::string kName = "file.h5";
+const std::string kTier = "tier";  // its log's name in a tier that may be full
+
+uint64_t TierBytes(uint64_t seed) { return 4096 + 2500 + seed % 4 * 3000; }
 constexpr uint64_t kFileBytes = 6000;  // calls stay below
 constexpr uint64_t kSegmentBytes = 4096 + 2500;
 constexpr uint64_t kTierSegmentBytes = 4096 + 10000;
 constexpr uint64_t kLongestWrite = 900;
 
+std::unique_ptr<Folder> FolderOfLog(PowerDisk& disk, const PowerOptions& options) {
+  const bool is_tier = options.full && NameOfLog(disk, true) == kTier;
+  return disk.MakeFolder(is_tier ? TierBytes(options.seed) : UINT64_MAX);
+}
+
 }  // namespace
+
+std::string NameOfLog(PowerDisk& disk, bool full) {
+  Superblock marked;
+  static_cast<void>(Superblock::Find(*disk.Open(kName), marked));
+  for (const uint64_t number : {1, 2}) {
+    const std::string name = SegmentName(kName, number);
+    if (!full || !disk.Has(name)) continue;
+    Sector bytes{};
+    static_cast<void>(disk.Open(name)->Read(0, bytes.data(), bytes.size()));
+    const auto header = SegmentHeader::Parse(bytes);
+    if (header && marked.MarkedWith(header->id)) return kName;
+  }
+  return full ? kTier : kName;
+}
 
 void PowerProgram::Tally::operator+=(const Tally& other) {
   states += other.states;
@@ -36,6 +58,7 @@ void PowerProgram::Tally::operator+=(const Tally& other) {
   none += other.none;
   continued += other.continued;
   moved_on += other.moved_on;
+  went_on += other.went_on;
 }
 
 PowerProgram::PowerProgram(const PowerOptions& options)
@@ -87,26 +110,37 @@ LoggedFile PowerProgram::Parts(const std::shared_ptr<PowerDisk>& disk, std::uniq
   LoggedFile parts{.file = std::move(file),
                    .writable = how != How::kReads,
                    .journal = how == How::kReads ? Journal::kOff : options_.journal,
-                   .log = {.folder = disk->MakeFolder(),
-                           .name = kName,
+                   .log = {.place = {.folder = disk->MakeFolder(),
+                                     .name = kName,
+                                     .segment_bytes = kSegmentBytes,
+                                     .all = options_.tier},
                            .path = "/there/" + kName,
                            .commits = {},
                            .lanes = nullptr,
-                           .segment_bytes = kSegmentBytes,
                            .reuse_bytes = options_.seed % 5 < 2 ? 400 : UINT64_MAX,
-                           .request_bytes = 256,  // so that there are states between
-                           .all = options_.tier}};
+                           .request_bytes = 256}};  // so that there are states between
   if (options_.tier) {
     parts.left = [](const std::string&, int) {};
-    parts.log.segment_bytes = kTierSegmentBytes;
+    parts.log.place.segment_bytes = kTierSegmentBytes;
     // Some tiers are small.
-    if (options_.seed % 3 == 0) parts.log.most = kTierSegmentBytes / 4;
+    if (options_.seed % 3 == 0) parts.log.place.most = kTierSegmentBytes / 4;
   }
-  if (how == How::kGoesOn) {
-    parts.find_left = [disk](const Superblock&, LeftLog& left) {
-      left.folder = disk->MakeFolder();
-      left.name = kName;
-      left.goes_on = true;
+  if (options_.full) {
+    parts.log.next =
+        std::exchange(parts.log.place, {.folder = disk->MakeFolder(TierBytes(options_.seed)),
+                                        .name = kTier,
+                                        .segment_bytes = kTierSegmentBytes,
+                                        .all = true,
+                                        .most = parts.log.place.most});
+    parts.log.next->all = false;
+    parts.log.next->segment_bytes = kSegmentBytes;
+    parts.log.next->most = UINT64_MAX;
+  }
+  if (how == How::kGoesOn || options_.full) {
+    parts.find_left = [this, disk, how](const Superblock&, LeftLog& left) {
+      left.folder = FolderOfLog(*disk, options_);
+      left.name = NameOfLog(*disk, options_.full);
+      left.goes_on = how == How::kGoesOn && left.name == (options_.full ? kTier : kName);
       return Status();
     };
   }
@@ -130,11 +164,16 @@ void PowerProgram::Live() {
     if (options_.moves == PowerOptions::Moves::kLater) lanes_->Pause();
   }
   disk_->halves = !power() && Pick(2) == 0;
+  const uint64_t full = tidelane::Read(Fallback::kTierFull);
   if (OpenFile()) {
     failing_ = options_.faults && Pick(2) == 0;
     for (call_ = 0; call_ < options_.calls && wrong().empty(); ++call_) Call();
   }
   if (wrong().empty()) EndLife();
+  {
+    MutexLock lock(mutex_);
+    tally_.went_on += tidelane::Read(Fallback::kTierFull) - full;
+  }
   failing_ = false;
   if (store_ != nullptr) static_cast<void>(store_->Close());
   if (options_.moves == PowerOptions::Moves::kLater) {
@@ -205,14 +244,15 @@ bool PowerProgram::OpenFile() {
 // A mover, until somebody asks for the file.
 void PowerProgram::MovePart() {
   const std::unique_ptr<Device> file = disk_->Open(kName);
-  const std::unique_ptr<Folder> folder = disk_->MakeFolder();
+  const std::string log = NameOfLog(*disk_, options_.full);
+  const std::unique_ptr<Folder> folder = FolderOfLog(*disk_, options_);
   Superblock marked;
   static_cast<void>(Superblock::Find(*file, marked));
   if (!marked.marked()) return;
   progress_.between_syncs = 500;
   if (moved_ != disk_->Contents(kName)) progress_.stored.clear();
   Snapshot snapshot;
-  Status status = ReadSnapshot(*folder, kName, kName, marked, true, snapshot, progress_.known());
+  Status status = ReadSnapshot(*folder, log, kName, marked, true, snapshot, progress_.known());
   const auto plan = std::exchange(disk_->plan, nullptr);
   uint64_t left = Pick(20);
   if (Pick(4) != 0) {

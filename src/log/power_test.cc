@@ -77,6 +77,23 @@ TEST_P(PowerControlTest, IsNoticed) {
   std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
 }
 
+// Of one that finds no room and goes on beside the file.
+bool IsNoticedWhereTiersAreFull(std::string_view rule, unsigned seeds, PowerProgram::Tally& all) {
+  enabled_mutations = rule;
+  bool noticed = false;
+  for (unsigned seed = 1; seed <= seeds && !noticed; ++seed) {
+    PowerProgram program(
+        OfSeed({.moves = Moves::kWhenFull, .tier = true, .full = true, .lives = 12}, seed));
+    program.Run();
+    all += program.tally();
+    noticed = !program.wrong().empty();
+    if (noticed)
+      std::printf("%s: seed %u: %s\n", std::string(rule).c_str(), seed, program.wrong().c_str());
+  }
+  enabled_mutations = {};
+  return noticed;
+}
+
 class TierControlTest : public testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Rules, TierControlTest,
@@ -87,6 +104,24 @@ TEST_P(TierControlTest, IsNoticed) {
   PowerProgram::Tally all;
   EXPECT_TRUE(IsNoticedInTier(GetParam(), 200, all));
   std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
+}
+
+class FullTierControlTest : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Rules, FullTierControlTest,
+                         testing::Values("log_leave_moves", "log_leave_mark", "log_leave_sync",
+                                         "log_leave_behind"),
+                         [](const auto& rule) { return rule.param; });
+
+TEST_P(FullTierControlTest, IsNoticed) {
+  PowerProgram::Tally all;
+  EXPECT_TRUE(IsNoticedWhereTiersAreFull(GetParam(), 200, all));
+  std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
+}
+
+TEST(FullTierControlTest, WithoutAnyNothingIs) {
+  PowerProgram::Tally all;
+  EXPECT_FALSE(IsNoticedWhereTiersAreFull("", 30, all));
 }
 
 TEST(TierControlTest, WithoutAnyNothingIs) {
@@ -130,10 +165,10 @@ PowerProgram::Tally RunSeeds(PowerOptions options, unsigned seeds) {
       "%lu states in %.2f s: %lu recovered (%lu cut meanwhile), %lu only read, %lu with another "
       "log, "
       "%lu without the file; %lu commits, %lu closes, %lu commits and %lu calls failed; %lu logs "
-      "continued, %lu movers went on\n",
+      "continued, %lu movers went on; %lu logs went on beside their files\n",
       all.states, took.count(), all.recovered, all.cut_recoveries, all.only_read, all.foreign,
       all.none, all.commits, all.closes, all.failed_commits, all.failed_calls, all.continued,
-      all.moved_on);
+      all.moved_on, all.went_on);
   return all;
 }
 
@@ -175,6 +210,29 @@ TEST_P(PowerTest, TheNextProgramGoesOnWithTheLogAndStorageFails) {
   RunSeeds(
       {.journal = Journal::kProcess, .moves = GetParam(), .tier = true, .faults = true, .lives = 8},
       20);
+}
+
+TEST_P(PowerTest, ATierHasNoRoomAndTheLogGoesOnBesideTheFile) {
+  const PowerProgram::Tally all = RunSeeds(
+      {.journal = Journal::kProcess, .moves = GetParam(), .tier = true, .full = true, .lives = 8},
+      20);
+  EXPECT_GT(all.went_on, 20u / kShare);
+}
+
+TEST_P(PowerTest, ATierHasNoRoomAndPowerIsCut) {
+  const PowerProgram::Tally all =
+      RunSeeds({.moves = GetParam(), .tier = true, .full = true, .lives = 8}, 20);
+  EXPECT_GT(all.went_on, 20u / kShare);
+}
+
+TEST_P(PowerTest, ATierHasNoRoomAndStorageFails) {
+  RunSeeds({.journal = Journal::kProcess,
+            .moves = GetParam(),
+            .tier = true,
+            .full = true,
+            .faults = true,
+            .lives = 8},
+           20);
 }
 
 #endif

@@ -320,19 +320,16 @@ int Rewrite(Segment& segment, const CommitSlot& slot) {
 
 }  // namespace
 
-void FindIn(const Layer& newer, const Layer& older, uint64_t begin, uint64_t end,
+void FindIn(std::span<const Layer* const> layers, uint64_t begin, uint64_t end,
             std::vector<Source>& sources) {
-  const auto add = [&sources](const Layer& layer) {
-    return [&sources, &layer](uint64_t from, uint64_t to, uint64_t offset) {
-      sources.push_back({from, to, layer.segment, offset});
-    };
-  };
-  const auto from_file = [&](uint64_t from, uint64_t to) {
-    sources.push_back({from, to, nullptr, 0});
-  };
-  newer.pieces.Visit(begin, end, add(newer), [&](uint64_t from, uint64_t to) {
-    older.pieces.Visit(from, to, add(older), from_file);
-  });
+  if (layers.empty()) return sources.push_back({begin, end, nullptr, 0});
+  const Layer& top = *layers.front();
+  top.pieces.Visit(
+      begin, end,
+      [&](uint64_t from, uint64_t to, uint64_t offset) {
+        sources.push_back({from, to, top.segment, offset});
+      },
+      [&](uint64_t from, uint64_t to) { FindIn(layers.subspan(1), from, to, sources); });
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,8 +37,8 @@ struct Source {
   uint64_t offset;                   ///< in the segment; 0: zeros
 };
 
-/// Adds where the bytes of [begin, end) lie, in address order: `newer` over `older` over the file.
-void FindIn(const Layer& newer, const Layer& older, uint64_t begin, uint64_t end,
+/// Adds where the bytes of [begin, end) lie, in address order: the first layer over the next ones over the file.
+void FindIn(std::span<const Layer* const> layers, uint64_t begin, uint64_t end,
             std::vector<Source>& sources);
 
 /// A marked file's state at its last commit.

@@ -40,6 +40,24 @@ class SegmentEntries {
   }
   void Committed() { committed_ = entries_.size(); }
 
+  /// What they say without those since the last commit.
+  PieceMap CommittedPieces() const {
+    PieceMap pieces;
+    for (size_t i = 0; i < committed_; ++i) {
+      const CommitEntry& entry = entries_[i];
+      pieces.Insert(entry.address, {.size = entry.size, .offset = entry.offset, .entry = i});
+    }
+    return pieces;
+  }
+  /// Of `pieces`, those that are newer.
+  PieceMap FreshPieces(const PieceMap& pieces) const {
+    PieceMap fresh;
+    pieces.VisitPieces([&](uint64_t address, const LoggedPiece& piece) {
+      if (piece.entry >= committed_) fresh.Insert(address, piece);
+    });
+    return fresh;
+  }
+
   /// Those of which something is seen, in their order.
   std::vector<CommitEntry> Seen(const PieceMap& pieces) const {
     std::vector<CommitEntry> seen;

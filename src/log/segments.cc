@@ -7,40 +7,6 @@
 
 namespace tidelane::log {
 
-void CommitLog::RemoveSegment(Segment& segment) {
-  if (parts_.folder->Remove(segment.name(), segment.file()) == 0) return;
-  static_cast<void>(parts_.folder->Remove(AsideName(segment.name(), segment.id()), segment.file()));
-}
-
-int CommitLog::MakeSegment(uint64_t number, std::unique_ptr<Device>& made) {
-  const std::string name = SegmentName(parts_.name, number);
-  int error = parts_.folder->Make(name, made);
-  if (error == EEXIST) {
-    error = left_.MakeRoomFor(name);
-    if (error == 0) error = parts_.folder->Make(name, made);
-  }
-  if (error == 0 && file_.syncs() && !MutationEnabled("log_folder_sync"))
-    error = parts_.folder->Sync();
-  return error;
-}
-
-// The one that was moved, if nobody reads it any more, or a new one.
-int CommitLog::NextSegment(SegmentHeader& header, std::shared_ptr<Segment>& segment) {
-  std::unique_ptr<Device> made;
-  if (spare_ != nullptr && spare_.use_count() == 1) {
-    header.number = spare_->header().number + 2;
-    made = spare_->Release();
-  } else {
-    if (spare_ != nullptr) RemoveSegment(*spare_);
-    header.number = number_ + 1;
-    if (const int error = MakeSegment(header.number, made); error != 0) return error;
-  }
-  spare_ = nullptr;
-  segment =
-      std::make_shared<Segment>(SegmentName(parts_.name, header.number), std::move(made), header);
-  return segment->Begin(file_.syncs());
-}
-
 int CommitLog::BeginLogging() {
   {
     MutexLock lock(mutex_);
@@ -55,7 +21,7 @@ int CommitLog::BeginLogging() {
     MutexLock lock(mutex_);
     if (current_.segment != nullptr) return 0;
     if (committed_.empty()) {
-      if (!parts_.all) return EIO;  // it is no HDF5 file that is overwritten
+      if (!parts_.place.all) return EIO;  // it is no HDF5 file that is overwritten
       first = superblock_;
     }
     before = moving_.layer.segment;
@@ -66,8 +32,9 @@ int CommitLog::BeginLogging() {
   header.id = NewId();
   header.path = parts_.path;
   std::shared_ptr<Segment> segment;
-  int error = NextSegment(header, segment);
-  if (segment == nullptr) return error;
+  int error = maker_.Next(header, segment);
+  if (segment == nullptr) return OfPlace(parts_.place, error);
+  const bool is_made = error == 0;
   // Whoever recovers must not take the segment before for the last one, once this one has a commit.
   if (error == 0 && before != nullptr) {
     bool unknown = false;
@@ -77,7 +44,7 @@ int CommitLog::BeginLogging() {
     if (unknown) return file_.Break(error);
   }
   if (error == 0 && (!header.superblock.empty() || !first.empty()))
-    error = parts_.folder->Announce();
+    error = parts_.place.folder->Announce();
   if (error == 0 && header.superblock.empty()) {
     // A new file's bytes come before its superblock, which is marked when it comes.
     if (!first.empty()) error = file_.Put(first.Marked(header.id));
@@ -86,10 +53,10 @@ int CommitLog::BeginLogging() {
     if (file_.broken() != 0) return error;  // it may be marked, and then the segment must be there
   }
   if (error != 0) {  // as if it had not begun
-    RemoveSegment(*segment);
-    return error;
+    maker_.Remove(*segment);
+    return is_made ? error : OfPlace(parts_.place, error);
   }
-  number_ = header.number;
+  maker_.Made(header.number);
   marked_ = !header.superblock.empty() || !first.empty();
   MutexLock lock(mutex_);
   current_.segment = std::move(segment);
@@ -107,7 +74,7 @@ void CommitLog::GoOn(Snapshot left) {
   {
     MutexLock marking(mark_mutex_);
     marked_ = true;
-    number_ = segment->header().number;
+    maker_.Made(segment->header().number);
     MutexLock lock(mutex_);
     committed_end_ = left.end;
     committed_ = superblock_ = left.superblock.Closed();
@@ -121,12 +88,12 @@ void CommitLog::GoOn(Snapshot left) {
 void CommitLog::End(bool removes) {
   MutexLock marking(mark_mutex_);
   MutexLock lock(mutex_);
-  for (const auto& segment : {current_.segment, moving_.layer.segment, spare_}) {
-    if (removes && segment != nullptr) RemoveSegment(*segment);
+  for (const auto& segment : {current_.segment, moving_.layer.segment}) {
+    if (removes && segment != nullptr) maker_.Remove(*segment);
   }
+  maker_.Forget(removes);
   current_ = {};
   moving_ = {};
-  spare_ = nullptr;
 }
 
 }  // namespace tidelane::log

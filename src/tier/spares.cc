@@ -117,12 +117,14 @@ int TakeSpare(const Place& place, const std::string& name, std::unique_ptr<Devic
   return ENOENT;
 }
 
-void DropSpares(const Place& place, uint64_t most) {
+bool DropSpares(const Place& place, uint64_t most) {
   uint64_t kept = 0;
+  bool dropped = false;
   for (const std::string& spare : SparesIn(place)) {
     kept += BytesOf(place, spare);
-    if (kept > most) unlinkat(place.folder.get(), spare.c_str(), 0);
+    if (kept > most && unlinkat(place.folder.get(), spare.c_str(), 0) == 0) dropped = true;
   }
+  return dropped;
 }
 
 std::unique_ptr<log::Folder> MakeSparingFolder(const Place& place, uint64_t most) {

@@ -17,8 +17,8 @@ namespace tidelane::tier {
 /// A spare becomes the file `name`, claimed; ENOENT: there is none.
 int TakeSpare(const Place& place, const std::string& name, std::unique_ptr<Device>& file);
 
-/// Removes all, or as many as it takes to have no more than `most` bytes of them.
-void DropSpares(const Place& place, uint64_t most = 0);
+/// Removes all, or as many as it takes to have no more than `most` bytes of them; whether there was one to remove.
+bool DropSpares(const Place& place, uint64_t most = 0);
 
 /// The folder of logs that are brought home: what is removed there becomes spare, as far as `most` bytes of them go.
 std::unique_ptr<log::Folder> MakeSparingFolder(const Place& place, uint64_t most);

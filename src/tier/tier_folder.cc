@@ -47,6 +47,7 @@ class TierFolder final : public log::Folder {
   int Rename(const std::string& from, const std::string& to) override {
     return folder_->Rename(from, to);
   }
+  bool MakeRoom() override { return DropSpares(*place_); }
   int Remove(const std::string& name, Device& file) override TL_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     const int error = folder_->Remove(name, file);

@@ -82,12 +82,12 @@ class TierTest : public testing::Test {
     parts.file = std::move(file);
     parts.writable = true;
     parts.journal = Journal::kProcess;
-    parts.log.folder =
+    parts.log.place.folder =
         MakeTierFolder(place_, entry, std::make_shared<DirectoryEntry>(At(name)), &lanes);
-    parts.log.name = entry.name;
+    parts.log.place.name = entry.name;
     parts.log.path = path(name);
-    parts.log.all = true;
-    parts.log.in_memory = place_->in_memory;
+    parts.log.place.all = true;
+    parts.log.place.in_memory = place_->in_memory;
     parts.log.lanes = &lanes;
     parts.left = [this](const std::string&, int handed) {
       if (hands_over_) handed_ = Descriptor(dup(handed));

@@ -1,11 +1,12 @@
 """No room: in the tier, where the file lies, in either by a limit. What was acknowledged is kept, and comes to its place when there is room again."""
 
+import json
 import signal
 import time
 
 import common
 import pytest
-from conftest import BUILT, as_root, meaning, refused
+from conftest import ALL, BUILT, EMPTY, as_root, meaning, refused
 
 LARGE = ["--rows", "20", "--state", "300000"]  # 2.4 MB a commit
 
@@ -52,6 +53,52 @@ def test_a_tier_that_is_too_small_and_a_kill(there, size, at):
     assert there.plugin.recover(there.data).rc == 0
     there.must_drain()
     assert stock(there) == answer or refused(answer)
+
+
+FULL = {"TIDELANE_TIER_SIZE": "1M"}  # all of the 2.4 MB are written again before each flush
+
+
+def test_what_is_written_again_finds_no_room(there):
+    """It may not go to the file, which has it from the last commit on; the log goes on beside the file, and the close brings it home."""
+    summary = there.root / "summary.json"
+    large(there, "--steps", "6", env=FULL | {"TIDELANE_SUMMARY": summary})
+    told = json.loads(summary.read_text())
+    assert told["fallbacks"]["tier_full"] == 1, told["fallbacks"]
+    assert (there.entries(), there.beside()) == ([], [])
+    assert stock(there) == 7
+
+
+def test_what_is_written_again_finds_no_room_and_a_kill(there):
+    """Wherever it comes while the log changes its place: the last commit, by whoever opens the file, and by a mover."""
+    count = there.root / "count"
+    words = ["--steps", "3"]
+    large(there, *words, env=FULL | BUILT.kill_env(there.root, 0, count=count))
+    calls = int.from_bytes(count.read_bytes(), "little")
+    wrong = []
+    for at in range(2, calls, 1 if ALL else max(calls // 25, 1)):
+        for left in [*there.data.iterdir(), there.root / "report"]:
+            left.unlink(missing_ok=True)
+        there.must_drain_all()
+        large(there, *words, env=FULL | BUILT.kill_env(there.root, at), rc=None)
+        may_be = acknowledged(there)
+        answer = seen(there)
+        if answer not in may_be and not (may_be[0] == 0 and (refused(answer) or answer == EMPTY)):
+            wrong.append((at, may_be, answer))
+        there.kill_movers()
+        there.drain()
+        assert there.plugin.recover(there.data).rc == 0
+        if answer in may_be and stock(there) != answer:
+            wrong.append((at, may_be, answer, stock(there)))
+    assert calls > 40 and not wrong, wrong
+
+
+@as_root
+def test_what_is_written_again_and_no_room_in_the_tiers_file_system(there, mounted):
+    mounted(there.tier, "5m")
+    summary = there.root / "summary.json"
+    large(there, "--steps", "6", "--state", "900000", env={"TIDELANE_TIER_SIZE": "100M", "TIDELANE_SUMMARY": summary})
+    assert json.loads(summary.read_text())["fallbacks"]["tier_full"] == 1
+    assert meaning(common.run([BUILT.writer, "--read", there.path(), *LARGE, "--state", "900000"], common.native_env(), timeout=30)) == 7
 
 
 @as_root

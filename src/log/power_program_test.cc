@@ -264,7 +264,7 @@ void PowerProgram::MovePart() {
     };
   }
   const bool goes_on = std::ranges::any_of(progress_.stored, [](uint64_t at) { return at != 0; });
-  if (status.ok()) status = Restore(*file, *folder, kName, snapshot, true, &progress_);
+  if (status.ok()) status = Restore(*file, *folder, kName, snapshot, !power(), &progress_);
   disk_->plan = plan;
   moved_ = disk_->Contents(kName);
   MutexLock lock(mutex_);

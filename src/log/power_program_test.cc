@@ -250,13 +250,15 @@ void PowerProgram::MovePart() {
   static_cast<void>(Superblock::Find(*file, marked));
   if (!marked.marked()) return;
   progress_.between_syncs = 500;
-  if (moved_ != disk_->Contents(kName)) progress_.stored.clear();
+  if (moved_ != disk_->Contents(kName)) progress_.Forget();
   Snapshot snapshot;
   Status status = ReadSnapshot(*folder, log, kName, marked, true, snapshot, progress_.known());
   const auto plan = std::exchange(disk_->plan, nullptr);
   uint64_t left = Pick(20);
   if (Pick(4) != 0) {
     disk_->plan = [&left](FaultPoint point, uint64_t, uint64_t) {
+      if (point == FaultPoint::kSync)
+        return Fault{};  // a sync that has failed loses what it was for
       if (point != FaultPoint::kWrite || left == 0)
         return Fault{.code = left == 0 ? EWOULDBLOCK : 0};
       --left;

@@ -337,7 +337,10 @@ namespace {
 // What is written to a file in the order of addresses, put together to requests that end where a multiple of `most` does.
 class Requests {
  public:
-  Requests(Device& file, uint64_t most) : file_(file), most_(most) { bytes_.reserve(most); }
+  Requests(Device& file, uint64_t most, uint64_t* written)
+      : file_(file), most_(most), written_(written) {
+    bytes_.reserve(most);
+  }
 
   /// [from, to) becomes what `read` puts there; 0 or an errno.
   template <typename Read>
@@ -356,8 +359,10 @@ class Requests {
     return 0;
   }
   int Write() {
+    if (bytes_.empty()) return 0;
     const iovec part{bytes_.data(), bytes_.size()};
-    const int error = bytes_.empty() ? 0 : file_.Write(begin_, &part, 1);
+    const int error = file_.Write(begin_, &part, 1);
+    if (error == 0 && written_ != nullptr) *written_ = begin_ + bytes_.size();
     bytes_.clear();
     return error;
   }
@@ -365,16 +370,18 @@ class Requests {
  private:
   Device& file_;
   const uint64_t most_;
+  uint64_t* const written_;  // all before this; may be none
   std::vector<std::byte> bytes_;
   uint64_t begin_ = 0;
 };
 
 }  // namespace
 
-int CopyTo(Device& file, const Layer& layer, uint64_t end, uint64_t request_bytes) {
+int CopyTo(Device& file, const Layer& layer, uint64_t end, uint64_t request_bytes,
+           uint64_t* copied) {
   uint64_t size = 0;
   if (const int error = file.Size(size); error != 0) return error;
-  Requests requests(file, request_bytes);
+  Requests requests(file, request_bytes, copied);
   int error = 0;
   const auto copy = [&](uint64_t from, uint64_t to, uint64_t offset) {
     if (error != 0) return;
@@ -432,7 +439,8 @@ int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress, uint64_
   const std::shared_ptr<Segment>& segment = snapshot.layers.back().segment;
   if (progress.segment != segment->id() ||
       (progress.first != snapshot.first && !MutationEnabled("log_progress")))
-    progress.stored.clear();
+    progress.Forget();
+  progress.Synced();  // before this, with all that the file had
   progress.segment = segment->id();
   progress.first = snapshot.first;
   progress.generation = snapshot.generation;
@@ -441,18 +449,21 @@ int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress, uint64_
   const uint64_t most = std::min(request_bytes, progress.between_syncs);
   Layer next{.segment = segment, .pieces = {}};
   uint64_t taken = 0;
+  uint64_t block = 0;  // of `most` bytes, in which it lies
   uint64_t copied = 0;
   auto synced_at = Clock::now();
   int error = 0;
   // All below this address.
   const auto copy_to = [&](uint64_t address) {
-    error = CopyTo(file, next, snapshot.end, request_bytes);
+    error = CopyTo(file, next, snapshot.end, request_bytes, &progress.copied);
     next.pieces = {};
     copied += std::exchange(taken, 0);
-    if (copied < progress.between_syncs && Clock::now() - synced_at < kTimeBetweenSyncs) return;
-    if (error == 0) error = file.Sync();
     if (error != 0) return;
-    for (uint64_t& stored : progress.stored) stored = std::max(stored, address);
+    progress.copied = address;
+    if (copied < progress.between_syncs && Clock::now() - synced_at < kTimeBetweenSyncs) return;
+    error = file.Sync();
+    if (error != 0) return;
+    progress.Synced();
     copied = 0;
     synced_at = Clock::now();
   };
@@ -460,15 +471,18 @@ int CopyRest(Device& file, const Snapshot& snapshot, Progress& progress, uint64_
     const uint64_t end = address + piece.size;
     uint64_t at = std::max(address, progress.stored[piece.entry]);
     while (error == 0 && at < end) {
-      const uint64_t size = std::min(end - at, most);
+      // Each time what one request takes, where nothing lies between.
+      if (taken != 0 && at / most != block) copy_to(at);
+      block = at / most;
+      const uint64_t size = std::min(end - at, (block + 1) * most - at);
       const uint64_t offset = piece.offset == 0 ? 0 : piece.offset + (at - address);
       next.pieces.Insert(at, {.size = size, .offset = offset});
       at += size;
       taken += size;
-      if (taken >= most) copy_to(at);
     }
   });
-  return error == 0 ? CopyTo(file, next, snapshot.end, request_bytes) : error;
+  if (error == 0 && taken != 0) copy_to(UINT64_MAX);
+  return error;
 }
 
 // What a program that was killed has left may not be on storage yet: neither the mark nor the log is then what would be found after the
@@ -497,14 +511,18 @@ Status Restore(Device& file, Folder& folder, const std::string& path, const Snap
                bool in_memory, Progress* progress, uint64_t request_bytes) {
   const auto failed = [&](int error) { return Status::Failed(error, "recover").At(path, 0, 0); };
   if (Status status = CheckLength(file, path, snapshot); !status.ok()) return status;
-  if (const auto& [segment, slot] = snapshot.newest; segment != nullptr && !in_memory) {
-    if (const int error = Rewrite(*segment, slot); error != 0) return failed(error);
+  const auto& [newest, last] = snapshot.newest;
+  const bool is_rewritten = progress != nullptr && newest != nullptr &&
+                            progress->segment == newest->id() &&
+                            progress->generation == last.generation;
+  if (newest != nullptr && !in_memory && !is_rewritten) {
+    if (const int error = Rewrite(*newest, last); error != 0) return failed(error);
   }
   if (const int error = SyncAll(file, folder, snapshot); error != 0) return failed(error);
-  if (const auto& [segment, slot] = snapshot.newest; segment != nullptr) {
+  if (newest != nullptr) {
     // From now on it is no torn one that could be left out.
     bool unknown = false;
-    if (const int error = segment->WriteNote({.whole = slot.generation}, true, unknown); error != 0)
+    if (const int error = newest->WriteNote({.whole = last.generation}, true, unknown); error != 0)
       return failed(error);
   }
   const bool goes_on = progress != nullptr && snapshot.layers.size() == 1;

@@ -5,6 +5,7 @@
 /// Thread safety: one thread a file; that no other process does the same is the caller's to see to (device/claim.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
@@ -95,11 +96,22 @@ struct Progress {
   uint64_t generation = 0;       ///< its commits up to this one are right
   uint64_t first = 0;            ///< the generation of the commit that its entries are counted from
   std::vector<uint64_t> stored;  ///< of each entry: all that is seen of it below this address
+  uint64_t copied = 0;           ///< below this address of all of them, but not on storage yet
   /// So much may be copied again, or what took a tenth of a second. Syncs of 8 MiB take a local disk a fifth more time, those of 32 MiB nothing
   /// that is seen.
   uint64_t between_syncs = uint64_t{16} << 20;
 
   KnownCommits known() const { return {.segment = segment, .generation = generation}; }
+  /// All that was copied is on storage.
+  void Synced() {
+    for (uint64_t& address : stored) address = std::max(address, copied);
+    copied = 0;
+  }
+  /// Nothing has come to its place.
+  void Forget() {
+    stored.clear();
+    copied = 0;
+  }
 };
 
 /// Makes the file so, on storage, and removes the segments. `in_memory`: these do not outlive the machine, whatever is done for them.
@@ -111,7 +123,9 @@ Status Restore(Device& file, Folder& folder, const std::string& path, const Snap
 /// Whether the file is so already, by its superblock and by all bytes that the log has: then the log is of no use.
 bool IsApplied(Device& file, const Superblock& own, const Snapshot& snapshot);
 
-/// Copies bytes of a segment to their places in the file, but for those of the superblock. `end`: beyond it nothing is.
-int CopyTo(Device& file, const Layer& layer, uint64_t end, uint64_t request_bytes);
+/// Copies bytes of a segment to their places in the file, but for those of the superblock, in the order of addresses. `end`: beyond it nothing is.
+/// `copied`: all below this address, after each request.
+int CopyTo(Device& file, const Layer& layer, uint64_t end, uint64_t request_bytes,
+           uint64_t* copied = nullptr);
 
 }  // namespace tidelane::log

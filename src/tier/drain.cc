@@ -125,8 +125,7 @@ Status Restore(Device& file, log::Folder& folder, const std::string& path,
                const log::Snapshot& snapshot, bool in_memory, Interrupted* interrupted) {
   if (interrupted == nullptr) return log::Restore(file, folder, path, snapshot, in_memory);
   FileVersion version;
-  if (file.Version(version) != 0 || version != interrupted->version)
-    interrupted->progress.stored.clear();
+  if (file.Version(version) != 0 || version != interrupted->version) interrupted->progress.Forget();
   Status status = log::Restore(file, folder, path, snapshot, in_memory, &interrupted->progress);
   if (!status.ok() && file.Version(interrupted->version) != 0) interrupted->progress = {};
   return status;

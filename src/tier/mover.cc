@@ -44,8 +44,9 @@ constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 200'000};
 constexpr auto kLookAround = std::chrono::milliseconds(500);
 // What is kept for the next files, while it lives.
 constexpr uint64_t kSpares = uint64_t{512} << 20;
-// How long until it is tried again.
-constexpr auto kAfterUse = std::chrono::milliseconds(500);
+// How long until it is tried again: soon, as who only looks is done soon; later, the longer somebody has it.
+constexpr std::chrono::milliseconds kAfterUse(20);
+constexpr std::chrono::milliseconds kAfterLongUse(500);
 constexpr std::chrono::milliseconds kAfterFailure = std::chrono::seconds(1);
 constexpr auto kLongestPause = std::chrono::minutes(1);
 // A program that closes a file soon keeps nobody waiting.
@@ -138,6 +139,7 @@ class Mover {
     Descriptor file;                                  // that was handed over
     Interrupted interrupted;                          // how far it had come
     std::chrono::milliseconds pause = kAfterFailure;  // after the next failure
+    std::chrono::milliseconds use = kAfterUse;        // after the next one that finds it in use
     Clock::time_point in_use_since;                   // none: it was not
   };
   // An entry that a thread moves.
@@ -185,8 +187,12 @@ class Mover {
   }
   void AwaitOne() {
     std::unique_lock<std::mutex> lock(mutex_);
-    handed_one_.wait_for(lock, kLookAround,
-                         [this] { return ending_ || FirstHanded() != handed_.end(); });
+    auto until = Clock::now() + kLookAround;
+    for (const auto& [name, next] : next_) {
+      if (!moving_.contains(name)) until = std::min(until, next.at);
+    }
+    handed_one_.wait_until(lock, until,
+                           [this] { return ending_ || FirstHanded() != handed_.end(); });
   }
 
   // False: there is nothing to be moved now. `waits`: something is, later, or by another thread.
@@ -279,7 +285,7 @@ class Mover {
     if (drained == Drained::kFailed)
       std::fprintf(stderr, "tidelane-mover: %s\n", why.Message().c_str());
     Next& next = next_[name];
-    Wait(next, drained, why);
+    Wait(next, drained, why, pace.writes());
     if (const std::string reason = ReasonOf(next, drained, why); !reason.empty())
       Trouble::Tell(place_, name, reason, drained == Drained::kInUse ? 0 : pace.bytes());
     next.file = std::move(taken.file);
@@ -300,13 +306,15 @@ class Mover {
     return Drained::kFailed;
   }
 
-  // Until it is tried again.
-  static void Wait(Next& next, Drained drained, const Status& why) {
+  // Until it is tried again. `was_free`: nobody had it when it was begun.
+  static void Wait(Next& next, Drained drained, const Status& why, bool was_free) {
     const auto now = Clock::now();
     if (drained == Drained::kInUse) {
-      next.at = now + kAfterUse;
+      if (was_free) next.use = kAfterUse;
+      if (was_free || next.in_use_since == Clock::time_point()) next.in_use_since = now;
+      next.at = now + next.use;
+      next.use = std::min(2 * next.use, kAfterLongUse);
       next.hopeless = false;
-      if (next.in_use_since == Clock::time_point()) next.in_use_since = now;
       return;
     }
     next.in_use_since = {};

@@ -29,11 +29,13 @@ void Rate::Wrote(uint64_t bytes) {
 
 void Pace::Begin(uint64_t before, std::function<void()> passed) {
   bytes_ = 0;
+  writes_ = false;
   before_ = before;
   passed_ = std::move(passed);
 }
 
-int Pace::Await(const std::function<int()>& may_change) const {
+int Pace::Await(const std::function<int()>& may_change) {
+  writes_ = true;
   for (;;) {
     if (const int error = may_change(); error != 0) return error;
     const std::chrono::nanoseconds left = rate_.Left();

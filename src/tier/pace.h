@@ -36,15 +36,19 @@ class Pace {
   /// A file begins. `passed` is called once, when more than so many bytes of it are written.
   void Begin(uint64_t before, std::function<void()> passed);
   /// Until so many bytes may be written. `may_change`: 0 while the file is nobody else's; else what this returns.
-  int Await(const std::function<int()>& may_change) const;
+  int Await(const std::function<int()>& may_change);
   void Wrote(uint64_t bytes);
 
-  /// Of the file that was begun last.
+  // Of the file that was begun last.
+
   uint64_t bytes() const { return bytes_; }
+  /// Whether somebody has come so far as to write to it.
+  bool writes() const { return writes_; }
 
  private:
   Rate& rate_;
   uint64_t bytes_ = 0;
+  bool writes_ = false;
   uint64_t before_ = 0;
   std::function<void()> passed_;
 };

@@ -1,5 +1,6 @@
 """What keeps a mover from bringing a file home is told by `tidelane status` and `tidelane drain`, and no longer when it goes on; how fast and how nice a mover is."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -237,3 +238,17 @@ def test_a_folder_that_cannot_be_read(there):
     assert done.rc == 1 and f"drained {there.path()}" in done.out, done.words()
     assert "cannot look for files of a tier in" in done.err and "File name too long" in done.err, done.words()
     assert there.entries() == [] and there.stock() == 3
+
+
+def test_who_only_looks_keeps_nobody_waiting(there):
+    """A folder is looked at all the time (`tidelane status FOLDER`, an indexer): each look interrupts the mover for no longer than it takes, and nobody is told that a program has the file."""
+    mover = there.start(words=[large(there) // 4])  # two seconds, and what the looks take
+    looks, reasons = 0, []
+    while there.entries() and looks < 100:
+        with contextlib.suppress(OSError), open(there.path(), "rb") as file:
+            file.read(64)
+        reasons += there.own.glob("*.why")
+        looks += 1
+        time.sleep(0.1)
+    assert there.end(mover) is not None and there.drained()
+    assert 10 < looks < 60 and not reasons, (looks, reasons)

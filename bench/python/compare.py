@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time that Python programs wait for their writes: native HDF5 and Tidelane in one run, zarr 3 and TensorStore beside them.
 
-    compare.py [--rounds N] [--steps N] [--folder WHERE] [--writers h5py ...] [--json FILE]
+    compare.py [--rounds N] [--steps N] [--folder WHERE] [--writers h5py ...] [--forms gzip] [--set close=tier_deferred --set tier=memory] [--json FILE]
     compare.py --json FILE --markdown docs/performance.md
 
 Rounds alternate: each runs every row natively, then with Tidelane, so that what else the machine does falls on both. Each row is
@@ -39,12 +39,19 @@ for path in sorted(glob.glob(sys.argv[1] + "/*.*")):
 """
 
 
+def places_of_build():
+    return harness.Places(os.environ.get("TIDELANE_BENCH_BUILD", HERE.parents[1] / "build/release"))
+
+
 def one(writer, form, folder, env, args, compute, digested=False):
     with tempfile.TemporaryDirectory(dir=folder) as out:
         command = [sys.executable, str(HERE / "loop.py"), writer, form, out, "--steps", str(args.steps), "--compute", str(compute)]
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
         result = json.loads(done.stdout.splitlines()[-1])
         if digested:
+            if "tier" in dict(args.set):
+                tool = places_of_build().build / "tool" / "tidelane"
+                subprocess.run([tool, "drain", out], env=env, stdout=subprocess.DEVNULL, timeout=600, check=True)
             digest = [sys.executable, "-c", DIGEST, out]
             result["digest"] = subprocess.run(digest, env=harness.native_environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
     return result
@@ -65,7 +72,7 @@ def check(summary, what, form):
 
 def with_tidelane(places, writer, form, settings, folder, args, compute):
     with tempfile.TemporaryDirectory(dir=folder) as summaries:
-        env = harness.tidelane_environment(places, summary=f"{summaries}/%p.json", **SETTINGS, **settings)
+        env = harness.tidelane_environment(places, summary=f"{summaries}/%p.json", **SETTINGS | settings | dict(args.set))
         result = one(writer, form, folder, env, args, compute, digested=True)
         (summary,) = (json.loads(path.read_text()) for path in pathlib.Path(summaries).glob("*.json"))
     check(summary, f"{writer} {form}", form)
@@ -83,7 +90,7 @@ def rounds_of(places, args, folder):
     native_env = harness.native_environment()
     for number in range(args.rounds):
         for writer, form, settings in HDF5:
-            if writer not in args.writers:
+            if writer not in args.writers or form not in args.forms:
                 continue
             key = ", ".join([f"{writer} {form}", *(f"{name}={value}" for name, value in settings.items())])
             row = rows.setdefault(key, {name: [] for name in ("native", "tidelane", "native_computing", "tidelane_computing")})
@@ -96,7 +103,7 @@ def rounds_of(places, args, folder):
             if len(digests) != 1:
                 raise harness.DemoError(f"{key}: Tidelane wrote something else")
         for writer, form in OTHERS:
-            if writer not in args.writers or importlib.util.find_spec(writer) is None:
+            if writer not in args.writers or form not in args.forms or importlib.util.find_spec(writer) is None:
                 continue
             row = rows.setdefault(f"{writer} {form}", {"native": [], "native_computing": []})
             row["native"].append(one(writer, form, folder, native_env, args, 0))
@@ -136,13 +143,15 @@ def main():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--folder", help="where to write; default: the system's temporary folder")
     parser.add_argument("--writers", nargs="+", default=["h5py", "xarray", "pandas", "zarr", "tensorstore"])
+    parser.add_argument("--forms", nargs="+", default=["plain", "gzip", "fastest"])
+    parser.add_argument("--set", nargs="+", action="extend", default=[], type=lambda text: tuple(text.split("=", 1)), metavar="NAME=VALUE", help="a setting of Tidelane's")
     parser.add_argument("--json", type=pathlib.Path, help="every round")
     parser.add_argument("--markdown", type=pathlib.Path, metavar="PAGE", help="measure nothing: put the table of --json into this page")
     args = parser.parse_args()
     if args.markdown:
         put_into(args.markdown, json.loads(args.json.read_text()))
         return
-    places = harness.Places(os.environ.get("TIDELANE_BENCH_BUILD", HERE.parents[1] / "build/release"))
+    places = places_of_build()
     with tempfile.TemporaryDirectory(prefix="python-bench.", dir=args.folder) as folder:
         rows = rounds_of(places, args, folder)
     for row in rows.values():

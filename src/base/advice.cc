@@ -37,7 +37,7 @@ Finding Deferrable(const Summary& summary, Counter wait, uint64_t free_ns, const
   const uint64_t hidden = std::min(ns, free_ns);
   if (!Matters(summary, hidden)) return {};
   Finding found{hidden, what};
-  Print(found.text, ": %s=deferred ", setting);
+  Print(found.text, ": %s ", setting);
   if (hidden < ns - ns / 10) {
     Print(found.text, "would hide %.1f s of it", Seconds(hidden));
   } else {
@@ -51,8 +51,9 @@ Finding CloseWaits(const Summary& summary) {
   std::string what;
   Print(what, "close waited %.1f s in %s", Seconds(summary[Counter::kWaitCloseNs]),
         CountInWords(summary[Counter::kWaitsClose], "file").c_str());
-  return Deferrable(summary, Counter::kWaitCloseNs, summary.free_after_close_ns, what,
-                    "TIDELANE_CLOSE");
+  return Deferrable(
+      summary, Counter::kWaitCloseNs, summary.free_after_close_ns, what,
+      summary.config.close_in_tier ? "TIDELANE_CLOSE=tier_deferred" : "TIDELANE_CLOSE=deferred");
 }
 
 Finding FlushWaits(const Summary& summary) {
@@ -61,7 +62,7 @@ Finding FlushWaits(const Summary& summary) {
   Print(what, "flush waited %.1f s in %s", Seconds(summary[Counter::kWaitFlushNs]),
         CountInWords(summary[Counter::kWaitsFlush], "call").c_str());
   return Deferrable(summary, Counter::kWaitFlushNs, summary.free_after_flush_ns, what,
-                    "TIDELANE_FLUSH");
+                    "TIDELANE_FLUSH=deferred");
 }
 
 // The same whether the program waited for room or, where waiting could not help, wrote itself.

@@ -73,8 +73,8 @@ struct JournalCommits {
 /// values are the defaults.
 struct FileSettings {
   Mode mode = Mode::kAuto;      ///< kSync writes through
-  bool close_deferred = false;  ///< close=wait|deferred|tier
-  bool close_in_tier = false;   ///< the last of these
+  bool close_deferred = false;  ///< close=wait|deferred|tier|tier_deferred
+  bool close_in_tier = false;   ///< the last two of these
   bool flush_deferred = false;  ///< flush=wait|deferred
   bool reserve = false;         ///< ask for space when bytes are captured
   bool publish_atomic = false;  ///< publish=inplace|atomic

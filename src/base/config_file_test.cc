@@ -41,10 +41,10 @@ TEST(ConfigFileTest, LinesCommentsAndBlanks) {
 }
 
 TEST(ConfigFileTest, MistakesAreToldWithTheirLine) {
-  EXPECT_EQ(
-      ErrorOf("\nclose = defered\n"),
-      "cannot use close='defered' (run.conf:2): accepted are wait, deferred or tier; the nearest "
-      "is deferred: Invalid argument (errno 22)");
+  EXPECT_EQ(ErrorOf("\nclose = defered\n"),
+            "cannot use close='defered' (run.conf:2): accepted are wait, deferred, tier or "
+            "tier_deferred; the nearest "
+            "is deferred: Invalid argument (errno 22)");
   EXPECT_EQ(ErrorOf("closes = wait"),
             "cannot use the setting 'closes' (run.conf:1): there is no such setting; the nearest "
             "is close: Invalid argument (errno 22)");

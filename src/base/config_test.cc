@@ -245,12 +245,13 @@ TEST_F(ConfigTest, TheMoverHasARateStreamsAndANiceness) {
 
 TEST_F(ConfigTest, AMistypedWordIsToldWithWhatWasMeant) {
   EXPECT_EQ(ErrorOf("TIDELANE_CLOSE", "defered"),
-            "cannot use TIDELANE_CLOSE='defered': accepted are wait, deferred or tier; the nearest "
+            "cannot use TIDELANE_CLOSE='defered': accepted are wait, deferred, tier or "
+            "tier_deferred; the nearest "
             "is deferred: Invalid argument (errno 22)");
-  EXPECT_EQ(
-      ErrorOf("TIDELANE_CLOSE", "later"),
-      "cannot use TIDELANE_CLOSE='later': accepted are wait, deferred or tier: Invalid argument "
-      "(errno 22)");
+  EXPECT_EQ(ErrorOf("TIDELANE_CLOSE", "later"),
+            "cannot use TIDELANE_CLOSE='later': accepted are wait, deferred, tier or "
+            "tier_deferred: Invalid argument "
+            "(errno 22)");
   EXPECT_NE(ErrorOf("TIDELANE_READAHEAD", "ON").find("the nearest is on"), std::string::npos);
   EXPECT_NE(ErrorOf("TIDELANE_COPY_LIMIT", "unlimted").find("the nearest is unlimited"),
             std::string::npos);
@@ -325,10 +326,10 @@ TEST_F(ConfigTest, AnUnreadableFileIsNamed) {
 
 TEST_F(ConfigTest, TheConnectorVariableIsReadOnlyWhereItNamesUs) {
   EXPECT_EQ(ErrorOf("HDF5_VOL_CONNECTOR", "pass_through under_vol=505;nonsense"), "");
-  EXPECT_EQ(
-      ErrorOf("HDF5_VOL_CONNECTOR", "async under_vol=0;under_info={};close=defered"),
-      "cannot use close='defered' (HDF5_VOL_CONNECTOR): accepted are wait, deferred or tier; the "
-      "nearest is deferred: Invalid argument (errno 22)");
+  EXPECT_EQ(ErrorOf("HDF5_VOL_CONNECTOR", "async under_vol=0;under_info={};close=defered"),
+            "cannot use close='defered' (HDF5_VOL_CONNECTOR): accepted are wait, deferred, tier or "
+            "tier_deferred; the "
+            "nearest is deferred: Invalid argument (errno 22)");
 }
 
 TEST_F(ConfigTest, OtherPeoplesVariables) {

@@ -7,6 +7,7 @@
 /// Thread safety: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -95,15 +96,19 @@ struct WordOf {
 /// What H5Fclose waits for: the file, nothing, or a fast tier.
 struct CloseOf {
   static bool Parse(Config& config, std::string_view text) {
-    if (text != "wait" && text != "deferred" && text != "tier") return false;
-    config.close_deferred = text == "deferred";
-    config.close_in_tier = text == "tier";
+    const auto words = Words();
+    if (std::ranges::find(words, text) == words.end()) return false;
+    config.close_deferred = text.ends_with("deferred");
+    config.close_in_tier = text.starts_with("tier");
     return true;
   }
   static std::string Show(const Config& config) {
-    return config.close_in_tier ? "tier" : config.close_deferred ? "deferred" : "wait";
+    if (config.close_in_tier) return config.close_deferred ? "tier_deferred" : "tier";
+    return config.close_deferred ? "deferred" : "wait";
   }
-  static std::vector<std::string_view> Words() { return {"wait", "deferred", "tier"}; }
+  static std::vector<std::string_view> Words() {
+    return {"wait", "deferred", "tier", "tier_deferred"};
+  }
   static constexpr ValueType kType{Parse, Show, Words};
 };
 

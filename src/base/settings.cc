@@ -88,6 +88,9 @@ program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask th
 
 `tier`: `H5Fclose` and `H5Fflush` return when the [tier](#tier) has what was written. Where there is no tier, or it cannot have this file, as `wait`, and counted.
 
+`tier_deferred`: as `deferred`, into the tier: `H5Fclose` returns before the tier has the file, which soon follows, and the mover goes on from there. So loops that write a compressed file a step wait for neither compression nor storage, and the program's end waits
+for the tier alone. After a crash before that the file is what its last flush was; one that was created, and not flushed, is empty. (`H5Fflush` returns when the tier has what was written, as with `tier`.)
+
 `H5Fclose_async` is deferred whatever this setting says; its event set is where to wait for the file.)";
 
 constexpr char kFlushDetails[] =

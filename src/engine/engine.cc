@@ -167,7 +167,11 @@ bool Engine::MayPublish(const FileSettings& settings, const char* path,
 
 Status Engine::OpenNew(const char* path, const OpenOptions& options, std::shared_ptr<File>& file,
                        const CallContext& call) {
-  const FileSettings settings = SettingsForOpening(call);
+  FileSettings settings = SettingsForOpening(call);
+  if (options.home) {
+    settings.close_in_tier = settings.close_deferred = false;
+    settings.journal = Journal::kOff;
+  }
   StoreChoice choice(path, (options.flags & O_TRUNC) != 0, settings, config_);
   OpenedName opened;
   if (Status status = OpenByName(path, options.flags, options.mode,

@@ -39,6 +39,7 @@ struct OpenOptions {
   int flags = 0;  ///< open(2)'s
   mode_t mode = 0666;
   bool swmr = false;  ///< opened for SWMR writing or reading: write through, no read-ahead
+  bool home = false;  ///< what waits of it elsewhere is brought to its place
   int opener = 0;  ///< which copy of HDF5: what one has open is on storage before another opens it
 };
 

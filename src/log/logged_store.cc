@@ -330,7 +330,8 @@ int LoggedStore::Finish() {
 
 void LoggedStore::EndReservations(uint64_t& found) {
   file_.direct().EndReservations(found);
-  if (way() == Way::kLeft) found = size();
+  // A child of fork has its parent's file, of which the log has more than the file.
+  if (way() == Way::kLeft || (commits() && getpid() != process_)) found = size();
 }
 
 int LoggedStore::EndCommits() {

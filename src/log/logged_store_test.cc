@@ -483,6 +483,27 @@ TEST_F(FullTierTest, WhatIsLeftBehindIsNotLostWhereStorageRefusesIt) {
   EXPECT_EQ(disk_->Contents(kName), committed_);
 }
 
+// It closes what it has of its parent, in whose log there is more than in the file.
+TEST_F(FullTierTest, AChildOfForkClosesItsParentsFile) {
+  OpenInTier(&unthreaded_);
+  ASSERT_EQ(Write(kEnd, 2000, 'a'), 0);
+  ASSERT_EQ(WriteSuperblock(), 0);
+  ASSERT_EQ(Commit(), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    uint64_t found = store_->size();
+    const bool right = store_->Finish() == 0 &&
+                       (store_->EndReservations(found), found == kEnd + 2000) &&
+                       store_->Close() == 0;
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(InTier());
+  EXPECT_EQ(Contents(*store_), committed_);
+}
+
 TEST_F(FullTierTest, WritersAndReadersGoOnWhileThePlaceChanges) {
   constexpr uint64_t kEach = 700;
   for (int round = 0; round < 20; ++round) {

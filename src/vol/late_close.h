@@ -2,7 +2,7 @@
 /// A close that returns while lanes compress some of the file's chunks. Only the program's threads may put chunks into a file, so HDF5 has it open
 /// until they are in it: one of the program's next calls closes it then, or the close of the library.
 ///
-/// Only with close=deferred, and where nothing but the identifier that is being closed keeps the file open. (close=tier has promised that the file
+/// Only with close=deferred and close=tier_deferred, and where nothing but the identifier that is being closed keeps the file open. (close=tier has promised that the file
 /// survives, however long the program then computes.) So not where HDF5 may have the file open for another one, or others for it: it has opened it
 /// inside another call (for a link, or a virtual dataset), it keeps a cache of external files for it, or a file was mounted.
 ///

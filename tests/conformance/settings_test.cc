@@ -125,7 +125,8 @@ TEST_P(Settings, MistakesOnAnAccessListAreOnTheErrorStack) {
     const Hid connector(H5VLget_connector_id_by_name("tidelane"));
     void* info = nullptr;
     EXPECT_LT(H5VLconnector_str_to_info("close=defered", connector, &info), 0);
-    EXPECT_NE(error_text().find("accepted are wait, deferred or tier; the nearest is deferred"),
+    EXPECT_NE(error_text().find(
+                  "accepted are wait, deferred, tier or tier_deferred; the nearest is deferred"),
               std::string::npos)
         << error_text();
     EXPECT_LT(H5VLconnector_str_to_info("lanes=63", connector, &info), 0);

@@ -58,7 +58,7 @@ def test_settings_are_the_plugins(program):
     program(
         """
         import tidelane
-        assert tidelane.settings()["close"]["accepted"] == "wait, deferred or tier"
+        assert tidelane.settings()["close"]["accepted"] == "wait, deferred, tier or tier_deferred"
         tidelane.enable(close="deferred", arena="64M", parallel_reads=False, summary=None)
         import h5py, os
         h5py.File("out.h5", "w").close()

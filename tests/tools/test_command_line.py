@@ -137,7 +137,7 @@ def test_bash_completes(tidelane):
     script.write_text(tidelane("completion", "bash").stdout)
     assert complete(script, "tidelane", "rep") == ["report"]
     assert complete(script, "tidelane", "run", "--clo") == ["--close"]
-    assert complete(script, "tidelane", "run", "--close", "") == ["wait", "deferred", "tier"]
+    assert complete(script, "tidelane", "run", "--close", "") == ["wait", "deferred", "tier", "tier_deferred"]
     assert complete(script, "tidelane", "completion", "") == ["bash", "zsh", "fish"]
     assert "true" in complete(script, "tidelane", "run", "--", "tru")
     for command in COMMANDS:

@@ -265,3 +265,49 @@ with h5py.File(sys.argv[1], "r") as file:
     there.end(mover)
     there.must_drain()
     assert wheel(common.native_env(), path, "r").out.startswith("1 [1.0]")
+
+
+OTHER_DRIVERS = """
+import sys
+import h5py, numpy
+path, driver, mode = sys.argv[1:]
+for step in range(30):
+    with h5py.File(path, "w") as file:
+        file["x"] = numpy.full(50000, step)
+    with h5py.File(path, mode, driver=driver) as file:
+        assert file["x"][-1] == step
+"""
+
+
+@pytest.mark.parametrize("driver", ["core", "stdio"])
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_another_driver_finds_the_file_at_its_place(there, driver, mode):
+    """Which knows no tier, in the program that has just closed it: a mover is coming, is at it, or has just ended."""
+    done = common.run([sys.executable, "-c", OTHER_DRIVERS, there.path(), driver, mode], there.env(mover=True), timeout=60)
+    assert done.rc == 0, done.words()
+
+
+CHILDREN = """
+import os, sys
+import h5py, numpy
+with h5py.File(sys.argv[1], "w") as file:
+    file["x"] = numpy.arange(200000)
+    file.flush()
+    child = os.fork()
+    if child == 0:
+        wrong = int(file["x"][77]) != 77
+        try:
+            file.close()
+        except Exception as error:
+            print(error)
+            wrong = True
+        os._exit(int(wrong))
+    ended = os.waitpid(child, 0)[1]
+    file["x"][...] = 2 * numpy.arange(200000)
+sys.exit(ended != 0)
+"""
+
+
+def test_a_child_of_fork_reads_and_closes(there):
+    done = common.run([sys.executable, "-c", CHILDREN, there.path()], there.env(), timeout=60)
+    assert done.rc == 0, done.words()

@@ -154,7 +154,7 @@ TEST_F(InfoTest, MistakesAreToldOnTheErrorStack) {
   EXPECT_EQ(FromString("close=defered"), nullptr);
   EXPECT_TRUE(
       ErrorSays("cannot use close='defered' (connector info): accepted are wait, "
-                "deferred or tier; the nearest is deferred"));
+                "deferred, tier or tier_deferred; the nearest is deferred"));
   EXPECT_EQ(FromString("under_vol=0;under_info={};closes=wait"), nullptr);
   EXPECT_TRUE(ErrorSays("there is no such setting; the nearest is close"));
   EXPECT_EQ(FromString("lanes=63"), nullptr);

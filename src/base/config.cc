@@ -58,12 +58,16 @@ std::vector<SettingValue> EffectiveSettings(const Config& config) {
   return values;
 }
 
-uint64_t DefaultArenaBytes() {
-  constexpr uint64_t kMiB = uint64_t{1} << 20;
+uint64_t ShareOfMemory() {
   // Whoever exceeds a control group's limit is killed, and what the program will take is not known.
   const uint64_t group_limit = MemoryGroupLimit();
   const uint64_t usable = UsableMemoryBelow(group_limit);
-  const uint64_t share = usable / (usable == group_limit ? 8 : 4) / RanksOnThisNode();
+  return usable / (usable == group_limit ? 8 : 4);
+}
+
+uint64_t DefaultArenaBytes() {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  const uint64_t share = ShareOfMemory() / RanksOnThisNode();
   return std::clamp(share, 16 * kMiB, 4096 * kMiB) / kMiB * kMiB;
 }
 

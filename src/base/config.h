@@ -146,8 +146,9 @@ Status LoadConfig(Config& config);
 /// What is in force, in the table's order, then variables that were given and have no effect.
 std::vector<SettingValue> EffectiveSettings(const Config& config);
 
-/// A quarter of the memory this process may use (physical memory, RLIMIT_AS), an eighth where a control group limits it,
-/// divided by the ranks of this node (MPI launchers' local-size variables), at most 4 GiB, at least
+/// A quarter of the memory this process may use (physical memory, RLIMIT_AS), an eighth where a control group limits it.
+uint64_t ShareOfMemory();
+/// The same, divided by the ranks of this node (MPI launchers' local-size variables), at most 4 GiB, at least
 /// 16 MiB, in whole MiB.
 uint64_t DefaultArenaBytes();
 

@@ -89,7 +89,7 @@ program afterwards loses none of it. (Like HDF5 itself, Tidelane does not ask th
 `tier`: `H5Fclose` and `H5Fflush` return when the [tier](#tier) has what was written. Where there is no tier, or it cannot have this file, as `wait`, and counted.
 
 `tier_deferred`: as `deferred`, into the tier: `H5Fclose` returns before the tier has the file, which soon follows, and the mover goes on from there. So loops that write a compressed file a step wait for neither compression nor storage, and the program's end waits
-for the tier alone. After a crash before that the file is what its last flush was; one that was created, and not flushed, is empty. (`H5Fflush` returns when the tier has what was written, as with `tier`.)
+for the tier alone. After a crash before that the file is what its last flush was; one that was created, and not flushed, is empty. (`H5Fflush` returns when the tier has what was written, as with `tier`.) Where there is no tier, as `deferred`, and counted.
 
 `H5Fclose_async` is deferred whatever this setting says; its event set is where to wait for the file.)";
 
@@ -272,7 +272,7 @@ program ([tier.md](tier.md)). `memory` is a folder under /dev/shm: it survives t
 Until the mover is done, HDF5 refuses the file where Tidelane is not loaded (its superblock says so), and programs with Tidelane read it through the tier.)";
 
 constexpr char kTierSizeDetails[] =
-    R"(`auto`: in memory, a quarter of what /dev/shm has free, at most; in a folder, half of what its file system has free. What finds no room there is written to the file itself, and counted.)";
+    R"(`auto`: in memory, a quarter of what /dev/shm has free, and of the memory that this process may use (an eighth of a control group's limit), with what waits there already; in a folder, half of what its file system has free. What finds no room there is written to the file itself, and counted.)";
 
 constexpr char kTierRateDetails[] =
     R"(Of all files of the tier together, so that other users of slow storage, and the program's own reads there, are left some of it; `0`: as fast as it goes. Whoever opens a file for writing that the mover is at

@@ -22,11 +22,21 @@ constexpr uint64_t kShareOfDisk = 2;
 // Less is not worth the entry.
 constexpr uint64_t kLeast = uint64_t{1} << 20;
 
+// Memory that a tier has counts as this process's, also what earlier programs have left there: who exceeds a limit is killed.
+uint64_t MostIn(const tier::Place& place, uint64_t tier_bytes) {
+  static const uint64_t share = ShareOfMemory();
+  return tier_bytes != 0 ? tier_bytes : place.in_memory ? share : UINT64_MAX;
+}
+
 uint64_t RoomIn(const tier::Place& place, uint64_t tier_bytes) {
-  const uint64_t room = place.room();
-  if (tier_bytes == 0) return room / (place.in_memory ? kShareOfMemory : kShareOfDisk);
+  const auto [taken, all] = place.space();
+  const uint64_t room =
+      tier_bytes != 0 ? all : all / (place.in_memory ? kShareOfMemory : kShareOfDisk);
+  const uint64_t most = MostIn(place, tier_bytes);
+  // To look at each file takes longer the more there are.
+  if (taken + room <= most) return room;
   const uint64_t used = place.used();
-  return std::min(room, tier_bytes > used ? tier_bytes - used : 0);
+  return std::min(room, most > used ? most - used : 0);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/config.h"
 #include "tier/drain.h"
 #include "tier/pace.h"
 #include "tier/spares.h"
@@ -42,8 +43,13 @@ constexpr size_t kMessage = 64;
 constexpr int kWaiting = 64;  // handovers that nobody has taken yet
 constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 200'000};
 constexpr auto kLookAround = std::chrono::milliseconds(500);
-// What is kept for the next files, while it lives.
+// What is kept for the next files, while it lives, at most.
 constexpr uint64_t kSpares = uint64_t{512} << 20;
+
+// Memory is short where a control group says so.
+uint64_t MostSpares(const Place& place) {
+  return place.in_memory ? std::min(kSpares, ShareOfMemory() / 2) : kSpares;
+}
 // How long until it is tried again: soon, as who only looks is done soon; later, the longer somebody has it.
 constexpr std::chrono::milliseconds kAfterUse(20);
 constexpr std::chrono::milliseconds kAfterLongUse(500);
@@ -104,7 +110,11 @@ bool Receive(int connection, Handed& handed) {
 class Mover {
  public:
   Mover(const Place& place, const MoverOptions& options, Descriptor listening)
-      : place_(place), options_(options), rate_(options.rate), listening_(std::move(listening)) {}
+      : place_(place),
+        options_(options),
+        spares_(MostSpares(place)),
+        rate_(options.rate),
+        listening_(std::move(listening)) {}
 
   void Run() {
     Entry::RemoveDrafts(place_);
@@ -300,7 +310,7 @@ class Mover {
     pace.Begin(before.bytes, [this, had_trouble, name = entry.name] {
       if (had_trouble) Trouble::Remove(place_, name);
     });
-    return tier::Drain(place_, entry, taken.file, kSpares, why, &pace, &taken.interrupted);
+    return tier::Drain(place_, entry, taken.file, spares_, why, &pace, &taken.interrupted);
   } catch (const std::bad_alloc&) {
     why = Status::Failed(ENOMEM, "recover");
     return Drained::kFailed;
@@ -334,6 +344,7 @@ class Mover {
 
   const Place& place_;
   const MoverOptions options_;
+  const uint64_t spares_;  // bytes
   Rate rate_;
   const Descriptor listening_;
   std::atomic<bool> ending_{false};

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <linux/magic.h>
 #include <memory>
+#include <string_view>
 
 namespace tidelane::tier {
 namespace {
@@ -59,6 +60,7 @@ uint64_t Place::used() const {
   uint64_t bytes = 0;
   while (const dirent* const entry = readdir(entries.get())) {
     struct stat found{};
+    if (std::string_view(entry->d_name).starts_with(kSpare)) continue;
     if (fstatat(folder.get(), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISREG(found.st_mode))
       bytes += static_cast<uint64_t>(found.st_blocks) * kBlock;
@@ -66,10 +68,12 @@ uint64_t Place::used() const {
   return bytes;
 }
 
-uint64_t Place::room() const {
+Place::Space Place::space() const {
   struct statfs found{};
-  if (fstatfs(folder.get(), &found) != 0) return 0;
-  return static_cast<uint64_t>(found.f_bavail) * static_cast<uint64_t>(found.f_bsize);
+  if (fstatfs(folder.get(), &found) != 0) return {};
+  const auto block = static_cast<uint64_t>(found.f_bsize);
+  return {.taken = static_cast<uint64_t>(found.f_blocks - found.f_bfree) * block,
+          .room = static_cast<uint64_t>(found.f_bavail) * block};
 }
 
 Descriptor FolderOf(const Place& place) {

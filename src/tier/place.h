@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "publish/directory_entry.h"
@@ -28,10 +29,20 @@ struct Place {
   /// Opens one by its own path.
   static Status OpenAt(const std::string& path, Place& place);
 
-  /// How much its files take, and how much more there is room for, in bytes; 0 where that is not known.
+  // In bytes; 0 where that is not known.
+
+  /// What files take that wait there; spares make room.
   uint64_t used() const;
-  uint64_t room() const;
+  /// Of its file system, whoever uses it.
+  struct Space {
+    uint64_t taken = 0;
+    uint64_t room = 0;
+  };
+  Space space() const;
 };
+
+/// What the names of spare segments begin with (tier/spares.h).
+inline constexpr std::string_view kSpare = "spare.";
 
 /// Another opening of the place's folder, for who owns one.
 Descriptor FolderOf(const Place& place);

@@ -20,7 +20,6 @@
 namespace tidelane::tier {
 namespace {
 
-constexpr std::string_view kSpare = "spare.";
 constexpr uint64_t kBlock = 512;
 constexpr uint64_t kLeast = uint64_t{64} << 10;
 

@@ -102,6 +102,22 @@ def test_what_is_written_again_and_no_room_in_the_tiers_file_system(there, mount
 
 
 @as_root
+def test_a_tier_in_memory_takes_a_share_of_what_this_program_may_have(there, mounted):
+    """Its pages count as the program's where a control group limits that, which ends whoever takes more. (Here another limit stands for it.)"""
+    mounted(there.tier, "500m")
+    summary, size = there.root / "summary.json", {}
+    for data in ("unlimited", "100000"):
+        words = ["bash", "-c", f'ulimit -d {data}; exec "$@"', "limited", BUILT.writer, "--file", there.path(), "--report", there.root / "report", "--rows", "20", "--state", "5000000", "--steps", "1"]
+        done = common.run(words, there.env() | {"TIDELANE_SUMMARY": summary}, timeout=60)
+        assert done.rc == 0, done.words()
+        told = json.loads(summary.read_text())
+        size[data] = told["counters"]["bytes_logged"]
+        assert (told["counters"]["bytes_past_tier"] > 0) == (data != "unlimited"), (data, told["counters"]["bytes_past_tier"])
+        there.must_drain()
+    assert size["100000"] < size["unlimited"], size
+
+
+@as_root
 def test_the_tiers_file_system_is_full(there, mounted):
     mounted(there.tier, "8m")
     done = large(there, "--steps", "20", rc=None)

@@ -16,9 +16,9 @@
 namespace tidelane {
 namespace {
 
-// Of what its file system has free, where no size is set.
-constexpr uint64_t kShareOfMemory = 4;
-constexpr uint64_t kShareOfDisk = 2;
+// A tier has this part of what its file system has free, where no size is set.
+constexpr uint64_t kDivisorInMemory = 4;
+constexpr uint64_t kDivisorOnDisk = 2;
 // Less is not worth the entry.
 constexpr uint64_t kLeast = uint64_t{1} << 20;
 
@@ -31,7 +31,7 @@ uint64_t MostIn(const tier::Place& place, uint64_t tier_bytes) {
 uint64_t RoomIn(const tier::Place& place, uint64_t tier_bytes) {
   const auto [taken, all] = place.space();
   const uint64_t room =
-      tier_bytes != 0 ? all : all / (place.in_memory ? kShareOfMemory : kShareOfDisk);
+      tier_bytes != 0 ? all : all / (place.in_memory ? kDivisorInMemory : kDivisorOnDisk);
   const uint64_t most = MostIn(place, tier_bytes);
   // To look at each file takes longer the more there are.
   if (taken + room <= most) return room;

@@ -1,8 +1,8 @@
 /// \file
-/// Where what is written to a file goes that has a log: straight to the file, or to the log; and that the log goes on elsewhere, for good, where
-/// its place has no room for what only it may take.
+/// Decides where the bytes go that are written to a file with a log: straight to the file, or to the log. When the log's place has no room for
+/// bytes that the file may not have yet, the log moves to its next place, for good.
 ///
-/// Invariant: of what a commit has the file itself changes only when that commit has come home.
+/// Invariant: bytes that a commit has are not written in the file itself before that commit is there as a whole.
 /// Thread safety: all functions may be called from any thread; calls on overlapping bytes are ordered by the caller, and nothing may be on its way
 /// to storage during Commit and Finish. Lock order: place, then the log's.
 #pragma once

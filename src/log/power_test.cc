@@ -43,14 +43,13 @@ bool IsNoticed(std::string_view rule, unsigned seeds, PowerProgram::Tally& all) 
   return noticed;
 }
 
-// Of a log that stays.
-bool IsNoticedInTier(std::string_view rule, unsigned seeds, PowerProgram::Tally& all) {
+// Of a log that stays, by these programs.
+bool IsNoticedInTier(std::string_view rule, const PowerOptions& options, unsigned seeds,
+                     PowerProgram::Tally& all) {
   enabled_mutations = rule;
   bool noticed = false;
   for (unsigned seed = 1; seed <= seeds && !noticed; ++seed) {
-    PowerProgram program(
-        OfSeed({.journal = Journal::kProcess, .moves = Moves::kWhenFull, .tier = true, .lives = 12},
-               seed));
+    PowerProgram program(OfSeed(options, seed));
     program.Run();
     all += program.tally();
     noticed = !program.wrong().empty();
@@ -60,6 +59,12 @@ bool IsNoticedInTier(std::string_view rule, unsigned seeds, PowerProgram::Tally&
   enabled_mutations = {};
   return noticed;
 }
+
+// It goes on in the next life; or it finds no room, and goes on beside the file.
+constexpr PowerOptions kTier{
+    .journal = Journal::kProcess, .moves = Moves::kWhenFull, .tier = true, .lives = 12};
+constexpr PowerOptions kFullTier{
+    .moves = Moves::kWhenFull, .tier = true, .full = true, .lives = 12};
 
 class PowerControlTest : public testing::TestWithParam<std::string> {};
 
@@ -77,23 +82,6 @@ TEST_P(PowerControlTest, IsNoticed) {
   std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
 }
 
-// Of one that finds no room and goes on beside the file.
-bool IsNoticedWhereTiersAreFull(std::string_view rule, unsigned seeds, PowerProgram::Tally& all) {
-  enabled_mutations = rule;
-  bool noticed = false;
-  for (unsigned seed = 1; seed <= seeds && !noticed; ++seed) {
-    PowerProgram program(
-        OfSeed({.moves = Moves::kWhenFull, .tier = true, .full = true, .lives = 12}, seed));
-    program.Run();
-    all += program.tally();
-    noticed = !program.wrong().empty();
-    if (noticed)
-      std::printf("%s: seed %u: %s\n", std::string(rule).c_str(), seed, program.wrong().c_str());
-  }
-  enabled_mutations = {};
-  return noticed;
-}
-
 class TierControlTest : public testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Rules, TierControlTest,
@@ -102,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, TierControlTest,
 
 TEST_P(TierControlTest, IsNoticed) {
   PowerProgram::Tally all;
-  EXPECT_TRUE(IsNoticedInTier(GetParam(), 200, all));
+  EXPECT_TRUE(IsNoticedInTier(GetParam(), kTier, 200, all));
   std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
 }
 
@@ -115,18 +103,18 @@ INSTANTIATE_TEST_SUITE_P(Rules, FullTierControlTest,
 
 TEST_P(FullTierControlTest, IsNoticed) {
   PowerProgram::Tally all;
-  EXPECT_TRUE(IsNoticedWhereTiersAreFull(GetParam(), 200, all));
+  EXPECT_TRUE(IsNoticedInTier(GetParam(), kFullTier, 200, all));
   std::printf("%s: after %lu states\n", GetParam().c_str(), all.states);
 }
 
 TEST(FullTierControlTest, WithoutAnyNothingIs) {
   PowerProgram::Tally all;
-  EXPECT_FALSE(IsNoticedWhereTiersAreFull("", 30, all));
+  EXPECT_FALSE(IsNoticedInTier("", kFullTier, 30, all));
 }
 
 TEST(TierControlTest, WithoutAnyNothingIs) {
   PowerProgram::Tally all;
-  EXPECT_FALSE(IsNoticedInTier("", 50, all));
+  EXPECT_FALSE(IsNoticedInTier("", kTier, 50, all));
 }
 
 TEST(PowerControlTest, WithoutAnyNothingIs) {

@@ -45,11 +45,6 @@ constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 200'000};
 constexpr auto kLookAround = std::chrono::milliseconds(500);
 // What is kept for the next files, while it lives, at most.
 constexpr uint64_t kSpares = uint64_t{512} << 20;
-
-// Memory is short where a control group says so.
-uint64_t MostSpares(const Place& place) {
-  return place.in_memory ? std::min(kSpares, ShareOfMemory() / 2) : kSpares;
-}
 // How long until it is tried again: soon, as who only looks is done soon; later, the longer somebody has it.
 constexpr std::chrono::milliseconds kAfterUse(20);
 constexpr std::chrono::milliseconds kAfterLongUse(500);
@@ -57,6 +52,11 @@ constexpr std::chrono::milliseconds kAfterFailure = std::chrono::seconds(1);
 constexpr auto kLongestPause = std::chrono::minutes(1);
 // A program that closes a file soon keeps nobody waiting.
 constexpr auto kUsualUse = std::chrono::seconds(1);
+
+// Memory is short where a control group says so.
+uint64_t MostSpares(const Place& place) {
+  return place.in_memory ? std::min(kSpares, ShareOfMemory() / 2) : kSpares;
+}
 
 // A path of the socket that fits into its address, wherever the tier is.
 sockaddr_un AddressOf(const Place& place) {

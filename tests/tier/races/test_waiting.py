@@ -251,4 +251,4 @@ def test_who_only_looks_keeps_nobody_waiting(there):
         looks += 1
         time.sleep(0.1)
     assert there.end(mover) is not None and there.drained()
-    assert 10 < looks < 60 and not reasons, (looks, reasons)
+    assert 5 < looks < 60 and not reasons, (looks, reasons)

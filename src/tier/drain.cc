@@ -177,6 +177,8 @@ Drained Drain(const Place& place, const Entry& entry, const Descriptor& handed, 
     return file.is_open_elsewhere() ? Drained::kInUse : Useless(place, entry.name, {});
   Superblock superblock;
   if (const int error = file.Find(superblock); error != 0) return failed(error, "read");
+  // Somebody has put another one in its place between two looks.
+  if (superblock.marked() && !file.is_locked()) return Drained::kInUse;
   const bool never_committed = superblock.marked() && superblock.mark() == kNeverCommitted;
   const bool is_anothers =
       superblock.marked() && !never_committed && !IsLogOf(place, entry.name, superblock);

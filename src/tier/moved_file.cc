@@ -68,7 +68,7 @@ MovedFile::MovedFile(int fd) : fd_(fd), device_(MakePosixDevice(dup(fd))) {}
 // The opening may go on.
 MovedFile::~MovedFile() {
   if (leased_) fcntl(fd_, F_SETLEASE, F_UNLCK);
-  static_cast<void>(device_->Unlock());
+  if (is_locked_) static_cast<void>(device_->Unlock());
   GiveUpClaim(fd_);
   GiveUpMove(fd_);
 }
@@ -77,7 +77,11 @@ int MovedFile::Lock() {
   // First of all the claim that others can wait for.
   int error = ClaimMove(fd_);
   if (error == 0) error = Claim(fd_);
-  if (error == 0) error = device_->Lock(false);
+  Superblock own;
+  if (error == 0) error = Superblock::Find(*device_, own);
+  // Others may open one that is not marked by any driver, and would be refused for a lock that is of no use: nothing is changed in it.
+  is_locked_ = own.marked();
+  if (error == 0 && is_locked_) error = device_->Lock(false);
   if (error == ENOSYS || error == EOPNOTSUPP) error = 0;
   if (error != 0) return error;
   leased_ = fcntl(fd_, F_SETLEASE, F_WRLCK) == 0;

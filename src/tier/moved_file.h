@@ -27,6 +27,8 @@ class MovedFile {
 
   /// 0; EWOULDBLOCK: somebody else has it; another errno.
   int Lock();
+  /// Whether HDF5's lock is had, too, without which the file may not be changed. After Lock.
+  bool is_locked() const { return is_locked_; }
   /// Whether somebody else has it open, as far as the file system says so. After Lock.
   bool is_open_elsewhere() const { return is_open_elsewhere_; }
   /// Empty: it is no HDF5 file. After Lock; 0 or an errno.
@@ -39,6 +41,7 @@ class MovedFile {
   const int fd_;
   std::unique_ptr<Device> device_;
   bool leased_ = false;
+  bool is_locked_ = false;
   bool is_open_elsewhere_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "device/claim.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <limits>
@@ -51,6 +52,16 @@ bool AwaitMove(int fd) {
 bool IsMoveAwaited(int fd) {
   struct flock wait = ClaimOf(F_WRLCK, kWaitsForMover);
   return fcntl(fd, F_OFD_GETLK, &wait) == 0 && wait.l_type != F_UNLCK;
+}
+
+int OpenAfterMove(int folder, const char* name, int flags) {
+  const int fd = openat(folder, name, flags | O_CLOEXEC | O_NONBLOCK);
+  struct stat found;
+  if (fd >= 0 || errno != EWOULDBLOCK || fstatat(folder, name, &found, 0) != 0 ||
+      !S_ISREG(found.st_mode))
+    return fd;
+  // It has a lease of it, which it gives up now, or loses after /proc/sys/fs/lease-break-time.
+  return openat(folder, name, flags | O_CLOEXEC);
 }
 
 int ClaimAfterMove(int fd) {

@@ -22,6 +22,8 @@ void GiveUpMove(int fd);
 /// Waits until nobody moves it any more. Whether somebody did. Whoever does can know that he is waited for.
 bool AwaitMove(int fd);
 bool IsMoveAwaited(int fd);
+/// As openat(2), which with O_NONBLOCK, that a name needs that may be anything's, is refused a file that somebody moves. -1, and errno.
+int OpenAfterMove(int folder, const char* name, int flags);
 /// Claim, after whoever moves it has ended.
 int ClaimAfterMove(int fd);
 

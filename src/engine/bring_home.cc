@@ -4,27 +4,34 @@
 
 #include <memory>
 #include <new>
+#include <string>
 
 #include "device/claim.h"
+#include "device/device.h"
+#include "log/mark.h"
 #include "tier/entry.h"
 
 namespace tidelane {
 
 namespace {
 
-// It takes the marker away before it lets go of the file.
-void AwaitMover(const char* path) {
-  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.valid()) static_cast<void>(AwaitMove(file.get()));
+// A file that was renamed has no marker beside it: the tier that is set may have it. A mover takes the marker away before it lets go of the
+// file.
+bool MayWait(const std::string& tier, const char* path) {
+  if (tier::Marker::IsBeside(path)) return true;
+  if (tier.empty()) return false;
+  Descriptor file(OpenAfterMove(AT_FDCWD, path, O_RDONLY));
+  if (!file.valid()) return false;
+  static_cast<void>(AwaitMove(file.get()));
+  const std::unique_ptr<Device> device = MakePosixDevice(file.Release());
+  Superblock superblock;
+  return Superblock::Find(*device, superblock) == 0 && superblock.marked();
 }
 
 }  // namespace
 
 void BringHome(Engine& engine, const char* path) try {
-  if (!tier::Marker::IsBeside(path)) {
-    if (!engine.config().tier.empty()) AwaitMover(path);
-    return;
-  }
+  if (!MayWait(engine.config().tier, path)) return;
   std::shared_ptr<File> file;
   // As who opens it for writing and has no tier.
   if (!engine.Open(path, {.flags = O_RDWR, .home = true}, file).ok()) return;

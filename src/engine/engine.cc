@@ -20,6 +20,7 @@
 #include "base/summary.h"
 #include "base/trace.h"
 #include "codec/deflate.h"
+#include "device/claim.h"
 #include "engine/roomy_device.h"
 #include "engine/store_choice.h"
 #include "extent/test_hooks.h"
@@ -377,7 +378,7 @@ Status Engine::OpenForRanksToRead(const char* path, const char* shown, std::shar
                                   const CallContext& call) {
   to_shut_down.store(this);
   (void)DrainPath(path);
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = OpenAfterMove(AT_FDCWD, path, O_RDONLY);
   if (fd < 0) return Status::Failed(errno, "open").At(path, 0, 0);
   std::unique_ptr<Device> device = DeviceOf(fd);
   struct stat status;

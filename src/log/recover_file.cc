@@ -8,10 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "device/claim.h"
@@ -21,8 +19,6 @@ namespace tidelane::log {
 namespace {
 
 constexpr size_t kIdDigits = 16;
-constexpr int kMostLooks = 100;
-constexpr auto kLook = std::chrono::milliseconds(10);
 
 bool AreLocksMissing(int error) { return error == ENOSYS || error == EOPNOTSUPP; }
 
@@ -122,14 +118,7 @@ Status FileByName::Open(const std::string& path, Purpose purpose) {
   if (const int error = DirectoryEntry::Find(path.c_str(), true, entry); error != 0)
     return Failed(error, "open");
   const int flags = purpose == Purpose::kChange ? O_RDWR : O_RDONLY;
-  // A mover lets go of its lease when somebody asks for the file.
-  int fd = -1;
-  for (int looks = 0; fd < 0 && looks < kMostLooks; ++looks) {
-    if (looks != 0) std::this_thread::sleep_for(kLook);
-    fd =
-        openat(entry.folder.get(), entry.name.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (fd < 0 && errno != EWOULDBLOCK) break;
-  }
+  const int fd = OpenAfterMove(entry.folder.get(), entry.name.c_str(), flags | O_NOFOLLOW);
   if (fd < 0) return Failed(errno, "open");
   file_ = MakePosixDevice(fd);
   struct stat found;

@@ -135,11 +135,6 @@ herr_t NativeFlush(LibraryState& library, void* file, hid_t dxpl) {
   return NativeFile(library).specific(file, &flush, dxpl, nullptr);
 }
 
-herr_t FlushForClose(LibraryState& library, void* file, hid_t dxpl) {
-  const CallScope scope(CallScope::kForClose);
-  return NativeFlush(library, file, dxpl);
-}
-
 // As a dataset's close does (read_dataset.h), also where bytes that were written may wait.
 void EndReads(LibraryState& library, void* file) {
   if (const auto known = FileOf(library, file, H5I_FILE))
@@ -205,16 +200,37 @@ FailedClose* FindHalfClosed(LibraryState& library, void* file) {
   return nullptr;
 }
 
-// With H5F_CLOSE_SEMI HDF5 refuses to close a file that has open objects, before it has done anything (H5Fint.c, H5F__close).
-bool IsRefusedForObjects(h5::Library& hdf5) {
-  bool refused = false;
-  const auto look = [](unsigned, const H5E_error2_t* error, void* found) noexcept -> herr_t {
-    if (error->desc != nullptr && std::strstr(error->desc, "objects still open") != nullptr)
-      *static_cast<bool*>(found) = true;
+// Whether HDF5 has just failed with these words.
+bool Says(h5::Library& hdf5, const char* words) {
+  struct Search {
+    const char* words;
+    bool found;
+  } search{words, false};
+  const auto look = [](unsigned, const H5E_error2_t* error, void* data) noexcept -> herr_t {
+    Search& wanted = *static_cast<Search*>(data);
+    wanted.found |= error->desc != nullptr && std::strstr(error->desc, wanted.words) != nullptr;
     return 0;
   };
-  hdf5.Ewalk2(h5::kDefault, H5E_WALK_UPWARD, look, &refused);
-  return refused;
+  hdf5.Ewalk2(h5::kDefault, H5E_WALK_UPWARD, look, &search);
+  return search.found;
+}
+
+// With H5F_CLOSE_SEMI HDF5 refuses to close a file that has open objects, before it has done anything (H5Fint.c, H5F__close).
+bool IsRefusedForObjects(h5::Library& hdf5) { return Says(hdf5, "objects still open"); }
+
+// Whether what HDF5 has of a file could not be flushed before its close, which is refused then. Within a callback of one of HDF5's iterations,
+// which hold metadata, nothing can be flushed (H5C.c, H5C__flush_ring): what is iterated keeps the file open, and its last close comes later.
+bool IsFlushRefused(LibraryState& library, File& ours, void* file, hid_t dxpl) {
+  if (NativeFlush(library, file, dxpl) >= 0 || IsReadOnly(library, file, dxpl)) return false;
+  h5::Library& hdf5 = library.hdf5();
+  if (ours.drainer().failing() || !Says(hdf5, "cache has protected items")) return true;
+  hdf5.Eclear2(h5::kDefault);
+  return false;
+}
+
+bool IsRefusedForClose(LibraryState& library, File& ours, void* file, hid_t dxpl) {
+  const CallScope scope(CallScope::kForClose);
+  return IsFlushRefused(library, ours, file, dxpl);
 }
 
 // Under the caller's scope.
@@ -273,7 +289,7 @@ herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
   const bool failed_closes = FindHalfClosed(library, file) != nullptr;
   // Whatever fails in it, the native close goes on to the driver's.
   if (const auto ours = failed_closes ? nullptr : WithOldStateOf(library, file);
-      ours != nullptr && FlushForClose(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl))
+      ours != nullptr && IsRefusedForClose(library, *ours, file, dxpl))
     ours->closing().SetRefused(true);
   if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
     // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
@@ -340,8 +356,7 @@ herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request) {
   }
   const std::shared_ptr<File> ours = request == nullptr ? FileOf(library, file, H5I_FILE) : nullptr;
   if (ours != nullptr && FlushesBeforeClose(*ours)) {
-    if (FlushForClose(library, file, dxpl) < 0 &&
-        !IsReadOnly(library, file, dxpl)) {  // and so it stays open
+    if (IsRefusedForClose(library, *ours, file, dxpl)) {  // and so it stays open
       if (IsLastObject(library, file, dxpl)) Engine::Get().refused_closes().Add(ours, library.slot);
       ours->closing().SetRefused(true);
       return -1;
@@ -353,7 +368,7 @@ herr_t CloseNow(LibraryState& library, void* file, hid_t dxpl, void** request) {
   TrackedCall call(library, Effect::kClose, request);
   // The native close goes on whatever fails in it, and what HDF5 could not write is not to get the file's name, nor to be a commit.
   if (const auto kept = WithOldStateOf(library, file); kept != nullptr) {
-    const bool refused = NativeFlush(library, file, dxpl) < 0 && !IsReadOnly(library, file, dxpl);
+    const bool refused = IsFlushRefused(library, *kept, file, dxpl);
     kept->closing().SetRefused(refused);
     if (refused) {
       call.Finish(false);

@@ -287,6 +287,28 @@ def test_another_driver_finds_the_file_at_its_place(there, driver, mode):
     assert done.rc == 0, done.words()
 
 
+RENAMED = """
+import os, sys
+import h5py, numpy
+path, driver, mode = sys.argv[1:]
+for step in range(10):
+    with h5py.File(path, "w") as file:
+        file["x"] = numpy.full(50000, step)
+    os.rename(path, path + ".new")
+    with h5py.File(path + ".new", mode, driver=driver) as file:
+        assert file["x"][-1] == step
+"""
+
+
+@pytest.mark.parametrize("driver", ["core", "stdio"])
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("mover", [False, True])
+def test_another_driver_finds_a_renamed_file_at_its_place(there, driver, mode, mover):
+    """The marker is beside the name that it had."""
+    done = common.run([sys.executable, "-c", RENAMED, there.path(), driver, mode], there.env(mover=mover), timeout=60)
+    assert done.rc == 0, done.words()
+
+
 CHILDREN = """
 import os, sys
 import h5py, numpy

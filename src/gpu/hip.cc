@@ -1,17 +1,28 @@
 #include "gpu/hip.h"
 
+#include <algorithm>
+
 #include "gpu/functions.h"
 
 namespace tidelane::gpu {
 namespace {
 
-enum PointerAttribute : int { kMemoryType = 2, kIsManaged = 8, kDeviceOrdinal = 9 };
+struct PointerAttributes {
+  int type;
+  int device;
+  void* on_device;
+  void* on_host;
+  int is_managed;
+  unsigned flags;
+  std::byte later[64];  // what later versions may have more
+};
 constexpr int kNewTypes = 60000000;  // from HIP 6 on the types of memory are numbered as CUDA's
 constexpr int kInvalidValue = 1;
 constexpr int kNotInitialized = 3;
+constexpr int kNoDevice = 100;
 constexpr int kNotReady = 600;
-constexpr unsigned kOldDeviceMemory = 1;
-constexpr unsigned kDeviceMemory = 2;
+constexpr int kOldDeviceMemory = 1;
+constexpr int kDeviceMemory = 2;
 constexpr int kUp = 1;
 constexpr int kDown = 2;
 constexpr unsigned kNonBlocking = 1;
@@ -22,10 +33,12 @@ struct Functions {
   int (*RuntimeGetVersion)(int*);
   const char* (*GetErrorName)(int);
   const char* (*GetErrorString)(int);
-  int (*PointerGetAttribute)(void*, int, void*);
+  int (*GetLastError)();
+  int (*PointerGetAttributes)(PointerAttributes*, const void*);
   int (*GetDevice)(int*);
   int (*SetDevice)(int);
   int (*StreamCreateWithFlags)(void**, unsigned);
+  int (*StreamGetDevice)(void*, int*);  // may lack
   int (*EventElapsedTime)(float*, void*, void*);
   int (*StreamDestroy)(void*);
   int (*StreamWaitEvent)(void*, void*, unsigned);
@@ -41,10 +54,12 @@ struct Functions {
 };
 
 bool TakeAll(void* library, Functions& f) {
+  static_cast<void>(Take(library, "hipStreamGetDevice", f.StreamGetDevice));
   return Take(library, "hipRuntimeGetVersion", f.RuntimeGetVersion) &&
          Take(library, "hipGetErrorName", f.GetErrorName) &&
          Take(library, "hipGetErrorString", f.GetErrorString) &&
-         Take(library, "hipPointerGetAttribute", f.PointerGetAttribute) &&
+         Take(library, "hipGetLastError", f.GetLastError) &&
+         Take(library, "hipPointerGetAttributes", f.PointerGetAttributes) &&
          Take(library, "hipGetDevice", f.GetDevice) && Take(library, "hipSetDevice", f.SetDevice) &&
          Take(library, "hipStreamCreateWithFlags", f.StreamCreateWithFlags) &&
          Take(library, "hipStreamWaitEvent", f.StreamWaitEvent) &&
@@ -76,79 +91,89 @@ class Hip final : public Runtime {
   const char* name() const override { return "HIP"; }
 
   Found Find(const void* pointer, Context& context) override {
-    void* const at = const_cast<void*>(pointer);
-    unsigned type = 0;
-    unsigned managed = 0;
-    int device = -1;
-    const int error = f_.PointerGetAttribute(&type, kMemoryType, at);
-    if (error == kInvalidValue || error == kNotInitialized) return Found::kHost;
+    PointerAttributes found{};
+    const int error = Ours(f_.PointerGetAttributes(&found, pointer));
+    if (error == kInvalidValue || error == kNotInitialized || error == kNoDevice)
+      return Found::kHost;
     if (error != 0) return Found::kUnknown;
-    if (f_.PointerGetAttribute(&managed, kIsManaged, at) != 0) managed = 0;
-    if (type != device_type_ && (managed & 0xff) == 0) return Found::kHost;
-    if (f_.PointerGetAttribute(&device, kDeviceOrdinal, at) != 0 || device < 0) device = 0;
-    context = ContextOf(device);
+    if (found.type != device_type_ && found.is_managed == 0) return Found::kHost;
+    context = ContextOf(std::max(found.device, 0));
     return Found::kDevice;
   }
   bool Identify(Context, uint64_t&) override { return false; }
 
+  bool IsCurrent(Context context) override {
+    int current = -1;
+    return Ours(f_.GetDevice(&current)) == 0 && current == DeviceOf(context);
+  }
   int Enter(Context context) override {
     int before = -1;
-    if (const int error = f_.GetDevice(&before); error != 0) return error;
-    if (const int error = f_.SetDevice(DeviceOf(context)); error != 0) return error;
+    if (const int error = Ours(f_.GetDevice(&before)); error != 0) return error;
+    if (const int error = Ours(f_.SetDevice(DeviceOf(context))); error != 0) return error;
     device_before = before;
     return 0;
   }
-  void Leave() override { f_.SetDevice(device_before); }
+  void Leave() override { Ours(f_.SetDevice(device_before)); }
 
   int MakeStream(Stream& stream) override {
-    return f_.StreamCreateWithFlags(&stream, kNonBlocking);
+    return Ours(f_.StreamCreateWithFlags(&stream, kNonBlocking));
   }
-  int MakeEvent(Event& event) override { return f_.EventCreateWithFlags(&event, kWithTiming); }
-  bool Belongs(Stream stream, Context) override { return stream == nullptr; }
+  int MakeEvent(Event& event) override {
+    return Ours(f_.EventCreateWithFlags(&event, kWithTiming));
+  }
+  bool Belongs(Stream stream, Context context) override {
+    constexpr uintptr_t kLastDefault = 2;  // NULL and hipStreamLegacy, hipStreamPerThread
+    if (reinterpret_cast<uintptr_t>(stream) <= kLastDefault) return true;
+    int of = -1;
+    return f_.StreamGetDevice != nullptr && Ours(f_.StreamGetDevice(stream, &of)) == 0 &&
+           of == DeviceOf(context);
+  }
   bool Elapsed(Event from, Event to, uint64_t& ns) override {
     float milliseconds = 0;
-    if (f_.EventElapsedTime(&milliseconds, from, to) != 0) return false;
+    if (Ours(f_.EventElapsedTime(&milliseconds, from, to)) != 0) return false;
     ns = static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6);
     return true;
   }
-  void DestroyStream(Stream stream) override { f_.StreamDestroy(stream); }
-  void DestroyEvent(Event event) override { f_.EventDestroy(event); }
-  int Record(Event event, Stream stream) override { return f_.EventRecord(event, stream); }
-  int Follow(Stream stream, Event event) override { return f_.StreamWaitEvent(stream, event, 0); }
-  int Await(Event event) override { return f_.EventSynchronize(event); }
+  void DestroyStream(Stream stream) override { Ours(f_.StreamDestroy(stream)); }
+  void DestroyEvent(Event event) override { Ours(f_.EventDestroy(event)); }
+  int Record(Event event, Stream stream) override { return Ours(f_.EventRecord(event, stream)); }
+  int Follow(Stream stream, Event event) override {
+    return Ours(f_.StreamWaitEvent(stream, event, 0));
+  }
+  int Await(Event event) override { return Ours(f_.EventSynchronize(event)); }
   int IsDone(Event event, bool& done) override {
-    const int error = f_.EventQuery(event);
+    const int error = Ours(f_.EventQuery(event));
     done = error == 0;
     return error == kNotReady ? 0 : error;
   }
-  int AwaitStream(Stream stream) override { return f_.StreamSynchronize(stream); }
+  int AwaitStream(Stream stream) override { return Ours(f_.StreamSynchronize(stream)); }
 
   int CopyDown(std::byte* to, const void* from, const Box& box, Stream stream) override {
     const auto* at = static_cast<const std::byte*>(from);
-    if (box.IsLine()) return f_.MemcpyAsync(to, at, box.width, kDown, stream);
+    if (box.IsLine()) return Ours(f_.MemcpyAsync(to, at, box.width, kDown, stream));
     int error = 0;
     for (uint64_t i = 0; i < box.depth && error == 0; ++i) {
       error = f_.Memcpy2DAsync(to + i * box.width * box.height, box.width,
                                at + i * box.slice * box.pitch, box.pitch, box.width, box.height,
                                kDown, stream);
     }
-    return error;
+    return Ours(error);
   }
 
   int CopyUp(void* to, const std::byte* from, const Box& box, Stream stream) override {
     auto* at = static_cast<std::byte*>(to);
-    if (box.IsLine()) return f_.MemcpyAsync(at, from, box.width, kUp, stream);
+    if (box.IsLine()) return Ours(f_.MemcpyAsync(at, from, box.width, kUp, stream));
     int error = 0;
     for (uint64_t i = 0; i < box.depth && error == 0; ++i) {
       error = f_.Memcpy2DAsync(at + i * box.slice * box.pitch, box.pitch,
                                from + i * box.width * box.height, box.width, box.width, box.height,
                                kUp, stream);
     }
-    return error;
+    return Ours(error);
   }
 
   int Pin(std::byte* begin, uint64_t size) override {
-    return f_.HostRegister(begin, size, kForAllDevices);
+    return Ours(f_.HostRegister(begin, size, kForAllDevices));
   }
 
   std::string Describe(int error) const override {
@@ -159,10 +184,16 @@ class Hip final : public Runtime {
   }
 
  private:
+  // The program asks for its last error after its kernels, and is not to find ours there.
+  int Ours(int error) {
+    if (error != 0) f_.GetLastError();
+    return error;
+  }
+
   static thread_local int device_before;  // Enter does not nest
 
   const Functions f_;
-  unsigned device_type_ = kDeviceMemory;
+  int device_type_ = kDeviceMemory;
 };
 
 thread_local int Hip::device_before = 0;

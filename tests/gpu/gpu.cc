@@ -18,7 +18,7 @@ bool host_only = false;
 const std::string& library_path() {
   static const auto* const path = [] {
     const char* const given = std::getenv("TIDELANE_TEST_LIBCUDA");
-    return new std::string(given != nullptr ? given : TIDELANE_TEST_LIBCUDA_BUILT);
+    return new std::string(given != nullptr ? given : TIDELANE_TEST_STANDINS "/libcuda.so.1");
   }();
   return *path;
 }
@@ -30,8 +30,9 @@ void expect_success(CUresult result) { EXPECT_EQ(result, kCudaSuccess); }
 
 }  // namespace
 
-void Gpu::load_only() {
-  void* const library = dlopen(library_path().c_str(), RTLD_NOW | RTLD_GLOBAL);
+void Gpu::load_only(const std::string& path) {
+  void* const library =
+      dlopen((path.empty() ? library_path() : path).c_str(), RTLD_NOW | RTLD_GLOBAL);
   ASSERT_NE(library, nullptr) << dlerror();
 #define GPU_FIND(name)                                                          \
   loaded.name = reinterpret_cast<decltype(loaded.name)>(dlsym(library, #name)); \
@@ -40,8 +41,8 @@ void Gpu::load_only() {
 #undef GPU_FIND
 }
 
-void Gpu::load() {
-  load_only();
+void Gpu::load(const std::string& path) {
+  load_only(path);
   if (loaded.cuInit == nullptr) return;
   CUcontext context = nullptr;
   expect_success(loaded.cuInit(0));

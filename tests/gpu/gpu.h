@@ -60,10 +60,10 @@ struct Gpu {
   GPU_FUNCTIONS(GPU_MEMBER)
 #undef GPU_MEMBER
 
-  // Opens the library, as a program does before it uses a device.
-  static void load();
+  // Opens the library, as a program does before it uses a device; "": CUDA's, or what TIDELANE_TEST_LIBCUDA names.
+  static void load(const std::string& path = "");
   // Opens it and does nothing with it.
-  static void load_only();
+  static void load_only(const std::string& path = "");
 };
 
 // What load() found.

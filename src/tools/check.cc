@@ -153,20 +153,40 @@ void Checker::Machine() {
                         "TIDELANE_DEFLATE=isal needs");
 }
 
-// The driver is looked for where programs find it. Without one nothing is wrong.
+// Drivers are looked for where programs find them. Without one nothing is wrong.
 void Checker::Gpus() {
-  constexpr const char* kDriver = "libcuda.so.1";
-  const Ended ended = Ask({"gpus", kDriver}, {}, kLoadSeconds);
-  const Json gpus = Json::parse(LastLine(ended.output), nullptr, false);
-  if (!ended.ok() || !gpus.is_array()) {
-    const bool missing = ended.errors.find(kDriver) != std::string::npos &&
-                         ended.errors.find("No such file") != std::string::npos;
-    Say(missing ? State::kGood : State::kNote, "GPU",
-        missing ? std::string("none: there is no CUDA driver (libcuda.so.1)")
-                : "CUDA's driver does not answer: it " + WhyItEnded(ended),
-        missing ? "" : "nvidia-smi says more; buffers in host memory do not need it");
-    return;
+  struct Driver {
+    const char* library;
+    const char* of;
+    const char* more;
+  };
+  constexpr Driver kDrivers[] = {{"libcuda.so.1", "CUDA", "nvidia-smi"},
+                                 {"libamdhip64.so.7", "HIP", "rocminfo"},
+                                 {"libamdhip64.so.6", "HIP", "rocminfo"},
+                                 {"libamdhip64.so.5", "HIP", "rocminfo"}};
+  Json gpus = Json::array();
+  std::string found;
+  std::string answered;
+  for (const Driver& driver : kDrivers) {
+    if (driver.of == answered) continue;  // another version tells of the same devices
+    const Ended ended = Ask({"gpus", driver.library}, {}, kLoadSeconds);
+    const Json told = Json::parse(LastLine(ended.output), nullptr, false);
+    if (ended.ok() && told.is_array()) {
+      gpus.insert(gpus.end(), told.begin(), told.end());
+      found += (found.empty() ? "the " : " and the ") + std::string(driver.of) + " driver";
+      answered = driver.of;
+      continue;
+    }
+    if (ended.errors.find(driver.library) != std::string::npos &&
+        ended.errors.find("No such file") != std::string::npos)
+      continue;
+    return Say(State::kNote, "GPU",
+               std::string(driver.of) + "'s driver does not answer: it " + WhyItEnded(ended),
+               std::string(driver.more) + " says more; buffers in host memory do not need it");
   }
+  if (found.empty())
+    return Say(State::kGood, "GPU",
+               "none: there is no driver of CUDA (libcuda.so.1) or HIP (libamdhip64.so)");
   std::string text;
   for (size_t i = 0; i < gpus.size();) {
     size_t same = 1;
@@ -176,7 +196,7 @@ void Checker::Gpus() {
     i += same;
   }
   Say(State::kGood, "GPU",
-      text.empty() ? "none: the CUDA driver tells of no device"
+      text.empty() ? "none: " + found + " tells of no device"
                    : text + ": H5Dwrite and H5Dread take pointers to " +
                          (gpus.size() > 1 ? "their" : "its") + " memory");
 }

@@ -82,35 +82,54 @@ int AboutMpi() {
   return 0;
 }
 
+struct GpuCalls {
+  const char* init;
+  const char* count;
+  const char* get;
+  const char* name;
+  const char* memory;
+};
+constexpr GpuCalls kCuda{"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName",
+                         "cuDeviceTotalMem_v2"};
+constexpr GpuCalls kHip{"hipInit", "hipGetDeviceCount", "hipDeviceGet", "hipDeviceGetName",
+                        "hipDeviceTotalMem"};
+
 // No context is made: that would take memory of each device, and seconds.
 int AboutGpus(LoadedLibrary& library) {
-  const auto error_name = library.Find<int(int, const char**)>("cuGetErrorName");
+  const bool is_hip = library.Has(kHip.init);
+  const GpuCalls& calls = is_hip ? kHip : kCuda;
+  const auto cuda_name = is_hip ? nullptr : library.Find<int(int, const char**)>("cuGetErrorName");
+  const auto hip_name = is_hip ? library.Find<const char*(int)>("hipGetErrorName") : nullptr;
   const auto check = [&](int error, const char* call) {
     if (error == 0) return;
     const char* name = nullptr;
-    error_name(error, &name);
+    if (is_hip) {
+      name = hip_name(error);
+    } else {
+      cuda_name(error, &name);
+    }
     std::fprintf(stderr, "%s says %s\n", call,
                  name == nullptr ? std::to_string(error).c_str() : name);
     std::exit(1);
   };
   constexpr int kNoDevice = 100;
-  const int started = library.Find<int(unsigned)>("cuInit")(0);
+  const int started = library.Find<int(unsigned)>(calls.init)(0);
   int count = 0;
   if (started != kNoDevice) {
-    check(started, "cuInit");
-    check(library.Find<int(int*)>("cuDeviceGetCount")(&count), "cuDeviceGetCount");
+    check(started, calls.init);
+    check(library.Find<int(int*)>(calls.count)(&count), calls.count);
   }
-  const auto get = library.Find<int(int*, int)>("cuDeviceGet");
-  const auto get_name = library.Find<int(char*, int, int)>("cuDeviceGetName");
-  const auto get_memory = library.Find<int(size_t*, int)>("cuDeviceTotalMem_v2");
+  const auto get = library.Find<int(int*, int)>(calls.get);
+  const auto get_name = library.Find<int(char*, int, int)>(calls.name);
+  const auto get_memory = library.Find<int(size_t*, int)>(calls.memory);
   Json gpus = Json::array();
   for (int i = 0; i < count; ++i) {
     int device = 0;
     char name[256] = {};
     size_t bytes = 0;
-    check(get(&device, i), "cuDeviceGet");
-    check(get_name(name, sizeof name - 1, device), "cuDeviceGetName");
-    check(get_memory(&bytes, device), "cuDeviceTotalMem");
+    check(get(&device, i), calls.get);
+    check(get_name(name, sizeof name - 1, device), calls.name);
+    check(get_memory(&bytes, device), calls.memory);
     gpus.push_back({{"name", name}, {"bytes", bytes}});
   }
   std::puts(gpus.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());

@@ -160,7 +160,34 @@ def test_no_driver(tidelane):
         ctypes.CDLL("libcuda.so.1")
         pytest.skip("this machine has a driver")
     except OSError:
-        assert gpu(tidelane, tidelane.folder)["text"] == "none: there is no CUDA driver (libcuda.so.1)"
+        assert gpu(tidelane, tidelane.folder)["text"] == "none: there is no driver of CUDA (libcuda.so.1) or HIP (libamdhip64.so)"
+
+
+HIP = """
+#include <stddef.h>
+#include <string.h>
+int hipInit(unsigned flags) {{ return {started}; }}
+const char *hipGetErrorName(int error) {{ return "hipErrorUnknown"; }}
+int hipGetDeviceCount(int *count) {{ *count = {count}; return 0; }}
+int hipDeviceGet(int *device, int i) {{ *device = i; return 0; }}
+int hipDeviceGetName(char *name, int size, int device) {{ strcpy(name, "Some AMD GPU"); return 0; }}
+int hipDeviceTotalMem(size_t *bytes, int device) {{ *bytes = (size_t)64 << 30; return 0; }}
+"""
+
+
+@pytest.mark.parametrize("version", [5, 6, 7])
+@pytest.mark.parametrize(
+    "started, count, state, text",
+    [
+        (0, 2, "ok", "2 x Some AMD GPU with 64.0 GiB: H5Dwrite and H5Dread take pointers to their memory"),
+        (100, 2, "ok", "none: the HIP driver tells of no device"),
+        (999, 2, "note", "HIP's driver does not answer: it ended with status 1: hipInit says hipErrorUnknown"),
+    ],
+)
+def test_what_hip_may_say(tidelane, version, started, count, state, text):
+    library(tidelane, HIP.format(started=started, count=count), f"libamdhip64.so.{version}")
+    found = gpu(tidelane, tidelane.folder)
+    assert found["state"] == state and text in found["text"], found
 
 
 @pytest.mark.skipif(not (REPO / "build" / "env.sh").exists(), reason="no build/env.sh: not set up by make")

@@ -17,8 +17,6 @@ enum PointerAttribute : int {
   kIsManaged = 8,
   kDeviceOrdinal = 9,
 };
-constexpr int kNotInitialized = 3;
-constexpr int kDeinitialized = 4;
 constexpr int kNotReady = 600;
 constexpr unsigned kHostMemory = 1;
 constexpr unsigned kDeviceMemory = 2;
@@ -136,7 +134,6 @@ class Cuda final : public Runtime {
     int asked[] = {kContext, kMemoryType, kIsManaged, kDeviceOrdinal};
     void* answers[] = {&context, &type, &managed, &ordinal};
     const int error = f_.PointerGetAttributes(4, asked, answers, Address(pointer));
-    if (error == kNotInitialized || error == kDeinitialized) return Found::kHost;
     if (error != 0) return Found::kUnknown;
     if (type != kDeviceMemory && (managed & 0xff) == 0) return Found::kHost;
     // Pooled and mapped memory belongs to a device, and to no context of it.

@@ -18,8 +18,6 @@ struct PointerAttributes {
 };
 constexpr int kNewTypes = 60000000;  // from HIP 6 on the types of memory are numbered as CUDA's
 constexpr int kInvalidValue = 1;
-constexpr int kNotInitialized = 3;
-constexpr int kNoDevice = 100;
 constexpr int kNotReady = 600;
 constexpr int kOldDeviceMemory = 1;
 constexpr int kDeviceMemory = 2;
@@ -93,8 +91,7 @@ class Hip final : public Runtime {
   Found Find(const void* pointer, Context& context) override {
     PointerAttributes found{};
     const int error = Ours(f_.PointerGetAttributes(&found, pointer));
-    if (error == kInvalidValue || error == kNotInitialized || error == kNoDevice)
-      return Found::kHost;
+    if (error == kInvalidValue) return Found::kHost;
     if (error != 0) return Found::kUnknown;
     if (found.type != device_type_ && found.is_managed == 0) return Found::kHost;
     context = ContextOf(std::max(found.device, 0));

@@ -12,6 +12,7 @@
 
 #include "gpu/cuda.h"
 #include "gpu/hip.h"
+#include "gpu/no_device.h"
 
 namespace tidelane::gpu {
 
@@ -79,13 +80,18 @@ void Look() {
 }
 
 std::optional<Memory> Find(const void* pointer) {
-  if (pointer == nullptr || forked.load(std::memory_order_relaxed)) return std::nullopt;
+  if (pointer == nullptr) return std::nullopt;
+  if (forked.load(std::memory_order_relaxed)) {
+    static NoDevice none;
+    if (IsReadable(pointer)) return std::nullopt;
+    return Memory{.runtime = &none};
+  }
   for (const auto& known : runtimes) {
     Memory memory{.runtime = known.load(std::memory_order_acquire)};
     if (memory.runtime == nullptr) continue;
     const Runtime::Found found = memory.runtime->Find(pointer, memory.context);
     if (found == Runtime::Found::kDevice) return memory;
-    // A driver that has failed says nothing of any pointer: those of the host go on working.
+    // A driver that has failed, or was started by a parent of this process, says nothing of any pointer: those of the host go on working.
     if (found == Runtime::Found::kUnknown && !IsReadable(pointer)) return memory;
   }
   return std::nullopt;
@@ -93,9 +99,6 @@ std::optional<Memory> Find(const void* pointer) {
 
 bool IsForked() { return forked.load(std::memory_order_relaxed); }
 
-void ForgetAfterFork() {
-  forked.store(true, std::memory_order_relaxed);
-  internal::loaded.store(false, std::memory_order_relaxed);
-}
+void ForgetAfterFork() { forked.store(true, std::memory_order_relaxed); }
 
 }  // namespace tidelane::gpu

@@ -4,7 +4,8 @@
 /// Nothing is linked and nothing is loaded: Look, called where a file or a dataset is opened, finds the driver's library among those
 /// that the program has loaded by then. As long as it has loaded none, IsLoaded is one load, and no other function is called.
 ///
-/// A child after fork never calls the driver, which does not survive one: there no memory is a device's.
+/// A child after fork never calls the driver, which does not survive one: what it cannot read itself is no device's that can be used
+/// (gpu/no_device.h).
 ///
 /// Thread safety: all functions may be called from any thread.
 #pragma once

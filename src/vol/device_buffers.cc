@@ -219,12 +219,10 @@ bool StagedRows::FindRuns(Row& row, const Writing& writing, hid_t space, Gaps ga
   return row.space.valid();
 }
 
-// Pinned memory, as soon as lanes have stored, or devices have got, enough of what lies there; else any, if that will do.
+// In the context of its device. Pinned memory, as soon as lanes have stored, or devices have got, enough of what lies there; else any, if that will do.
 bool StagedRows::Acquire(Row& row, Room room) {
   Engine& engine = Engine::Get();
   StagingMemory& staging = engine.staging();
-  const gpu::Entered entered(row.memory);
-  if (entered.error() != 0) return false;
   PinBy pinner(*row.memory.runtime);
   row.slab = staging.TryAcquire(row.bytes, pinner);
   if (row.slab == nullptr && row.bytes <= staging.cap() && staging.in_use() != 0) {
@@ -276,8 +274,10 @@ bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps, Room room) {
   if (!FindRuns(row, writing, space, gaps))
     return Fails(row, kCannot, "HDF5 does not say where its elements lie in memory");
   if (row.bytes == 0) return true;
-  if (Acquire(row, room)) return true;
-  return !lacks_room_ && Fails(row, kCannot, "its device does not answer");
+  const gpu::Entered entered(row.memory);
+  if (entered.error() != 0)
+    return Fails(row, kCannot, row.memory.runtime->Describe(entered.error()));
+  return Acquire(row, room);
 }
 
 bool StagedRows::Stage(const Memories& memories, const Writes& writes) {

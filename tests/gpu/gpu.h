@@ -49,7 +49,7 @@ namespace tidelane::testing {
   X(cuStreamCreate) X(cuStreamDestroy_v2) X(cuStreamWaitEvent) X(cuStreamSynchronize)             \
       X(cuStreamQuery) X(cuLaunchHostFunc) X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord) \
           X(cuEventQuery) X(cuEventSynchronize) X(cuEventElapsedTime) X(StandInDelay)             \
-              X(StandInFail) X(StandInFailLater) X(StandInDropCopy) X(StandInFaultsLeft)          \
+              X(StandInFail) X(StandInRefuseInChildren) X(StandInFailLater) X(StandInDropCopy) X(StandInFaultsLeft)          \
                   X(StandInCalls) X(StandInCounters) X(StandInWriteLater) X(StandInPeek)          \
                       X(StandInPoke) X(StandInContexts) X(StandInPinned) X(StandInPageable)       \
                           X(StandInPending) X(StandInMisuses) X(StandInLastMisuse) X(StandInReset)

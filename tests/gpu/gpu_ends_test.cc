@@ -67,6 +67,51 @@ TEST_P(GpuEnds, AForkedProcessWritesFromTheHost) {
   expect_natively(childs, {{"child", 2}});
 }
 
+// It has the addresses, and no device.
+TEST_P(GpuEnds, AForkedProcessWithPointersOfDevicesIsToldSo) {
+  const std::string childs = in_folder("child.h5");
+  Memory* devices = nullptr;
+  const auto child = [&] {
+    Hid own = create(childs);
+    const Hid filtered = chunked({kCount / 4});
+    H5Pset_deflate(filtered, 1);
+    for (const bool chunks : {false, true}) {
+      Hid dataset(H5Dcreate2(own, chunks ? "chunks" : "line", H5T_NATIVE_INT, simple({kCount}),
+                             H5P_DEFAULT, chunks ? filtered.get() : H5P_DEFAULT, H5P_DEFAULT));
+      std::vector<int> values(kCount, 7);
+      EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+      expect_refused(
+          H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, devices->get()),
+          chunks ? "/chunks" : "/line");
+      expect_refused(
+          H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, devices->get()),
+          chunks ? "/chunks" : "/line");
+      EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+      EXPECT_EQ(values, std::vector<int>(kCount, 7));
+    }
+    const Hid attribute(
+        H5Acreate2(own, "a", H5T_NATIVE_INT, simple({4}), H5P_DEFAULT, H5P_DEFAULT));
+    expect_refused(H5Awrite(attribute, H5T_NATIVE_INT, devices->get()), "an attribute");
+    return H5Fclose(own.release()) >= 0 && !::testing::Test::HasFailure();
+  };
+  for (const bool parent_has_file : {true, false}) {
+    run_on_gpu([&] {
+      const Hid parents = parent_has_file ? create(file()) : Hid();
+      if (!parent_has_file)
+        gpu()
+            .StandInRefuseInChildren();  // nobody but the driver knows that it was started by another process
+      Memory memory(Where::kDevice, kCount * sizeof(int), 1);
+      devices = &memory;
+      const pid_t forked = fork();
+      if (forked == 0) _exit(child() ? 0 : 1);
+      int status = -1;
+      EXPECT_EQ(waitpid(forked, &status, 0), forked);
+      EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+      EXPECT_EQ(WEXITSTATUS(status), 0);
+    });
+  }
+}
+
 TEST_P(GpuEnds, AForkedProcessEndsAtOnce) {
   forks([] { return true; });
 }

@@ -181,6 +181,8 @@ void StandInFail(const char* function, int nth, int times, CUresult error);
 void StandInFailLater(const char* function, int nth, CUresult error, int sticky);
 // The `nth` next copy, by whatever function, does not happen, and nobody is told.
 void StandInDropCopy(int nth);
+// From now on calls in children of fork() are refused, as the real driver does, and not the end of them.
+void StandInRefuseInChildren();
 // Forgets faults that did not happen; whether there were any.
 int StandInFaultsLeft();
 // Calls of a function so far, or with nullptr of all.

@@ -31,6 +31,7 @@ struct World {
   pid_t process = getpid();
   std::atomic<bool> initialized = false;
   std::atomic<bool> ended = false;
+  std::atomic<bool> refuses_in_children = false;
   std::chrono::microseconds delay = kDelay;
   std::map<std::string, uint64_t> calls;
   std::vector<Fault> faults;
@@ -83,6 +84,8 @@ bool needs_no_start(const char* function) {
 
 CUresult enter(const char* function) {
   if (getpid() != world().process) {
+    if (world().refuses_in_children)
+      return needs_no_start(function) ? kCudaSuccess : kCudaNotInitialized;
     std::fprintf(stderr, "stand-in for CUDA: %s in a child of fork()\n", function);
     std::abort();
   }
@@ -141,6 +144,8 @@ STANDIN_EXPORT void StandInDelay(unsigned microseconds) {
   const std::lock_guard lock(world().mutex);
   world().delay = std::chrono::microseconds(microseconds);
 }
+
+STANDIN_EXPORT void StandInRefuseInChildren() { world().refuses_in_children = true; }
 
 STANDIN_EXPORT void StandInFail(const char* function, int nth, int times, CUresult error) {
   const std::lock_guard lock(world().mutex);

@@ -277,7 +277,7 @@ def _knows(dataset: Any, address: int) -> bool:
     pointers, nothing = _question()
     with hdf5.quiet():
         done = hdf5.functions.H5Dread(dataset.id.id, pointers.id, nothing.id, nothing.id, 0, address)
-        return done < 0 and any("device memory" in words for words in hdf5.words())
+        return done < 0 and any("device memory" in words and "forked process" not in words for words in hdf5.words())
 
 
 # h5py's HDF5 ---------------------------------------------------------------------------------------------------------------

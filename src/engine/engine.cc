@@ -59,13 +59,20 @@ constinit std::atomic<Engine*> made{nullptr};
 // Set while files were opened that no Shutdown has seen the end of.
 constinit std::atomic<Engine*> to_shut_down{nullptr};
 
+constinit std::atomic<void (*)()> before_exit{nullptr};
+
 // HDF5 lets a connector end only when nothing refers to it, which is not so after a failed close or H5dont_atexit: then
 // nobody else would store what is left, or say what happened. Comes after all of the program's exit handlers.
 __attribute__((destructor)) void ShutDownAtExit() {
-  if (Engine* engine = to_shut_down.load(); engine != nullptr) (void)engine->Shutdown();
+  Engine* const engine = to_shut_down.load();
+  if (engine == nullptr) return;
+  if (auto* const work = before_exit.load(); work != nullptr) work();
+  (void)engine->Shutdown();
 }
 
 }  // namespace
+
+void Engine::SetBeforeExit(void (*work)()) { before_exit.store(work); }
 
 // Forked processes end with _exit as a rule (Python's workers always do), which stores nothing: their flushes and closes
 // wait, whatever the settings say. Whether that changed anything.

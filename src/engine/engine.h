@@ -86,6 +86,8 @@ class Engine {
   /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again). Happens at the
   /// latest when the process exits.
   Status Shutdown();
+  /// What is to be done before that where it comes at the process's exit.
+  static void SetBeforeExit(void (*work)());
 
   Arena& arena() { return arena_; }
   /// Where elements wait that come from a GPU, or go to one.

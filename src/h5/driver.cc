@@ -11,6 +11,7 @@ constexpr DriverTable kNone = {
     .above = [](int, const File&) { return AboveDriver{.page_buffer = true}; },
     .open_with_serial = [](int, unsigned long) -> H5FD_t* { return nullptr; },
     .take_singly = [](H5FD_t*, bool) { return false; },
+    .close_left_open = [](int) {},
     .single_pieces = [](int) { return uint64_t{0}; },
 };
 

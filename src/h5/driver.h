@@ -42,6 +42,9 @@ struct DriverTable {
   /// Whether HDF5 sees a driver that takes one piece in a call, as sec2 does, or many. It looks when a transfer begins, and
   /// goes through its sieve buffer where pieces come singly. Returns what it saw until now.
   bool (*take_singly)(H5FD_t* open, bool singly);
+  /// The libhdf5 in `slot` has ended. What it has left open by then, as it has lost count of its own objects (after a create that failed, say), it
+  /// will never close: that is done here, as if it had.
+  void (*close_left_open)(int slot);
   /// Counts the pieces of elements that the libhdf5 in `slot` has read or written singly: its sieve buffer does, and its chunk cache.
   uint64_t (*single_pieces)(int slot);
 };

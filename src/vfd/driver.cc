@@ -197,16 +197,31 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) 
 
 herr_t Close(H5FD_t* file) noexcept {
   const std::unique_ptr<Handle> handle(&Of(file));
+  if (handle->left_open) return 0;
   OpenHandles::In(handle->library->slot()).Remove(handle.get());
   return Guarded(*handle, "close",
                  [&] { return Engine::Get().Close(handle->file, CallContext::Current()); });
+}
+
+void CloseLeftOpen(int slot) {
+  OpenHandles& open = OpenHandles::In(slot);
+  while (!open.empty()) {
+    Handle& handle = *open.all().back();
+    open.Remove(&handle);
+    handle.left_open = true;
+    // What fails is said there: nobody looks at an error stack any more.
+    try {
+      static_cast<void>(Engine::Get().Close(handle.file));
+    } catch (const std::bad_alloc&) {  // it stays as it is after an end without a close
+    }
+  }
 }
 
 // HDF5 compares a file that it opens with each that it has open, and asks only whether they are equal.
 int Compare(const H5FD_t* left, const H5FD_t* right) noexcept {
   const auto order = Of(left).file->identity() <=> Of(right).file->identity();
   if (order != 0) return order < 0 ? -1 : 1;
-  // What is left of a file that was given up is the file of nobody else.
+  // What is left of a file that was given up, or closed by CloseLeftOpen, is the file of nobody else.
   if (left != right && (Of(left).file->abandoned() || Of(right).file->abandoned()))
     return left < right ? -1 : 1;
   return 0;
@@ -546,6 +561,7 @@ constinit const h5::DriverTable kSerialDriver = {
     .above = Above,
     .open_with_serial = OpenWithSerial,
     .take_singly = TakeSingly,
+    .close_left_open = CloseLeftOpen,
     .single_pieces = [](int slot) { return single_pieces[slot]; },
 };
 

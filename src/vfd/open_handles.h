@@ -29,6 +29,7 @@ struct Handle {
   bool ignore_disabled_locks;
   bool family_to_single;
   bool page_buffer;
+  bool left_open;  // by HDF5 at its end: the file is closed, and this stays for whoever has it
   const H5FD_class_t*
       registered;  // the class that HDF5 has of us, while it sees the other one (OpenHandles::TakeSingly)
 };
@@ -39,6 +40,8 @@ class OpenHandles {
   static OpenHandles& In(int slot);
 
   bool empty() const { return handles_.empty(); }
+  /// In the order in which they were opened; changes with Add and Remove.
+  const std::vector<Handle*>& all() const { return handles_; }
   /// std::bad_alloc, and nothing is changed.
   void Add(Handle* handle);
   void Remove(const Handle* handle);

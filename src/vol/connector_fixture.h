@@ -40,6 +40,7 @@ inline h5::DriverTable DriverOfOneFile() {
               },
           .take_singly = [](H5FD_t*,
                             bool singly) { return std::exchange(driver_takes_singly, singly); },
+          .close_left_open = [](int) {},
           .single_pieces = [](int) { return uint64_t{0}; }};
 }
 

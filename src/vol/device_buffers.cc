@@ -257,6 +257,7 @@ bool StagedRows::Make(Row& row, const Writing& writing, Gaps gaps, Room room) {
   row.dataset = writing.dataset;
   row.device = static_cast<std::byte*>(const_cast<void*>(writing.buffer));
   constexpr const char* kCannot = "cannot transfer";
+  if (gpu::IsForked()) return Fails(row, kCannot, row.memory.runtime->Describe(0));
   if (!IsPlainType(hdf5, writing.memory_type) &&
       hdf5.Tget_class(writing.memory_type) != kComplexNumber) {
     return Fails(row, kCannot,

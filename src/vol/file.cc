@@ -288,15 +288,16 @@ herr_t CloseAtEnd(LibraryState& library, void* file, hid_t dxpl) {
   NoteClosed(library, file);
   const bool failed_closes = FindHalfClosed(library, file) != nullptr;
   // Whatever fails in it, the native close goes on to the driver's.
-  if (const auto ours = failed_closes ? nullptr : WithOldStateOf(library, file);
-      ours != nullptr && IsRefusedForClose(library, *ours, file, dxpl))
+  const auto ours = failed_closes ? nullptr : WithOldStateOf(library, file);
+  if (ours != nullptr && IsRefusedForClose(library, *ours, file, dxpl))
     ours->closing().SetRefused(true);
   if (NativeFile(library).close(file, dxpl, nullptr) < 0 && !failed_closes) {
     // The other half; or all of it, where the flush before the close of one of several opens has failed: HDF5 would come to
     // such a file again after it has ended us.
     const RetainFailedWrites refused;
     const CallScope late(CallScope::kFlushMayReturnEarly | CallScope::kCloseMayBeDeferred);
-    static_cast<void>(NativeFile(library).close(file, dxpl, nullptr));
+    if (NativeFile(library).close(file, dxpl, nullptr) < 0 && ours != nullptr)
+      ours->closing().SetRefused(true);  // it may be left open
   }
   ForgetHalfClosed(library, file);
   return 0;

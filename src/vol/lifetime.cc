@@ -4,6 +4,7 @@
 
 #include "base/connector_info.h"
 #include "engine/engine.h"
+#include "h5/driver.h"
 #include "h5/error.h"
 #include "vol/call_inside.h"
 #include "vol/chunk_capture.h"
@@ -51,9 +52,17 @@ void EnterAtEnd(LibraryState& library, Work work) {
   if (!Enter(library, work)) work();
 }
 
+// Of each libhdf5 that has ended: one that lost count of its objects may not let its connectors end.
+void CloseLeftOpen() {
+  for (const LibraryState& library : internal::libraries) {
+    if (library.closing) h5::Driver().close_left_open(library.slot);
+  }
+}
+
 void AtClose(void* context) {
   LibraryState& library = *static_cast<LibraryState*>(context);
   library.watches_close = false;
+  Engine::SetBeforeExit(CloseLeftOpen);
   if (CallQueue* const calls = library.call_queue; calls != nullptr) {
     EnterAtEnd(library, [&library, calls] {
       AnswerQueries(library, library.default_dxpl);
@@ -111,6 +120,7 @@ herr_t Terminate(LibraryState& library) {
       calls->End();  // closes that had returned
     });
   library.requests.WaitAll();
+  CloseLeftOpen();
   static_cast<void>(Engine::Get().Shutdown());  // says on stderr what it came to
   if (library.closing) {
     Forget(library);

@@ -219,8 +219,11 @@ bool Says(h5::Library& hdf5, const char* words) {
 bool IsRefusedForObjects(h5::Library& hdf5) { return Says(hdf5, "objects still open"); }
 
 // Whether what HDF5 has of a file could not be flushed before its close, which is refused then. Within a callback of one of HDF5's iterations,
-// which hold metadata, nothing can be flushed (H5C.c, H5C__flush_ring): what is iterated keeps the file open, and its last close comes later.
+// which hold metadata, nothing can be flushed (H5C.c, H5C__flush_ring), and a flush that has failed there makes later ones fail: what is iterated
+// keeps the file open, and its last close comes later.
 bool IsFlushRefused(LibraryState& library, File& ours, void* file, hid_t dxpl) {
+  const bool in_callback = library.calls > 1;
+  if (in_callback && !IsLastObject(library, file, dxpl)) return false;
   if (NativeFlush(library, file, dxpl) >= 0 || IsReadOnly(library, file, dxpl)) return false;
   h5::Library& hdf5 = library.hdf5();
   if (ours.drainer().failing() || !Says(hdf5, "cache has protected items")) return true;

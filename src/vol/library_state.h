@@ -68,6 +68,8 @@ struct LibraryState {
   bool started = false;        ///< this libhdf5 is changed as Start says (vol/lifetime.h)
   bool watches_close = false;  ///< our H5atclose function is registered
   bool closing = false;        ///< the library is shutting down
+  int calls =
+      0;  ///< callbacks of ours in progress, one inside the other where HDF5 calls the program
   RequestQueue requests;
   hid_t default_dxpl =
       h5::kNoId;  ///< what H5P_DEFAULT means for transfers, seen when files are opened

@@ -271,6 +271,11 @@ bool NamesHalfClosed(LibraryState& library, Args... args) {
 // HDF5 is C: no exception may get there. Ours can only be that memory is short.
 template <typename Result, typename Work>
 Result Guarded(LibraryState& library, Work work) {
+  struct Call {
+    int& calls;
+    explicit Call(int& counted) : calls(counted) { ++calls; }
+    ~Call() { --calls; }
+  } const call(library.calls);
   try {
     return work();
   } catch (const std::bad_alloc&) {

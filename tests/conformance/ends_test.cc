@@ -89,10 +89,9 @@ TEST_P(Ends, ACallbackOfAnIterationClosesTheLastIdentifierOfItsFile) {
     Hid opened = open(file());
     const Hid group(H5Gopen2(opened, "/", H5P_DEFAULT));
     opened.reset();
+    put(group, "more", 4);  // HDF5 has not written what it iterates
     const auto closes = [](hid_t of, const char*, const H5L_info2_t*, void* times) -> herr_t {
       ++*static_cast<int*>(times);
-      H5E_BEGIN_TRY { EXPECT_LT(H5Fflush(of, H5F_SCOPE_LOCAL), 0) << "it holds nothing"; }
-      H5E_END_TRY
       overwrite(of, "a", 2);
       Hid again(H5Iget_file_id(of));
       EXPECT_GE(H5Fclose(again.release()), 0) << error_text();
@@ -102,15 +101,17 @@ TEST_P(Ends, ACallbackOfAnIterationClosesTheLastIdentifierOfItsFile) {
     int times = 0;
     EXPECT_GE(H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, closes, &times), 0)
         << error_text();
-    EXPECT_EQ(times, 1);
+    EXPECT_EQ(times, 2);
     put(group, "b", 3);
+    EXPECT_GE(H5Fflush(group, H5F_SCOPE_LOCAL), 0) << error_text();
   };
+  const Contents contents{{"a", 2}, {"b", 3}, {"more", 4}};
   run_deferring(scenario);
-  expect_natively(file(), {{"a", 2}, {"b", 3}});
+  expect_natively(file(), contents);
   Environment journalled = environment();
   if (plugged()) journalled["TIDELANE_JOURNAL"] = "process";
   run(scenario, journalled);
-  expect_natively(file(), {{"a", 2}, {"b", 3}});
+  expect_natively(file(), contents);
 }
 
 // HDF5 refuses to create it there, counts an object that is not there from then on, and never closes the file; nor does it let the connector

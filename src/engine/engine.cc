@@ -72,7 +72,7 @@ __attribute__((destructor)) void ShutDownAtExit() {
 
 }  // namespace
 
-void Engine::SetBeforeExit(void (*work)()) { before_exit.store(work); }
+void SetBeforeExit(void (*work)()) { before_exit.store(work); }
 
 // Forked processes end with _exit as a rule (Python's workers always do), which stores nothing: their flushes and closes
 // wait, whatever the settings say. Whether that changed anything.

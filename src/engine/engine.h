@@ -46,6 +46,9 @@ struct OpenOptions {
 /// Whether this process came from a fork, and called no exec since, as the system knows it.
 bool IsForkedProcess();
 
+/// What is to be done before Engine::Shutdown where that comes at the process's exit.
+void SetBeforeExit(void (*work)());
+
 class Engine {
  public:
   /// The engine, made on first use from the environment. Check `config_status()` before relying on settings.
@@ -86,8 +89,6 @@ class Engine {
   /// End of a libhdf5's life: drains, then writes the summary and the trace (again, if it happens again). Happens at the
   /// latest when the process exits.
   Status Shutdown();
-  /// What is to be done before that where it comes at the process's exit.
-  static void SetBeforeExit(void (*work)());
 
   Arena& arena() { return arena_; }
   /// Where elements wait that come from a GPU, or go to one.

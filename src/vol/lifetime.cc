@@ -62,7 +62,7 @@ void CloseLeftOpen() {
 void AtClose(void* context) {
   LibraryState& library = *static_cast<LibraryState*>(context);
   library.watches_close = false;
-  Engine::SetBeforeExit(CloseLeftOpen);
+  SetBeforeExit(CloseLeftOpen);
   if (CallQueue* const calls = library.call_queue; calls != nullptr) {
     EnterAtEnd(library, [&library, calls] {
       AnswerQueries(library, library.default_dxpl);

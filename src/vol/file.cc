@@ -220,7 +220,7 @@ bool IsRefusedForObjects(h5::Library& hdf5) { return Says(hdf5, "objects still o
 
 // Whether what HDF5 has of a file could not be flushed before its close, which is refused then. Within a callback of one of HDF5's iterations,
 // which hold metadata, nothing can be flushed (H5C.c, H5C__flush_ring), and a flush that has failed there makes later ones fail: what is iterated
-// keeps the file open, and its last close comes later.
+// keeps the file open, and its last close comes later. What is iterated by its path may be kept open by no identifier: there the flush fails.
 bool IsFlushRefused(LibraryState& library, File& ours, void* file, hid_t dxpl) {
   const bool in_callback = library.calls > 1;
   if (in_callback && !IsLastObject(library, file, dxpl)) return false;

@@ -52,7 +52,7 @@ void EnterAtEnd(LibraryState& library, Work work) {
   if (!Enter(library, work)) work();
 }
 
-// Of each libhdf5 that has ended: one that lost count of its objects may not let its connectors end.
+// At the process's exit: a libhdf5 that has lost count of its objects may end without letting its connectors end.
 void CloseLeftOpen() {
   for (const LibraryState& library : internal::libraries) {
     if (library.closing) h5::Driver().close_left_open(library.slot);
@@ -120,7 +120,7 @@ herr_t Terminate(LibraryState& library) {
       calls->End();  // closes that had returned
     });
   library.requests.WaitAll();
-  CloseLeftOpen();
+  if (library.closing) h5::Driver().close_left_open(library.slot);
   static_cast<void>(Engine::Get().Shutdown());  // says on stderr what it came to
   if (library.closing) {
     Forget(library);

@@ -97,9 +97,8 @@ TEST_P(GpuEnds, AForkedProcessWithPointersOfDevicesIsToldSo) {
   for (const bool parent_has_file : {true, false}) {
     run_on_gpu([&] {
       const Hid parents = parent_has_file ? create(file()) : Hid();
-      if (!parent_has_file)
-        gpu()
-            .StandInRefuseInChildren();  // nobody but the driver knows that it was started by another process
+      // Without one the plugin comes only in the child, and nobody but the driver knows that another process has started it.
+      if (!parent_has_file) gpu().StandInRefuseInChildren();
       Memory memory(Where::kDevice, kCount * sizeof(int), 1);
       devices = &memory;
       const pid_t forked = fork();

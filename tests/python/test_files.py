@@ -430,3 +430,33 @@ def test_several_hdf5_in_one_process(program):
         assert counters["bytes_deferred"] >= 3 * data.nbytes and counters["bytes_sync"] == 0, counters
         """
     )
+
+
+VISIT = """
+import h5py, numpy
+with h5py.File("target.h5", "w") as file:
+    file["x"] = numpy.arange(20)
+with h5py.File("linking.h5", "w") as linking:
+    linking["link"] = h5py.ExternalLink("target.h5", "/")
+    group = linking["link"]
+    group["more"] = numpy.arange(5)  # HDF5 has not written what it visits
+    seen = []
+    group.visititems(lambda name, item: seen.append((name, item.file.filename)))
+    assert [name for name, _ in seen] == ["more", "x"], seen
+    group.file.flush()
+    del group
+with h5py.File("target.h5", "r+") as file:
+    file["y"] = file["x"][3:]
+with h5py.File("target.h5", "r") as file:
+    assert sorted(file) == ["more", "x", "y"]
+"""
+
+
+def test_a_callback_lets_go_of_the_file_that_is_visited_natively(program):
+    program(VISIT, native=True)
+
+
+@pytest.mark.parametrize("settings", [{}, {"TIDELANE_JOURNAL": "process"}, {"TIDELANE_PUBLISH": "atomic"}])
+def test_a_callback_lets_go_of_the_file_that_is_visited(program, settings):
+    """Of a group behind an external link h5py asks for the file's identifier, and closes it, inside the visit."""
+    program("import tidelane.auto" + VISIT, env={**ASYNC, **settings})
